@@ -1,0 +1,49 @@
+"""Gymnasium's documented GridWorld, exactly, and its generalisation to N agents.
+
+>>> import multigrid
+>>> env = multigrid.parallel_env(num_agents=2, size=5)
+>>> observations, infos = env.reset(seed=0)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from multigrid.registration import register_all
+
+if TYPE_CHECKING:
+    from multigrid.actions import Action, Outcome
+    from multigrid.config import GridConfig
+    from multigrid.envs.grid_world import GridWorldEnv
+    from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
+
+__all__ = ["Action", "GridConfig", "GridWorldEnv", "MultiGridEnv", "Outcome", "env", "parallel_env"]
+
+__version__ = "0.1.0"
+
+# A name's module is imported when the name is first used, for the environments bring Numba along.
+_MODULES = {
+    "Action": "multigrid.actions",
+    "Outcome": "multigrid.actions",
+    "GridConfig": "multigrid.config",
+    "GridWorldEnv": "multigrid.envs.grid_world",
+    "MultiGridEnv": "multigrid.envs.parallel",
+    "env": "multigrid.envs.parallel",
+    "parallel_env": "multigrid.envs.parallel",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'multigrid' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+register_all()

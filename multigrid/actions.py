@@ -1,0 +1,93 @@
+"""Actions, their directions, and why a move ended as it did.
+
+This is the only place where a direction is written.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DIRECTIONS", "Action", "Outcome", "checked_action"]
+
+
+class Action(IntEnum):
+    """What an agent may ask for. ``STAY`` exists only with ``allow_stay=True``.
+
+    A cell is ``[x, y]``, and ``UP`` adds 1 to y, as in Gymnasium's documented GridWorld. A picture has y growing
+    downwards, so an agent that moves ``UP`` is seen to move down.
+
+    >>> Action.UP, DIRECTIONS[Action.UP].tolist()
+    (<Action.UP: 1>, [0, 1])
+    """
+
+    RIGHT = 0
+    UP = 1
+    LEFT = 2
+    DOWN = 3
+    STAY = 4
+
+
+DIRECTIONS: NDArray[np.int64] = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [0, 0]], dtype=np.int64)
+"""int64 (5, 2): the step ``[dx, dy]`` of each `Action`."""
+DIRECTIONS.setflags(write=False)
+
+
+class Outcome(IntEnum):
+    """Why the last move of an agent ended as it did; a plain int in ``infos[agent]["outcome"]``.
+
+    Where several reasons apply, the first of this order is told: parked, stayed, edge, wall, swap, contested, occupied.
+
+    >>> Outcome(5)
+    <Outcome.CONTESTED: 5>
+    """
+
+    MOVED = 0
+    """The agent is in the cell that it asked for."""
+    STAYED = 1
+    """It asked to stay, or the episode has just begun."""
+    EDGE = 2
+    """It asked to leave the grid."""
+    WALL = 3
+    """It asked for a wall."""
+    OCCUPIED = 4
+    """The cell that it asked for was not free."""
+    CONTESTED = 5
+    """It was refused a cell that another agent asked for too."""
+    SWAP = 6
+    """It asked for the cell of an agent that asked for its own."""
+    PARKED = 7
+    """It has arrived earlier, and its actions are ignored."""
+
+
+def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
+    """Return the action as an int.
+
+    Args:
+        action: an int, a NumPy integer, or an integer array of one element.
+        num_actions: how many actions there are; 0 up to `num_actions` - 1 are valid.
+        whose: the agent's name for the message, or nothing.
+
+    Raises:
+        TypeError: a bool, a float or anything else that is not an integer.
+        ValueError: an integer out of range, or an array of more or less than one element.
+
+    >>> checked_action(np.array([3]), 4)
+    3
+    """
+    whom = f" for {whose}" if whose else ""
+    expected = f"expected an integer from 0 to {num_actions - 1}"
+    if isinstance(action, np.ndarray):
+        if action.size != 1:
+            raise ValueError(f"action{whom} is an array of shape {action.shape}; {expected}, or an array of one")
+        action = action.reshape(-1)[0]
+    if isinstance(action, bool) or not isinstance(action, int | np.integer):
+        hint = "; an action drawn from the action space is one" if isinstance(action, float | np.floating) else ""
+        raise TypeError(f"action{whom} is {action!r} of type {type(action).__name__}; {expected}{hint}")
+    if not 0 <= action < num_actions:
+        stay = "; 4 (stay) needs allow_stay=True" if action == Action.STAY else ""
+        raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")
+    return int(action)

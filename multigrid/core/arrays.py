@@ -1,0 +1,187 @@
+"""The arrays of E worlds, and the gate through which a kernel gets all of them at the price of one argument."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core.compiled import COMPILED
+
+__all__ = ["LEFT", "NOBODY", "PARKED", "TRAVELLING", "Arrays", "allocate", "handle", "opened"]
+
+TRAVELLING, PARKED, LEFT = range(3)
+"""The status of an agent."""
+
+NOBODY = -1
+"""What stands in a cell without an agent."""
+
+
+class Arrays(NamedTuple):
+    """The state of E worlds of N agents on M maps of W x H cells, what it is seen as, and room to work in.
+
+    Observation parts that are not asked for have no rows (E is 0).
+    """
+
+    # What the worlds are made of.
+    settings: NDArray[np.int64]  # (S,), as multigrid.core.rules numbers them
+    regions: NDArray[np.int32]  # (M, W, H), 0 at walls, else the number of the connected region
+    region_sizes: NDArray[np.int64]  # (M, R + 1), cells by region
+
+    # The state, in full.
+    streams: NDArray[np.uint64]  # (E, 6), see multigrid.core.pcg64
+    map_index: NDArray[np.int64]  # (E,)
+    steps: NDArray[np.int64]  # (E,), steps played in this episode
+    over: NDArray[np.bool_]  # (E,), the episode has ended for everyone
+    location: NDArray[np.int64]  # (E, N, 2), kept where it was for an agent that has left
+    goal: NDArray[np.int64]  # (E, N, 2), the targets
+    status: NDArray[np.int8]  # (E, N), TRAVELLING, PARKED or LEFT
+    arrivals: NDArray[np.int64]  # (E, N), how often the agent has arrived in this episode
+    arrival_step: NDArray[np.int64]  # (E, N), the step of the last arrival; -1 before it, and after walking off again
+
+    # What the last reset or step said.
+    rewards: NDArray[np.float64]  # (E, N)
+    terminated: NDArray[np.bool_]  # (E, N)
+    truncated: NDArray[np.bool_]  # (E, N)
+    endings: NDArray[np.int64]  # (E,), how many agents were terminated or truncated
+    outcomes: NDArray[np.int64]  # (E, N)
+    distances: NDArray[np.float64]  # (E, N), L1, in cells
+
+    # What the agents see.
+    agent_part: NDArray[np.int64]  # (E, N, 2)
+    target_part: NDArray[np.int64]  # (E, N, 2)
+    others_part: NDArray[np.int64]  # (E, N, N - 1, 2)
+    view_part: NDArray[np.uint8]  # (E, N, 3, 2r + 1, 2r + 1)
+    walls_part: NDArray[np.uint8]  # (E, N, W, H)
+    action_mask_part: NDArray[np.int8]  # (E, N, A)
+    flat: NDArray[np.float32]  # (E, N, D), all parts in one, instead of the others
+    flat_parts: NDArray[np.int64]  # (P,), which parts, as multigrid.core.observe numbers them
+    flat_sizes: NDArray[np.int64]  # (P,), how many numbers each takes
+
+    # The caller's actions, and scratch that every kernel leaves as it found it.
+    actions: NDArray[np.int64]  # (E, N)
+    occupant: NDArray[np.int32]  # (W, H), the agent in a cell, or -1
+    claimant: NDArray[np.int32]  # (W, H), the first agent that asks for a cell, or -1
+    claims: NDArray[np.int32]  # (W, H), how many agents ask for a cell
+    wish: NDArray[np.int64]  # (N, 2), the cell that an agent asks for
+    refusal: NDArray[np.int64]  # (N,), why a request would be refused
+    region_agents: NDArray[np.int64]  # (R + 1,), agents placed in a region
+
+
+def allocate(**shapes: tuple[int, ...]) -> Arrays:
+    """Return zeroed arrays of the given shapes, by field."""
+    return Arrays(**{name: np.zeros(shapes[name], dtype) for name, dtype in _DTYPES.items()})
+
+
+# NDArray[np.int64] is ndarray[shape, dtype[int64]].
+_DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(get_args(get_args(hint)[1])[0]) for name, hint in get_type_hints(Arrays).items()
+}
+_NDIMS = dict.fromkeys(Arrays._fields, 2) | {
+    "settings": 1,
+    "regions": 3,
+    "map_index": 1,
+    "steps": 1,
+    "over": 1,
+    "endings": 1,
+    "location": 3,
+    "goal": 3,
+    "agent_part": 3,
+    "target_part": 3,
+    "others_part": 4,
+    "view_part": 5,
+    "walls_part": 4,
+    "action_mask_part": 3,
+    "flat": 3,
+    "flat_parts": 1,
+    "flat_sizes": 1,
+    "refusal": 1,
+    "region_agents": 1,
+}
+_TABLE_WIDTH = 1 + max(_NDIMS.values())
+
+
+def handle(arrays: Arrays) -> Any:
+    """Return what a kernel takes to `opened`: a table of the arrays' addresses and shapes, int64 (fields, 6).
+
+    Handing thirty arrays to compiled code costs two microseconds a call, more than a step does. The table is good
+    for as long as the arrays live. Interpreted kernels take the arrays themselves.
+    """
+    if not COMPILED:
+        return arrays
+    table = np.zeros((len(arrays), _TABLE_WIDTH), dtype=np.int64)
+    for row, (name, array) in zip(table, arrays._asdict().items(), strict=True):
+        assert array.flags.c_contiguous
+        assert (array.dtype, array.ndim) == (_DTYPES[name], _NDIMS[name])
+        row[0] = array.ctypes.data
+        row[1 : 1 + array.ndim] = array.shape
+    return table
+
+
+if COMPILED:
+    from numba.core import cgutils, types
+    from numba.core.datamodel import models
+    from numba.core.typing.templates import AttributeTemplate
+    from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
+    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.numpy_support import from_dtype
+
+    class _ArraysType(types.Opaque):
+        """What `Arrays` is to compiled code: the address of the table from `handle`."""
+
+    register_model(_ArraysType)(models.OpaqueModel)
+    _ARRAYS = _ArraysType("multigrid.core.arrays.Arrays")
+    _ARRAY_TYPES = {name: types.Array(from_dtype(dtype), _NDIMS[name], "C") for name, dtype in _DTYPES.items()}
+
+    @infer_getattr
+    class _ArraysAttribute(AttributeTemplate):  # type: ignore[misc]
+        key = _ArraysType
+
+        def generic_resolve(self, _arrays: Any, name: str) -> Any:
+            return _ARRAY_TYPES.get(name)
+
+    @lower_getattr_generic(_ArraysType)  # type: ignore[untyped-decorator]
+    def _arrays_getattr(context: Any, builder: Any, _type: Any, address: Any, name: str) -> Any:
+        """Make an array, which owns nothing, of a row of the table."""
+        first_cell = Arrays._fields.index(name) * _TABLE_WIDTH
+        cells = builder.bitcast(address, cgutils.intp_t.as_pointer())
+
+        def cell(column: int) -> Any:
+            value = builder.load(builder.gep(cells, [context.get_constant(types.intp, first_cell + column)]))
+            # A table never changes, so LLVM may load it once and keep it through any number of writes.
+            value.set_metadata("invariant.load", builder.module.add_metadata([]))
+            return value
+
+        array_type = _ARRAY_TYPES[name]
+        array = make_array(array_type)(context, builder)
+        itemsize = context.get_constant(types.intp, _DTYPES[name].itemsize)
+        shape = [cell(1 + axis) for axis in range(array_type.ndim)]
+        strides = [itemsize]
+        for extent in shape[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], extent))
+        populate_array(
+            array,
+            data=builder.inttoptr(cell(0), array.data.type),
+            shape=cgutils.pack_array(builder, shape),
+            strides=cgutils.pack_array(builder, strides),
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return array._getvalue()  # noqa: SLF001 - Numba's own way to get the value of what it builds
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def opened(_context: Any, table: Any) -> Any:
+        """Return the `Arrays` that a table from `handle` stands for."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = make_array(signature.args[0])(context, builder, arguments[0]).data
+            return builder.bitcast(data, context.get_value_type(_ARRAYS))
+
+        return _ARRAYS(table), codegen
+
+else:
+
+    def opened(table: Any) -> Arrays:
+        """Return the arrays, which interpreted kernels are handed as they are."""
+        return cast("Arrays", table)

@@ -1,0 +1,148 @@
+"""What an agent sees: each part of an observation, written into its array.
+
+- *agent*, *target*: its own cell and its target, ``[x, y]``.
+- *others*: the other agents' cells in index order; (-1, -1) for one that has left.
+- *view*: cell ``[c, i, j]`` looks at (x + i - r, y + j - r). Channel 0: walls and what lies outside the grid;
+  1: agents, the observer too; 2: its own target, on the window's edge when it lies outside the window.
+- *walls*: the whole map, 1 at a wall.
+- *action_mask*: 1 where the action would not run into the grid's edge or a wall.
+
+Flattened, the parts stand one after the other, coordinates scaled to 0 .. 1 and -1 for one that has left.
+An agent that has left is gone from what the others see, and from its own window.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multigrid.actions import DIRECTIONS
+from multigrid.core.arrays import LEFT, NOBODY, Arrays
+from multigrid.core.compiled import kernel
+from multigrid.regions import WALL
+
+__all__ = ["PARTS", "observe_world"]
+
+PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
+AGENT, TARGET, OTHERS, VIEW, WALLS, ACTION_MASK = range(6)
+
+_ABSENT = -1
+
+
+@kernel
+def observe_world(w: Arrays, e: int) -> None:
+    """Write the observations of all agents of world e."""
+    looks_around = w.view_part.shape[0] > 0
+    for i in range(w.flat_parts.shape[0]):
+        looks_around = looks_around or w.flat_parts[i] == VIEW
+    if looks_around:
+        _mark(w, e, True)
+    for i in range(w.location.shape[1]):
+        if w.flat.shape[0] > 0:
+            _write_flat(w, e, i)
+            continue
+        if w.agent_part.shape[0] > 0:
+            _write_cell(w.agent_part[e, i], w.location, e, i)
+        if w.target_part.shape[0] > 0:
+            _write_cell(w.target_part[e, i], w.goal, e, i)
+        if w.others_part.shape[0] > 0:
+            _write_others(w.others_part[e, i], w, e, i)
+        if w.view_part.shape[0] > 0:
+            _write_view(w.view_part[e, i], w, e, i)
+        if w.walls_part.shape[0] > 0:
+            _write_walls(w.walls_part[e, i], w, e)
+        if w.action_mask_part.shape[0] > 0:
+            _write_action_mask(w.action_mask_part[e, i], w, e, i)
+    if looks_around:
+        _mark(w, e, False)
+
+
+@kernel
+def _mark(w: Arrays, e: int, present: bool) -> None:
+    for i in range(w.location.shape[1]):
+        if w.status[e, i] != LEFT:
+            w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = i if present else NOBODY
+
+
+@kernel
+def _write_cell(out: Any, cells: Any, e: int, i: int) -> None:
+    out[0], out[1] = cells[e, i, 0], cells[e, i, 1]
+
+
+@kernel
+def _write_others(out: Any, w: Arrays, e: int, i: int) -> None:
+    for j in range(w.location.shape[1]):
+        if j == i:
+            continue
+        row = j if j < i else j - 1
+        if w.status[e, j] == LEFT:
+            out[row, 0], out[row, 1] = _ABSENT, _ABSENT
+        else:
+            out[row, 0], out[row, 1] = w.location[e, j, 0], w.location[e, j, 1]
+
+
+@kernel
+def _write_view(out: Any, w: Arrays, e: int, i: int) -> None:
+    regions = w.regions[w.map_index[e]]
+    radius = out.shape[1] // 2
+    left, low = w.location[e, i, 0] - radius, w.location[e, i, 1] - radius
+    for column in range(out.shape[1]):
+        for row in range(out.shape[2]):
+            x, y = left + column, low + row
+            inside = x >= 0 and y >= 0 and x < regions.shape[0] and y < regions.shape[1]
+            out[0, column, row] = not inside or regions[x, y] == WALL
+            out[1, column, row] = inside and w.occupant[x, y] != NOBODY
+            out[2, column, row] = 0
+    column = min(max(w.goal[e, i, 0] - left, 0), 2 * radius)
+    row = min(max(w.goal[e, i, 1] - low, 0), 2 * radius)
+    out[2, column, row] = 1
+
+
+@kernel
+def _write_walls(out: Any, w: Arrays, e: int) -> None:
+    regions = w.regions[w.map_index[e]]
+    for x in range(regions.shape[0]):
+        for y in range(regions.shape[1]):
+            out[x, y] = regions[x, y] == WALL
+
+
+@kernel
+def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
+    regions = w.regions[w.map_index[e]]
+    for action in range(out.shape[0]):
+        x = w.location[e, i, 0] + DIRECTIONS[action, 0]
+        y = w.location[e, i, 1] + DIRECTIONS[action, 1]
+        inside = x >= 0 and y >= 0 and x < regions.shape[0] and y < regions.shape[1]
+        out[action] = inside and regions[x, y] != WALL
+
+
+@kernel
+def _write_flat(w: Arrays, e: int, i: int) -> None:
+    out = w.flat[e, i]
+    start = 0
+    for k in range(w.flat_parts.shape[0]):
+        part = w.flat_parts[k]
+        end = start + w.flat_sizes[k]
+        if part == AGENT:
+            _write_cell(out[start:end], w.location, e, i)
+        elif part == TARGET:
+            _write_cell(out[start:end], w.goal, e, i)
+        elif part == OTHERS:
+            _write_others(out[start:end].reshape((w.flat_sizes[k] // 2, 2)), w, e, i)
+        elif part == VIEW:
+            side = round((w.flat_sizes[k] / 3) ** 0.5)
+            _write_view(out[start:end].reshape((3, side, side)), w, e, i)
+        elif part == WALLS:
+            _write_walls(out[start:end].reshape((w.regions.shape[1], w.regions.shape[2])), w, e)
+        else:
+            _write_action_mask(out[start:end], w, e, i)
+        if part in (AGENT, TARGET, OTHERS):
+            _scale(out[start:end], w)
+        start = end
+
+
+@kernel
+def _scale(coordinates: Any, w: Arrays) -> None:
+    """Scale x, y, x, y, ... to 0 .. 1; absent ones stay as they are."""
+    for k in range(coordinates.shape[0]):
+        if coordinates[k] != _ABSENT:
+            coordinates[k] = coordinates[k] / max(w.regions.shape[1 + k % 2] - 1, 1)

@@ -1,0 +1,102 @@
+"""NumPy's PCG64 stream and its bounded integers, bit for bit, in compiled code.
+
+The generator is O'Neill's PCG XSL RR 128/64 (HMC-CS-2014-0905); the bounded integers are Lemire's (ACM TOMACS 29(1),
+2019) on 32-bit draws, of which PCG64 makes two from each 64-bit one, the lower half first.
+
+A stream is a row of six uint64: the upper and lower halves of the state, the upper and lower halves of the increment,
+whether a 32-bit half is left over, and that half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core.compiled import kernel
+
+__all__ = ["STREAM_WORDS", "bounded", "load", "store"]
+
+STREAM_WORDS = 6
+_STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, _INCREMENT_LOW, _HAS_HALF, _HALF = range(STREAM_WORDS)
+
+_MASK64 = (1 << 64) - 1
+_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+_MULTIPLIER_HIGH = np.uint64(_MULTIPLIER >> 64)
+_MULTIPLIER_LOW = np.uint64(_MULTIPLIER & _MASK64)
+_MULTIPLIER_LOW_1 = np.uint64(_MULTIPLIER >> 32 & 0xFFFFFFFF)
+_MULTIPLIER_LOW_0 = np.uint64(_MULTIPLIER & 0xFFFFFFFF)
+_MASK32 = np.uint64(0xFFFFFFFF)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_32, _58, _63, _64 = np.uint64(32), np.uint64(58), np.uint64(63), np.uint64(64)
+
+
+@kernel
+def _next_uint64(streams: NDArray[np.uint64], e: int) -> Any:
+    """Advance stream e and return 64 bits."""
+    high, low = streams[e, _STATE_HIGH], streams[e, _STATE_LOW]
+    # The upper 64 bits of low * _MULTIPLIER_LOW, by halves.
+    low_0, low_1 = low & _MASK32, low >> _32
+    cross_0, cross_1 = low_1 * _MULTIPLIER_LOW_0, low_0 * _MULTIPLIER_LOW_1
+    middle = (low_0 * _MULTIPLIER_LOW_0 >> _32) + (cross_0 & _MASK32) + (cross_1 & _MASK32)
+    carry = low_1 * _MULTIPLIER_LOW_1 + (cross_0 >> _32) + (cross_1 >> _32) + (middle >> _32)
+
+    product_low = low * _MULTIPLIER_LOW
+    new_low = product_low + streams[e, _INCREMENT_LOW]
+    new_high = high * _MULTIPLIER_LOW + low * _MULTIPLIER_HIGH + carry + streams[e, _INCREMENT_HIGH]
+    if new_low < product_low:
+        new_high += _ONE
+    streams[e, _STATE_HIGH], streams[e, _STATE_LOW] = new_high, new_low
+    mixed = new_high ^ new_low
+    turn = new_high >> _58
+    return (mixed >> turn) | (mixed << ((_64 - turn) & _63))
+
+
+@kernel
+def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
+    """Return 32 bits of stream e: the half left over, or the lower half of new ones."""
+    if streams[e, _HAS_HALF] != _ZERO:
+        streams[e, _HAS_HALF] = _ZERO
+        return streams[e, _HALF]
+    bits = _next_uint64(streams, e)
+    streams[e, _HAS_HALF] = _ONE
+    streams[e, _HALF] = bits >> _32
+    return bits & _MASK32
+
+
+@kernel
+def bounded(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
+    """Draw from 0 .. limit - 1 as ``Generator.integers(limit)`` does; nothing is drawn when limit is 1.
+
+    Args:
+        streams: uint64 (E, 6).
+        e: which stream.
+        limit: from 1 to 2**32 - 1.
+    """
+    if limit == 1:
+        return 0
+    count = np.uint64(limit)
+    product = _next_uint32(streams, e) * count
+    if product & _MASK32 < count:
+        # Below the threshold the product would favour some numbers.
+        threshold = (_MASK32 + _ONE - count) % count
+        while product & _MASK32 < threshold:
+            product = _next_uint32(streams, e) * count
+    return np.int64(product >> _32)
+
+
+def load(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
+    """Write the state of a NumPy PCG64, as its ``state`` attribute gives it, into a stream: uint64 (6,)."""
+    inner = state["state"]
+    stream[_STATE_HIGH], stream[_STATE_LOW] = inner["state"] >> 64, inner["state"] & _MASK64
+    stream[_INCREMENT_HIGH], stream[_INCREMENT_LOW] = inner["inc"] >> 64, inner["inc"] & _MASK64
+    stream[_HAS_HALF], stream[_HALF] = state["has_uint32"], state["uinteger"]
+
+
+def store(stream: NDArray[np.uint64]) -> Any:
+    """Return a stream, uint64 (6,), as the ``state`` attribute of a NumPy PCG64 takes it."""
+    state_high, state_low, increment_high, increment_low, has_half, half = stream.tolist()
+    inner = {"state": state_high << 64 | state_low, "inc": increment_high << 64 | increment_low}
+    return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}

@@ -1,0 +1,26 @@
+"""The ids under which `gymnasium.make` and `pettingzoo.make` find the environments."""
+
+from __future__ import annotations
+
+import gymnasium
+import pettingzoo
+
+__all__ = ["register_all"]
+
+_GRID_WORLD = "multigrid.envs.grid_world:GridWorldEnv"
+
+
+def register_all() -> None:
+    """Register the ids, save those of the documents that somebody else has registered already."""
+    limits = {
+        "multigrid/GridWorld-v0": None,
+        "gymnasium_env/GridWorld-v0": None,
+        "gym_examples/GridWorld-v0": 300,
+    }
+    for env_id, max_episode_steps in limits.items():
+        if env_id not in gymnasium.registry:
+            gymnasium.register(id=env_id, entry_point=_GRID_WORLD, max_episode_steps=max_episode_steps)
+    # PettingZoo has a registry since 1.27.
+    if hasattr(pettingzoo, "register"):
+        pettingzoo.register("parallel", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:parallel_env")
+        pettingzoo.register("aec", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:env")

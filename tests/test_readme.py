@@ -1,0 +1,289 @@
+"""Every code block of README.md is run, or README is wrong: what the page shows is what works.
+
+- ``python`` blocks are executed, each by itself, in an empty folder.
+- ``bash`` and ``console`` blocks are made of plain commands. ``pip install``, and ``pytest`` after it, are checked
+  against pyproject.toml and .ci/run (which really does both); every other command is run, in an empty folder a block.
+- ``text`` blocks are output, maps, diagrams: not code.
+
+Any other block fails, for then nobody would know whether it works.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+
+TRAIN = 'pip install -c constraints.txt -e ".[train]" && multigrid train'
+TEST = 'pip install -c constraints.txt -e ".[test]" && pytest'
+
+SHELLS = ("bash", "console")
+PROGRAMS = {"multigrid": [sys.executable, "-m", "multigrid"], "python": [sys.executable]}
+# What the tests add to README's arguments: a whole training takes minutes, and a game waits for somebody's keys.
+# `--help` shows only that the command is there (tyro then reads no other argument): it fits a bare command alone.
+ENDINGS = {"train": ["--help"], "play": ["--help"]}
+TIMEOUT = 300  # seconds for one command: a cold compile and a short training fit in
+
+
+@dataclass(frozen=True)
+class Block:
+    """One code block: its language, its text, and the line it starts on (counted from 1)."""
+
+    language: str
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        """Where it is, as editors and pytest's ids show it."""
+        return f"README.md:{self.line} ({self.language or 'no language'})"
+
+
+def find_blocks(markdown: str) -> list[Block]:
+    """All code blocks of a page: fenced, indented, and those written in HTML."""
+    blocks = []
+    for token in MarkdownIt("commonmark").parse(markdown):
+        is_code = token.type in ("fence", "code_block") or (token.type == "html_block" and "<pre" in token.content)
+        if is_code:
+            assert token.map is not None
+            fenced = token.type == "fence"
+            language = token.info.strip() if fenced else ""
+            blocks.append(Block(language, token.content, token.map[0] + 1 + fenced))
+    return blocks
+
+
+def command_lines(block: Block) -> list[str]:
+    """The commands of a shell block; in a console block these are the lines after a ``$``, the others are output."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    if block.language == "console":
+        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    commands = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    assert commands, f"{block} holds no command"
+    return commands
+
+
+def split_commands(line: str) -> list[list[str]]:
+    """The words of each command in ``a && b``. Other shell grammar is refused: it would not be run as meant."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.commenters = "#"
+    commands: list[list[str]] = [[]]
+    for word in lexer:
+        if word == "&&":
+            commands.append([])
+        else:
+            plain = not ((word and set(word) <= set("();<>|&")) or any(mark in word for mark in "$`*?~"))
+            assert plain, f"{word!r} in {line!r}: only plain commands, joined by &&, can be run by the tests"
+            commands[-1].append(word)
+    assert all(commands), f"{line!r} has an empty command"
+    return commands
+
+
+def check_install(words: list[str], root: Path) -> None:
+    """A ``pip install`` names files and extras that are there."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert words[:2] == ["pip", "install"], f"{shlex.join(words)!r}: only `pip install` is known here"
+    arguments = iter(words[2:])
+    for argument in arguments:
+        if argument == "-c":
+            file = next(arguments)
+            assert (root / file).is_file(), f"there is no {file}"
+            continue
+        target = next(arguments) if argument == "-e" else argument
+        name, _, extras = target.removesuffix("]").partition("[")
+        assert name in (".", project["name"]), f"{target!r} is not this project"
+        for extra in filter(None, extras.split(",")):
+            assert extra in project["optional-dependencies"], f"pyproject.toml has no extra {extra!r}"
+
+
+def check_ci(line: str, root: Path) -> None:
+    """.ci/run gives the commands of README's line one by one, for `set -e` does not look into ``a && b``."""
+    given = [given.strip() for given in (root / ".ci" / "run").read_text().splitlines()]
+    for command in line.split("&&"):
+        assert command.strip() in given, f".ci/run does not run {command.strip()!r}"
+
+
+def run_command(words: list[str], folder: Path) -> None:
+    """Run one command in a folder; it must end, and well."""
+    assert words[0] in PROGRAMS, f"{words[0]!r}: the tests know how to run {sorted(PROGRAMS)}, nothing else"
+    ending = ENDINGS.get(words[1], []) if words[0] == "multigrid" and len(words) > 1 else []
+    assert "--help" not in ending or len(words) == 2, (
+        f"{shlex.join(words)}: nothing would read its arguments; give it a short run in ENDINGS"
+    )
+    result = subprocess.run(
+        [*PROGRAMS[words[0]], *words[1:], *ending],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert result.returncode == 0, (
+        f"{shlex.join(words)} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
+    )
+
+
+def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
+    """Run the commands of a block one after the other, or check those that cannot be run here."""
+    for line in command_lines(block):
+        commands = split_commands(line)
+        for words in commands:
+            if words[0] == "pip":
+                check_install(words, root)
+            elif words == ["pytest"] and commands[0][0] == "pip":
+                check_ci(line, root)
+            else:
+                run_command(words, folder)
+
+
+def run_python(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Execute a block; a traceback shows README's own lines."""
+    monkeypatch.chdir(folder)
+    code = compile("\n" * (block.line - 1) + block.text, str(README), "exec")
+    exec(code, {"__name__": "__main__"})  # noqa: S102 - the page is ours, and this is what a reader does with it
+
+
+def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a block the way its language says; a language that nothing runs is an error."""
+    if block.language == "python":
+        run_python(block, folder, monkeypatch)
+    elif block.language in SHELLS:
+        run_shell(block, folder)
+    else:
+        assert block.language == "text", f"nothing runs {block}; if it is no code, mark it as text"
+
+
+BLOCKS = find_blocks(README.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_block_works(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block of README does what a reader would expect: it runs without an error or a warning."""
+    run_block(block, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("command", [TRAIN, TEST])
+def test_readme_gives_the_two_commands(command: str) -> None:
+    """The two commands that a newcomer needs stand in README, word for word."""
+    assert command in [line for block in BLOCKS if block.language in SHELLS for line in command_lines(block)]
+
+
+def test_readme_shows_python() -> None:
+    """A page without a line of Python would pass the tests above for want of anything to run."""
+    assert any(block.language == "python" for block in BLOCKS)
+
+
+SAMPLE = """\
+# Title
+
+```python
+x = 1
+```
+
+1. a list
+
+   ```bash
+   multigrid bench \\
+     --help  # twice
+   ```
+
+~~~text
+```python
+not code
+```
+~~~
+
+    indented
+
+<pre>html</pre>
+"""
+
+
+def test_all_kinds_of_blocks_are_found() -> None:
+    """Fenced, nested, indented and HTML blocks are found, each with the line it starts on."""
+    found = [(block.language, block.line) for block in find_blocks(SAMPLE)]
+    assert found == [("python", 4), ("bash", 10), ("text", 15), ("", 20), ("", 22)]
+
+
+def test_commands_are_read_as_a_shell_reads_them() -> None:
+    """Continued lines are one command, comments are none, and of a console block only the ``$`` lines count."""
+    assert split_commands(command_lines(find_blocks(SAMPLE)[1])[0]) == [["multigrid", "bench", "--help"]]
+    console = Block("console", "$ multigrid bench && pytest -k 'a b'\nsome output\n", 1)
+    assert split_commands(command_lines(console)[0]) == [["multigrid", "bench"], ["pytest", "-k", "a b"]]
+
+
+def test_what_is_no_code_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text block may hold anything."""
+    run_block(Block("text", "raise SystemExit", 1), tmp_path, monkeypatch)
+
+
+def test_python_blocks_are_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A python block runs in the folder it is given."""
+    run_block(Block("python", "open('here', 'w').close()", 1), tmp_path, monkeypatch)
+    assert (tmp_path / "here").exists()
+
+
+@pytest.mark.parametrize("language", ["bash", "console"])
+def test_shell_blocks_are_executed(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command runs in the folder it is given, and those after it find what it left there."""
+    prompt = "$ " if language == "console" else ""
+    text = f"""{prompt}python -c "open('here', 'w')"\n{prompt}python -c "open('here')"\n"""
+    run_block(Block(language, text, 1), tmp_path, monkeypatch)
+    assert (tmp_path / "here").exists()
+
+
+def test_the_two_commands_fit_the_project(tmp_path: Path) -> None:
+    """The install and test command is accepted: its extra exists, and .ci/run gives the same commands."""
+    run_shell(Block("bash", TEST, 1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "complaint"),
+    [
+        ("", "x = 1", "nothing runs"),
+        ("py", "x = 1", "nothing runs"),
+        ("yaml", "x: 1", "nothing runs"),
+        ("python", "raise RuntimeError('broken')", "broken"),
+        ("python", "import multigrid\nmultigrid.no_such_name", "no_such_name"),
+        ("python", "import warnings\nwarnings.warn('old', DeprecationWarning)", "old"),
+        ("bash", "# nothing", "no command"),
+        ("console", "multigrid bench", "no command"),
+        ("bash", "multigrid no-such-command", "exited with"),
+        ("bash", "multigrid bench --no-such-flag 3", "exited with"),
+        ("bash", "multigrid play --no-such-flag 3", "nothing would read its arguments"),
+        ("bash", "python -c 'raise SystemExit(3)'", "exited with 3"),
+        ("bash", "python -c '' && python -c 'raise SystemExit(3)'", "exited with 3"),
+        ("bash", "curl example.org", "curl"),
+        ("bash", "pytest -x", "pytest"),
+        ("bash", "multigrid bench | head", "plain commands"),
+        ("bash", "multigrid bench; true", "plain commands"),
+        ("bash", "multigrid bench > file", "plain commands"),
+        ("bash", "multigrid replay runs/*", "plain commands"),
+        ("bash", "multigrid replay $HOME", "plain commands"),
+        ("bash", "multigrid bench &&", "empty command"),
+        ("bash", 'pip install -c constraints.txt -e ".[no-such-extra]" && pytest', "no-such-extra"),
+        ("bash", 'pip install -c no-such-file.txt -e ".[test]" && pytest', "no-such-file"),
+        ("bash", "pip install another-project", "another-project"),
+        ("bash", "pip uninstall multigrid-marl", "only `pip install`"),
+        ("bash", 'pip install -e ".[test]" && pytest', "does not run"),
+        ("bash", 'pip install -c constraints.txt -e ".[test]" && pytest -x', "pytest"),
+    ],
+)
+def test_broken_blocks_fail(
+    language: str, text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every way in which a block may be wrong, or not be run at all, is an error that says so."""
+    with pytest.raises((AssertionError, RuntimeError, AttributeError, DeprecationWarning), match=complaint):
+        run_block(Block(language, text, 1), tmp_path, monkeypatch)
