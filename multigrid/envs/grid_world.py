@@ -1,0 +1,143 @@
+"""Gymnasium's documented GridWorld: one agent, one target."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid import spaces
+from multigrid.actions import checked_action
+from multigrid.config import GridConfig
+from multigrid.envs.one_world import OneWorld
+from multigrid.rendering.frame import WINDOW_SIZE
+
+__all__ = ["GridWorldEnv"]
+
+Observation: TypeAlias = dict[str, NDArray[np.int64]]
+
+_INTEGERS = frozenset({int, np.int64})
+
+
+class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
+    """An agent on a square grid walks to a target: the environment of Gymnasium's documents, exactly.
+
+    Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each; actions 0 right ``[1, 0]``, 1 up
+    ``[0, 1]``, 2 left ``[-1, 0]``, 3 down ``[0, -1]``, clipped to the grid; the reward is 1 for reaching the target,
+    which terminates the episode, else 0; the info is ``{"distance": L1 distance as float}``. There is no limit of
+    steps: that is ``gymnasium.make(..., max_episode_steps=300)``.
+
+    Source: Gymnasium's tutorial "Make your own custom environment", in the edition with right = ``[1, 0]``.
+
+    Args:
+        render_mode: None, "human" or "rgb_array".
+        size: cells a side, at least 2.
+
+    Raises:
+        TypeError: `size` is not an integer.
+        ValueError: `size` is below 2, or the render mode is unknown.
+
+    >>> env = GridWorldEnv()
+    >>> observation, info = env.reset(seed=0)
+    >>> observation["agent"].tolist(), observation["target"].tolist(), info
+    ([4, 3], [2, 1], {'distance': 4.0})
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 4}
+
+    def __init__(self, render_mode: str | None = None, size: int = 5) -> None:
+        if isinstance(size, bool) or not isinstance(size, int | np.integer):
+            raise TypeError(f"size is {size!r} of type {type(size).__name__}; expected an integer of at least 2")
+        if size < 2:
+            raise ValueError(f"size is {size}; expected at least 2, for the target is never the agent's own cell")
+        # With one agent, *stay* is the documented rule also for those who step on after the end.
+        config = GridConfig(size=int(size), num_agents=1, on_target="stay", max_cycles=None)
+        OneWorld.__init__(self, config, render_mode)
+        self.size = int(size)
+        self.window_size = WINDOW_SIZE
+        self.observation_space = spaces.observation_space(config)
+        self.action_space = spaces.action_space(config)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hold on to the rows that each step reads and writes."""
+        arrays = self._world.arrays
+        self._action = arrays.actions[0]
+        self._agent, self._target = arrays.agent_part[0, 0], arrays.target_part[0, 0]
+        self._reward, self._terminated = arrays.rewards[0, 0:1], arrays.terminated[0, 0:1]
+        self._distance = arrays.distances[0, 0:1]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
+
+    @property
+    def _np_random(self) -> np.random.Generator | None:  # type: ignore[override]
+        """Gymnasium's checker looks here: None before anything was drawn."""
+        return None if self._seed is None else self.np_random
+
+    @property
+    def _np_random_seed(self) -> int | None:  # type: ignore[override]
+        return self._seed
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: seeds the random stream; None goes on with it.
+            options: ``{"agents": (1, 2), "targets": (1, 2)}`` sets the layout by hand; other keys are ignored.
+
+        Returns:
+            The observation and the info; both are fresh objects.
+
+        Raises:
+            TypeError, ValueError: a bad layout; the env is then as it was.
+        """
+        self._reset_world(seed, options)
+        if self.render_mode == "human":
+            self._show()
+        return {"agent": self._agent.copy(), "target": self._target.copy()}, {"distance": self._distance.item()}
+
+    def step(self, action: Any) -> tuple[Observation, int, bool, bool, dict[str, Any]]:
+        """Move one cell.
+
+        Args:
+            action: 0 right, 1 up, 2 left, 3 down: an int, a NumPy integer or an integer array of one element.
+
+        Returns:
+            Observation, reward (the int 1 or 0), terminated (bool), truncated (always False), info.
+
+        Raises:
+            TypeError, ValueError: a bad action; the env is then as it was.
+            ResetNeeded: there was no reset yet.
+        """
+        if type(action) not in _INTEGERS or not 0 <= action < 4:
+            action = checked_action(action, 4)
+        if not self._started:
+            self._check_started()
+        self._action[0] = action
+        self._world.step()
+        if self.render_mode == "human":
+            self._show()
+        return (
+            {"agent": self._agent.copy(), "target": self._target.copy()},
+            int(self._reward.item()),
+            self._terminated.item(),
+            False,
+            {"distance": self._distance.item()},
+        )
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return the frame, uint8 (512, 512, 3), in "rgb_array" mode; None in the others."""
+        if self.render_mode != "rgb_array":
+            return None
+        self._check_started()
+        return self._frame()
+
+    def close(self) -> None:
+        """Shut the window, if there is one; closing twice is fine."""
+        OneWorld.close(self)

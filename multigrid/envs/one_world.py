@@ -1,0 +1,153 @@
+"""What the Gymnasium and the PettingZoo face of one world share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT
+from multigrid.core.layout import checked_layout
+from multigrid.core.metrics import world_metrics
+from multigrid.core.world import World
+from multigrid.rendering.frame import Scene, draw_frame, to_array
+from multigrid.rendering.window import Window
+
+__all__ = ["OneWorld"]
+
+
+class OneWorld:
+    """One world, its random stream, its state, and its picture."""
+
+    metadata: dict[str, Any]
+
+    def __init__(self, config: GridConfig, render_mode: str | None) -> None:
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"render_mode is {render_mode!r}; expected None or one of {', '.join(map(repr, modes))}")
+        self.render_mode = render_mode
+        self.config = config
+        self._world = World(config)
+        self._started = False
+        self._seed: int | None = None
+        self._window: Window | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A window belongs to this process and this object; a copy opens its own.
+        return {**vars(self), "_window": None}
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The stream that resets draw from: drawing from it, or replacing it, changes later resets.
+
+        Once handed out it is the same object for life, seeded anew by ``reset(seed=...)``.
+        """
+        self._seed_if_needed()
+        return self._world.generator(0)
+
+    @np_random.setter
+    def np_random(self, generator: np.random.Generator) -> None:
+        if not isinstance(generator, np.random.Generator):
+            raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
+        self._world.set_generator(0, generator)
+        self._seed = -1
+
+    @property
+    def np_random_seed(self) -> int:
+        """The seed of the stream; -1 when somebody replaced it."""
+        self._seed_if_needed()
+        assert self._seed is not None
+        return self._seed
+
+    def _seed_if_needed(self) -> None:
+        if self._seed is None:
+            self._reseed(None)
+
+    def _reseed(self, seed: int | None) -> None:
+        generator, self._seed = seeding.np_random(seed)
+        self._world.seed(0, generator.bit_generator)
+
+    def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        layout = self._checked_options(options)
+        if seed is None:
+            self._seed_if_needed()
+        else:
+            self._reseed(seed)
+        if layout is None:
+            self._world.reset()
+        else:
+            self._world.place(0, *layout)
+        self._started = True
+
+    def _checked_options(self, options: dict[str, Any] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        if options is None or ("agents" not in options and "targets" not in options):
+            return None
+        for one, other in (("agents", "targets"), ("targets", "agents")):
+            if options.get(other) is None:
+                raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
+        agents, targets = checked_layout(self.config, options["agents"], options["targets"], 0)
+        return agents, targets
+
+    def _check_started(self) -> None:
+        if not self._started:
+            raise ResetNeeded("there is no episode yet; call reset() first")
+
+    def get_state(self) -> dict[str, Any]:
+        """Return everything that the rest of the episode, and of the stream, depends on: copied arrays and ints.
+
+        Raises:
+            ResetNeeded: before the first reset there is no state.
+        """
+        self._check_started()
+        return self._world.snapshot(0)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state that `get_state` returned, in this env or in another of the same configuration.
+
+        Raises:
+            TypeError, ValueError: it is no such state; the env is then as it was.
+        """
+        self._world.restore(0, state)
+        self._started = True
+        if self._seed is None:
+            self._seed = -1
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the figures of the episode so far; after its last step, the final ones.
+
+        They are those of `multigrid.core.metrics.world_metrics`: success and arrival step by agent, the cooperative and
+        the individual success rate, sum of costs, makespan, and throughput.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        self._check_started()
+        return world_metrics(self.config, self._world.arrays, 0)
+
+    def _canvas(self) -> Any:
+        arrays = self._world.arrays
+        scene = Scene(
+            regions=arrays.regions[arrays.map_index[0]],
+            agents=arrays.location[0],
+            targets=arrays.goal[0],
+            present=arrays.status[0] != LEFT,
+        )
+        return draw_frame(self.config, scene)
+
+    def _frame(self) -> NDArray[np.uint8]:
+        return to_array(self._canvas())
+
+    def _show(self) -> None:
+        if self._window is None:
+            self._window = Window(self.metadata["render_fps"])
+        self._window.show(self._canvas())
+
+    def close(self) -> None:
+        """Shut the window, if there is one. The game goes on where it was; closing twice is fine."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None

@@ -1,0 +1,38 @@
+"""Rewards kept within bounds."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+
+__all__ = ["ClipReward"]
+
+
+class ClipReward(gymnasium.RewardWrapper[Any, Any]):
+    """Clip every reward to `min_reward` .. `max_reward`.
+
+    Args:
+        env: any env.
+        min_reward: the lowest reward.
+        max_reward: the highest reward.
+
+    Raises:
+        ValueError: the lowest is above the highest.
+
+    >>> from multigrid import GridWorldEnv
+    >>> ClipReward(GridWorldEnv(), 0.0, 0.5).reward(1)
+    0.5
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], min_reward: float, max_reward: float) -> None:
+        super().__init__(env)
+        if min_reward > max_reward:
+            raise ValueError(f"min_reward is {min_reward} and max_reward {max_reward}; expected the lower one first")
+        self.min_reward = min_reward
+        self.max_reward = max_reward
+
+    def reward(self, reward: SupportsFloat) -> float:
+        """Return the reward within the bounds."""
+        return float(np.clip(float(reward), self.min_reward, self.max_reward))

@@ -1,0 +1,39 @@
+"""The two terms of the Reacher's reward, weighted anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+__all__ = ["ReacherWeightedReward"]
+
+
+class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Replace the reward by a weighted sum of the terms that Gymnasium's Reacher tells in its infos.
+
+    Args:
+        env: its infos have "reward_dist" and "reward_ctrl", as those of Reacher do.
+        reward_dist_weight: the weight of the distance term.
+        reward_ctrl_weight: the weight of the control term.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], reward_dist_weight: float, reward_ctrl_weight: float) -> None:
+        super().__init__(env)
+        self.reward_dist_weight = reward_dist_weight
+        self.reward_ctrl_weight = reward_ctrl_weight
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step the env and weigh the terms of its reward.
+
+        Raises:
+            ValueError: the infos lack a term.
+        """
+        observation, _, terminated, truncated, info = self.env.step(action)
+        missing = [term for term in ("reward_dist", "reward_ctrl") if term not in info]
+        if missing:
+            raise ValueError(
+                f"the env's infos lack {missing}; expected an env like Gymnasium's Reacher, which has them"
+            )
+        reward = self.reward_dist_weight * info["reward_dist"] + self.reward_ctrl_weight * info["reward_ctrl"]
+        return observation, reward, terminated, truncated, info
