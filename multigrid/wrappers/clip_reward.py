@@ -6,11 +6,12 @@ from typing import Any, SupportsFloat
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 
 __all__ = ["ClipReward"]
 
 
-class ClipReward(gymnasium.RewardWrapper[Any, Any]):
+class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
     """Clip every reward to `min_reward` .. `max_reward`.
 
     Args:
@@ -27,7 +28,8 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], min_reward: float, max_reward: float) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, min_reward=min_reward, max_reward=max_reward)
+        gymnasium.RewardWrapper.__init__(self, env)
         if min_reward > max_reward:
             raise ValueError(f"min_reward is {min_reward} and max_reward {max_reward}; expected the lower one first")
         self.min_reward = min_reward

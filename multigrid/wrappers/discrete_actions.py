@@ -7,11 +7,12 @@ from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Discrete
+from gymnasium.utils import RecordConstructorArgs
 
 __all__ = ["DiscreteActions"]
 
 
-class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
+class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
     """Restrict an env to a list of its actions, chosen by their position in the list.
 
     Args:
@@ -28,7 +29,8 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], disc_to_cont: Sequence[Any]) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, disc_to_cont=disc_to_cont)
+        gymnasium.ActionWrapper.__init__(self, env)
         if len(disc_to_cont) == 0:
             raise ValueError("disc_to_cont is empty; expected at least one action of the env")
         self.disc_to_cont = disc_to_cont

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+from gymnasium.utils import RecordConstructorArgs
 
 __all__ = ["ReacherWeightedReward"]
 
 
-class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any]):
+class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Replace the reward by a weighted sum of the terms that Gymnasium's Reacher tells in its infos.
 
     Args:
@@ -19,7 +20,10 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_dist_weight: float, reward_ctrl_weight: float) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(
+            self, reward_dist_weight=reward_dist_weight, reward_ctrl_weight=reward_ctrl_weight
+        )
+        gymnasium.Wrapper.__init__(self, env)
         self.reward_dist_weight = reward_dist_weight
         self.reward_ctrl_weight = reward_ctrl_weight
 

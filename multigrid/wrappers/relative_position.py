@@ -6,12 +6,13 @@ from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Box, Dict
+from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 __all__ = ["RelativePosition"]
 
 
-class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str, NDArray[Any]]]):
+class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str, NDArray[Any]]], RecordConstructorArgs):
     """Observe the target's cell minus the agent's: int64 (2,), in cells.
 
     The documented wrapper declares an unbounded float space, which the integers that it returns do not lie in; this
@@ -30,7 +31,8 @@ class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str,
     """
 
     def __init__(self, env: gymnasium.Env[dict[str, NDArray[Any]], Any]) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self)
+        gymnasium.ObservationWrapper.__init__(self, env)
         space: Any = env.observation_space
         parts: dict[str, Any] = space.spaces if isinstance(space, Dict) else {}
         agent, target = parts.get("agent"), parts.get("target")

@@ -1,0 +1,120 @@
+"""The four documented wrappers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from multigrid import Action, GridWorldEnv
+from multigrid.wrappers import ClipReward, DiscreteActions, ReacherWeightedReward, RelativePosition
+
+
+class Reacher(gym.Env[Any, Any]):
+    """What matters of Gymnasium's Reacher, which needs MuJoCo: the terms of its reward, told in the infos."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(1)
+
+    def __init__(self, **terms: float) -> None:
+        """Take the terms that each step tells."""
+        self.terms = terms
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Tell the terms, and a reward that the wrapper is to replace."""
+        return 0, 99.0, False, True, dict(self.terms)
+
+
+def test_relative_position_is_target_minus_agent() -> None:
+    """Every observation of an episode is the target's cell minus the agent's, as a fresh int64 array in the space."""
+    plain, wrapped = GridWorldEnv(size=7), RelativePosition(GridWorldEnv(size=7))
+    cells = [plain.reset(seed=3)[0]]
+    seen = [wrapped.reset(seed=3)[0]]
+    for action in np.random.default_rng(0).integers(0, 4, 40):
+        cells.append(plain.step(action)[0])
+        seen.append(wrapped.step(action)[0])
+    expected = [one["target"] - one["agent"] for one in cells]
+    np.testing.assert_array_equal(seen, expected)
+    assert all(wrapped.observation_space.contains(one) for one in seen)
+    assert len({id(one) for one in seen}) == len(seen)
+
+
+def test_relative_position_bounds_are_tight() -> None:
+    """The space reaches as far as two cells can lie apart, and no farther."""
+    space = RelativePosition(GridWorldEnv(size=4)).observation_space
+    assert space == gym.spaces.Box(-3, 3, (2,), np.int64)
+
+
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
+def test_relative_position_passes_gymnasiums_checker() -> None:
+    """The wrapped env is a Gymnasium env in good standing."""
+    check_env(RelativePosition(gym.make("multigrid/GridWorld-v0", disable_env_checker=True)), skip_render_check=True)
+
+
+def test_relative_position_needs_the_two_cells() -> None:
+    """An env that observes something else is refused, and told what it observes."""
+    with pytest.raises(TypeError, match=r"observes Discrete\(1\); expected a Dict"):
+        RelativePosition(Reacher())
+
+
+@pytest.mark.parametrize(("bounds", "clipped"), [((0.0, 0.5), 0.5), ((0.25, 2.0), 1.0), ((-2.0, -1.0), -1.0)])
+def test_clip_reward_keeps_the_bounds(bounds: tuple[float, float], clipped: float) -> None:
+    """The reward of arriving, 1, is clipped to the bounds, and everything else of the step is left alone."""
+    env = ClipReward(GridWorldEnv(), *bounds)
+    env.reset(options={"agents": [[1, 3]], "targets": [[2, 3]]})
+    observation, reward, terminated, truncated, info = env.step(Action.RIGHT)
+    assert reward == clipped
+    assert (observation["agent"].tolist(), terminated, truncated, info) == ([2, 3], True, False, {"distance": 0.0})
+
+
+def test_clip_reward_refuses_bounds_the_wrong_way_round() -> None:
+    """The lower bound comes first."""
+    with pytest.raises(ValueError, match="min_reward is 2 and max_reward 1"):
+        ClipReward(GridWorldEnv(), 2, 1)
+
+
+def test_discrete_actions_stand_for_those_listed() -> None:
+    """Action k of the wrapper is the k-th of the list."""
+    env = DiscreteActions(GridWorldEnv(), [Action.UP, Action.LEFT])
+    assert env.action_space == gym.spaces.Discrete(2)
+    env.reset(options={"agents": [[2, 1]], "targets": [[4, 4]]})
+    assert env.step(0)[0]["agent"].tolist() == [2, 2]
+    assert env.step(np.int64(1))[0]["agent"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("action", [-1, 2, 0.0])
+def test_discrete_actions_refuse_others(action: Any) -> None:
+    """A number that stands for nothing is an error, not the last of the list."""
+    env = DiscreteActions(GridWorldEnv(), [Action.UP, Action.LEFT])
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="expected an integer from 0 to 1"):
+        env.step(action)
+
+
+def test_discrete_actions_need_an_action() -> None:
+    """An empty list is refused."""
+    with pytest.raises(ValueError, match="disc_to_cont is empty"):
+        DiscreteActions(GridWorldEnv(), [])
+
+
+def test_reacher_reward_is_the_weighted_sum() -> None:
+    """The reward is the sum of the two told terms, each with its weight."""
+    env = ReacherWeightedReward(Reacher(reward_dist=-3.0, reward_ctrl=0.5), 2.0, 10.0)
+    assert env.step(0) == (0, -1.0, False, True, {"reward_dist": -3.0, "reward_ctrl": 0.5})
+
+
+def test_reacher_reward_needs_the_terms() -> None:
+    """An env that does not tell the terms is refused, and the missing ones are named."""
+    with pytest.raises(ValueError, match=r"lack \['reward_ctrl'\]"):
+        ReacherWeightedReward(Reacher(reward_dist=1.0), 1.0, 1.0).step(0)
+
+
+def test_wrapped_envs_can_be_made_again_from_their_spec() -> None:
+    """Gymnasium rebuilds a wrapped env, arguments included, from its spec."""
+    env = DiscreteActions(ClipReward(gym.make("multigrid/GridWorld-v0", size=4), 0.0, 0.5), [Action.UP])
+    again = gym.make(env.spec)
+    assert str(again) == str(env)
+    assert (again.get_wrapper_attr("max_reward"), again.get_wrapper_attr("disc_to_cont")) == (0.5, [Action.UP])
