@@ -1,0 +1,40 @@
+"""The command line. A command's module, and what it needs, is imported when the command is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "train": "train one shared policy for all agents, with PPO over SuperSuit",
+    "bench": "measure the documented code and this one, side by side",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 for success, 2 for bad arguments, 130 when interrupted.
+
+    Args:
+        arguments: the words after ``multigrid``; None takes them from the command line.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("-h", "--help"):
+        lines = [f"  {command:8}{purpose}" for command, purpose in _COMMANDS.items()]
+        sys.stdout.write("usage: multigrid COMMAND [flags]\n\n" + "\n".join(lines) + "\n\n")
+        sys.stdout.write("multigrid COMMAND --help lists the flags of a command\n")
+        return 0
+    if words[0] not in _COMMANDS:
+        sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
+        return 2
+    try:
+        module = importlib.import_module(f"multigrid.cli.{words[0]}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("multigrid"):
+            raise
+        install = 'pip install "multigrid-marl[train]"'
+        sys.stderr.write(f"multigrid {words[0]} needs {error.name}, which is not installed: {install}\n")
+        return 1
+    code: int = module.main(words[1:])
+    return code

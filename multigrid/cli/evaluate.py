@@ -1,0 +1,94 @@
+"""How well a policy plays episodes that it was not trained on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+__all__ = ["Evaluation", "evaluate", "record_frames"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Figures over a number of episodes."""
+
+    episodes: int
+    """How many episodes were played."""
+    success_rate: float
+    """The fraction of episodes in which all agents arrived (under *restart*: 0, for they never all do)."""
+    mean_steps: float
+    """Steps an episode."""
+    mean_return: float
+    """The sum of an agent's rewards, averaged over agents and episodes."""
+
+
+def evaluate(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int]) -> Evaluation:
+    """Play one episode for each seed, the agents drawing their actions from the policy.
+
+    Actions are drawn, not the likeliest taken: two agents in each other's way, both doing what is likeliest, would
+    stand there for ever. The draws are seeded by the episodes' seeds, and no global random state is used.
+    """
+    envs = [MultiGridEnv(config) for _ in seeds]
+    observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
+    draw = np.random.default_rng([*seeds, 0])
+    success, steps, returns = np.zeros(len(envs), dtype=bool), np.zeros(len(envs)), np.zeros(len(envs))
+    while any(env.agents for env in envs):
+        live = [index for index, env in enumerate(envs) if env.agents]
+        chosen = iter(_drawn_actions(policy, config, [observations[index] for index in live], draw))
+        for index in live:
+            env = envs[index]
+            actions = {agent: next(chosen) for agent in env.agents}
+            observations[index], rewards, terminations, _, _ = env.step(actions)
+            steps[index] += 1
+            returns[index] += sum(rewards.values()) / config.num_agents
+            success[index] = bool(terminations) and all(terminations.values())
+    return Evaluation(len(envs), float(success.mean()), float(steps.mean()), float(returns.mean()))
+
+
+def record_frames(
+    policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int], max_frames: int
+) -> list[NDArray[np.uint8]]:
+    """Return the frames of one episode a seed, uint8 (height, width, 3), each last one held for a moment."""
+    frames: list[NDArray[np.uint8]] = []
+    for seed in seeds:
+        env = MultiGridEnv(config, render_mode="rgb_array")
+        observations, _ = env.reset(seed=seed)
+        draw = np.random.default_rng([seed, 1])
+        episode = [env.render()]
+        while env.agents and len(frames) + len(episode) < max_frames:
+            chosen = _drawn_actions(policy, config, [observations], draw)
+            observations, *_ = env.step(dict(zip(env.agents, chosen, strict=True)))
+            episode.append(env.render())
+        frames += [frame for frame in [*episode, *episode[-1:] * 2] if frame is not None]
+    return frames
+
+
+def _drawn_actions(
+    policy: ActorCriticPolicy, config: GridConfig, observations: list[dict[str, Any]], draw: np.random.Generator
+) -> list[int]:
+    """Return an action for every agent of every env, in their order."""
+    agents = [seen for by_agent in observations for seen in by_agent.values()]
+    stacked: Any = (
+        np.stack(agents)
+        if config.flatten
+        else {part: np.stack([seen[part] for seen in agents]) for part in config.parts}
+    )
+    with torch.no_grad():
+        tensors, _ = policy.obs_to_tensor(stacked)
+        categorical: Any = policy.get_distribution(tensors).distribution
+        probabilities = categorical.probs.double().numpy()
+    thresholds = probabilities.cumsum(axis=1)
+    marks = draw.random((len(probabilities), 1)) * thresholds[:, -1:]
+    chosen: list[int] = (thresholds <= marks).sum(axis=1).tolist()
+    return chosen

@@ -1,0 +1,245 @@
+"""``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO over SuperSuit."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.utils import set_random_seed
+
+import multigrid
+from multigrid.cli.evaluate import Evaluation, evaluate, record_frames
+from multigrid.cli.outputs import Panel, make_folder, replaced, write_curve, write_gif, write_json, write_rows
+from multigrid.config import GridConfig
+from multigrid.integrations.supersuit import to_sb3
+
+__all__ = ["TrainOptions", "main", "train"]
+
+# Training seeds are copy numbers above this, held-out seeds lie below it, so no evaluation plays a trained episode.
+_FIRST_TRAINING_SEED = 1_000_000
+_GIF_EPISODES = 6
+_GIF_FRAMES = 160
+_INTERRUPTED = 130
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOptions:
+    """Train one shared policy for all agents, with PPO over SuperSuit.
+
+    The run folder gets model.zip, config.json, metrics.csv, curve.png and evaluation.gif. Ctrl-C stops the training,
+    and what was learned until then is saved and evaluated all the same.
+    """
+
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
+    """The world."""
+    steps: int = 300_000
+    """Steps of all agents together to train for."""
+    folder: Path | None = None
+    """A folder that does not exist yet; by default runs/DATE-TIME."""
+    seed: int = 0
+    """Two runs with the same seed and flags end with the same weights."""
+    copies: int = 16
+    """Worlds played side by side."""
+    num_cpus: int = 0
+    """Worker processes for the worlds; 0 plays them in this one, which is nearly always faster."""
+    episodes: int = 200
+    """Held-out episodes in each evaluation."""
+    learning_rate: float = 1e-3
+    """PPO's, falling linearly to 0."""
+    rollout: int = 128
+    """Steps of each world between two updates."""
+    batch_size: int = 512
+    """Transitions in a minibatch."""
+    epochs: int = 8
+    """Passes over a rollout in an update."""
+    gamma: float = 0.95
+    """The discount."""
+    entropy: float = 0.01
+    """The weight of the entropy bonus."""
+    hidden: tuple[int, ...] = (128, 128)
+    """The sizes of the hidden layers, of the policy and of the value function."""
+
+
+class _Progress(BaseCallback):
+    """Collects the metrics of each rollout and shows them."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        super().__init__()
+        self.rows: list[dict[str, Any]] = []
+        self._progress = progress
+        self._task = progress.add_task("training", total=total, figures="")
+        self._began = time.perf_counter()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._episodes = self._successes = self._agent_steps = self._episode_steps = 0
+        self._reward = 0.0
+
+    def _on_step(self) -> bool:
+        dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
+        # The rows of a world end together, so the first of each speaks for all.
+        num_agents = self.training_env.get_attr("config")[0].num_agents
+        self._ages += 1
+        for row in np.flatnonzero(dones[::num_agents]) * num_agents:
+            self._episodes += 1
+            self._successes += not infos[row]["TimeLimit.truncated"]
+            self._episode_steps += self._ages[row]
+            self._ages[row : row + num_agents] = 0
+        self._reward += float(rewards.sum())
+        self._agent_steps += len(rewards)
+        self._progress.update(self._task, completed=self.num_timesteps)
+        return True
+
+    def _on_training_start(self) -> None:
+        self._ages = np.zeros(self.training_env.num_envs, dtype=np.int64)
+
+    def _on_rollout_end(self) -> None:
+        rate = self._successes / self._episodes if self._episodes else float("nan")
+        length = self._episode_steps / self._episodes if self._episodes else float("nan")
+        reward = self._reward / self._agent_steps
+        row = {
+            "steps": self.num_timesteps,
+            "episodes": self._episodes,
+            "success_rate": round(rate, 4),
+            "mean_steps": round(length, 2),
+            "reward_per_step": round(reward, 5),
+            "seconds": round(time.perf_counter() - self._began, 2),
+        }
+        self.rows.append(row)
+        self._progress.update(self._task, figures=f"success {rate:4.0%}  steps {length:5.1f}  reward/step {reward:.3f}")
+        self._clear()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, train, and return the exit code."""
+    try:
+        options = tyro.cli(TrainOptions, args=list(arguments), prog="multigrid train")
+        return train(options, Console(stderr=True))
+    except (ValueError, TypeError, FileExistsError) as error:
+        sys.stderr.write(f"multigrid train: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("multigrid train: interrupted before anything was learned\n")
+        return _INTERRUPTED
+
+
+def train(options: TrainOptions, console: Console) -> int:
+    """Train, evaluate before and after, and write the run folder.
+
+    Returns:
+        0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
+
+    Raises:
+        ValueError: an option out of range.
+        FileExistsError: the folder exists already.
+    """
+    _check(options)
+    torch.set_num_threads(1)  # the networks are small: more threads wait for one another
+    set_random_seed(options.seed)
+    vec_env = to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)
+    folder = make_folder(options.folder)
+    write_json(folder / "config.json", _description(options))
+
+    model = PPO(
+        "MlpPolicy" if options.grid.flatten else "MultiInputPolicy",
+        vec_env,
+        learning_rate=lambda remaining: options.learning_rate * remaining,
+        n_steps=options.rollout,
+        batch_size=options.batch_size,
+        n_epochs=options.epochs,
+        gamma=options.gamma,
+        ent_coef=options.entropy,
+        policy_kwargs={"net_arch": list(options.hidden)},
+        seed=_FIRST_TRAINING_SEED + options.seed,
+        device="cpu",
+    )
+    held_out = range(options.episodes)
+    before = evaluate(model.policy, options.grid, held_out)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    code = 0
+    with Progress(*columns, TextColumn("{task.fields[figures]}"), TimeRemainingColumn(), console=console) as progress:
+        callback = _Progress(progress, options.steps)
+        try:
+            model.learn(options.steps, callback=callback)
+        except KeyboardInterrupt:
+            code = _INTERRUPTED
+    if code:
+        console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    after = evaluate(model.policy, options.grid, held_out)
+    _write_outputs(folder, options, model, callback.rows, {"before": before, "after": after})
+    vec_env.close()
+    _report(console, folder, options, before, after)
+    return code
+
+
+def _check(options: TrainOptions) -> None:
+    least = {
+        "steps": 1,
+        "seed": 0,
+        "copies": 1,
+        "num_cpus": 0,
+        "episodes": 1,
+        "rollout": 2,
+        "batch_size": 2,
+        "epochs": 1,
+    }
+    for name, bound in least.items():
+        if getattr(options, name) < bound:
+            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
+
+
+def _description(options: TrainOptions) -> dict[str, Any]:
+    """Return what a run was made with: all flags, and the versions that matter."""
+    packages = ("gymnasium", "pettingzoo", "supersuit", "stable-baselines3", "torch", "numpy")
+    versions = {package: importlib.metadata.version(package) for package in packages}
+    versions["multigrid-marl"] = multigrid.__version__
+    flags = dataclasses.asdict(options) | {"folder": None if options.folder is None else str(options.folder)}
+    return {**flags, "versions": versions}
+
+
+def _write_outputs(
+    folder: Path, options: TrainOptions, model: PPO, rows: list[dict[str, Any]], evaluations: dict[str, Evaluation]
+) -> None:
+    before, after = evaluations["before"], evaluations["after"]
+    with replaced(folder / "model.zip") as temporary:
+        model.save(temporary)
+    write_rows(folder / "metrics.csv", rows)
+    at = ((0, before), (model.num_timesteps, after))
+    if options.grid.on_target == "restart":
+        rewards = [(steps, one.mean_return / one.mean_steps) for steps, one in at]
+        panels = [Panel("reward_per_step", "reward per step of an agent", rewards)]
+    else:
+        panels = [
+            Panel("success_rate", "all agents arrived", [(steps, one.success_rate) for steps, one in at], top=1.05),
+            Panel("mean_steps", "steps of an episode", [(steps, one.mean_steps) for steps, one in at]),
+        ]
+    write_curve(folder / "curve.png", rows, panels)
+    write_json(folder / "evaluation.json", {when: dataclasses.asdict(one) for when, one in evaluations.items()})
+    seeds = range(options.episodes, options.episodes + _GIF_EPISODES)
+    write_gif(folder / "evaluation.gif", record_frames(model.policy, options.grid, seeds, _GIF_FRAMES), 4)
+
+
+def _report(console: Console, folder: Path, options: TrainOptions, before: Evaluation, after: Evaluation) -> None:
+    if options.grid.on_target == "restart":
+        figures = f"arrivals of an agent in an episode: {before.mean_return:.1f} before, {after.mean_return:.1f} after"
+    else:
+        figures = (
+            f"all agents arrived: {before.success_rate:.1%} of episodes before, {after.success_rate:.1%} after; "
+            f"steps an episode: {before.mean_steps:.1f} before, {after.mean_steps:.1f} after"
+        )
+    console.print(f"{options.episodes} held-out episodes. {figures}", highlight=False)
+    console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)

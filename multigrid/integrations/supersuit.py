@@ -1,0 +1,159 @@
+"""Stable-Baselines3 over SuperSuit, with the gaps of SuperSuit 3.11 bridged.
+
+SuperSuit makes the vector env: ``pettingzoo_env_to_vec_env_v1`` and ``concat_vec_envs_v1``. What its own
+Stable-Baselines3 wrapper leaves out, or gets wrong, is done here:
+
+- Copies are pickles of one env, so copies of an env that has been reset play the same episodes; and with processes,
+  worker w seeds its j-th copy with seed + w + j, so that copies share seeds. Here copies are made of a fresh env and
+  always seeded: copy k plays the episodes of seed + k.
+- ``seed()`` does not exist there, so ``PPO(seed=...)`` crashes.
+- ``TimeLimit.truncated`` is never set there, so a learner takes the time limit for the end of the world.
+- An agent that leaves before the others stops it with an AssertionError, and its ``black_death_v3`` takes no Dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import supersuit
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
+
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+
+__all__ = ["SuperSuitVecEnv", "to_sb3"]
+
+
+def to_sb3(
+    config: GridConfig, copies: int = 1, *, num_cpus: int = 0, seed: int | None = None, render_mode: str | None = None
+) -> SuperSuitVecEnv:
+    """Return a Stable-Baselines3 VecEnv of some copies of one world; row = copy * num_agents + agent.
+
+    Args:
+        config: the world; any `on_target` but "leave".
+        copies: how many worlds are played side by side.
+        num_cpus: 0 plays them in this process; more divides them among so many worker processes.
+        seed: copy k plays the episodes of seed + k; None draws a seed. ``PPO(seed=...)`` sets it anew.
+        render_mode: as for `multigrid.parallel_env`.
+
+    Raises:
+        ValueError: `on_target` is "leave", or there are fewer than one copy or fewer than zero processes.
+
+    >>> vec_env = to_sb3(GridConfig(num_agents=3), copies=2, seed=0)
+    >>> vec_env.num_envs
+    6
+    """
+    if config.on_target == "leave":
+        raise ValueError(
+            "on_target is 'leave', but SuperSuit cannot vectorise agents that leave one by one; "
+            "use 'park' (arrived agents wait for the others), 'stay' or 'restart'"
+        )
+    if copies < 1 or num_cpus < 0:
+        raise ValueError(f"copies is {copies} and num_cpus {num_cpus}; expected at least 1 and at least 0")
+    make_one: Any = supersuit.pettingzoo_env_to_vec_env_v1  # SuperSuit has no type hints
+    make_many: Any = supersuit.concat_vec_envs_v1
+    many = make_many(make_one(MultiGridEnv(config, render_mode)), copies, num_cpus=num_cpus, base_class="gymnasium")
+    return SuperSuitVecEnv(many, config, render_mode, seed)
+
+
+class SuperSuitVecEnv(VecEnv):
+    """What `to_sb3` returns."""
+
+    def __init__(self, venv: Any, config: GridConfig, render_mode: str | None, seed: int | None) -> None:
+        self._venv = venv
+        self._attributes: dict[str, Any] = {"render_mode": render_mode, "config": config}
+        self._seeded = False
+        super().__init__(venv.num_envs, venv.observation_space, venv.action_space)
+        if seed is not None:
+            self.seed(seed)
+
+    def reset(self) -> Any:
+        """Reset every copy; the infos are in `reset_infos`."""
+        seed = self._seeds[0]
+        if seed is None and not self._seeded:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        self._seeded = True
+        if seed is not None and isinstance(self._venv, ProcConcatVec):
+            observations, self.reset_infos = self._reset_workers(seed)
+        else:
+            observations, infos = self._venv.reset(seed=seed)
+            self.reset_infos = list(infos)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def _reset_workers(self, seed: int) -> tuple[Any, list[dict[str, Any]]]:
+        """Reset the copies of every worker with the seeds that they would have in one process."""
+        venv, num_agents = self._venv, self._attributes["config"].num_agents
+        for pipe, first_row in zip(venv.pipes, venv.idx_starts, strict=False):
+            pipe.send(("reset", (seed + first_row // num_agents, None)))
+        spread: Any = decompress_info
+        infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - it has no other way in
+        return _copied(venv.observations_buffers), infos
+
+    def step_async(self, actions: NDArray[np.int64]) -> None:
+        """Take the actions, one a row."""
+        self._venv.step_async(actions)
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Play the step; the info of a row that ended tells how."""
+        observations, rewards, terminations, truncations, infos = self._venv.step_wait()
+        terminated, truncated = np.asarray(terminations, dtype=bool), np.asarray(truncations, dtype=bool)
+        dones = terminated | truncated
+        for row in np.flatnonzero(dones):
+            infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
+        return observations, rewards, dones, infos
+
+    def close(self) -> None:
+        """Stop the workers, if there are any."""
+        if isinstance(self._venv, ProcConcatVec):
+            for pipe, process in zip(self._venv.pipes, self._venv.procs, strict=True):
+                # SuperSuit's own word for it makes its workers die of an AssertionError.
+                if process.is_alive() and not pipe.closed:
+                    pipe.send("terminate")
+                    process.join()
+        self._venv.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute that all rows share: `render_mode` or `config`.
+
+        Raises:
+            AttributeError: any other; the copies may live in other processes.
+        """
+        if attr_name not in self._attributes:
+            raise AttributeError(f"{attr_name!r} is not to be had through SuperSuit; only {sorted(self._attributes)}")
+        return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """SuperSuit's copies cannot be reached.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(f"{attr_name!r} cannot be set on SuperSuit's copies; make a new GridConfig instead")
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """SuperSuit's copies cannot be reached.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(f"{method_name}() cannot be called on SuperSuit's copies")
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
+        """No copy has a Gymnasium wrapper around it."""
+        return [False] * len(list(self._get_indices(indices)))
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """Return the frame of the first copy, the only one that SuperSuit draws."""
+        return [self._venv.render()]
+
+
+def _copied(observations: Any) -> Any:
+    if isinstance(observations, dict):
+        return {part: rows.copy() for part, rows in observations.items()}
+    return observations.copy()
