@@ -1,0 +1,628 @@
+"""The PettingZoo face: the official suites, one game under every face, determinism, fresh objects, clear errors."""
+
+from __future__ import annotations
+
+import copy
+import math
+import multiprocessing
+import pickle
+import types
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box, Dict, Discrete
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
+from pettingzoo.test.max_cycles_test import max_cycles_test
+from pettingzoo.test.state_test import state_test
+
+import multigrid
+from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
+
+ON_TARGET = ["park", "leave", "stay", "restart"]
+MODES = [*({"on_target": mode} for mode in ON_TARGET), {"flatten": True}, {"allow_stay": True, "num_agents": 5}]
+WALLS = np.array([list("....#.."), list("..#...."), list("......#"), list(".#.....")]).T == "#"
+
+
+def some_env(**settings: Any) -> MultiGridEnv:
+    """A world that is neither square nor symmetric."""
+    return parallel_env(**{"walls": WALLS, "num_agents": 3, "max_cycles": 40, **settings})
+
+
+def actions_of(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]:
+    """An action for everyone who is still there."""
+    drawn = random.integers(0, env.config.num_actions, len(env.agents)).tolist()
+    return dict(zip(env.agents, drawn, strict=True))
+
+
+def listed(value: Any) -> Any:
+    """The same content without arrays, so that == compares it."""
+    if isinstance(value, dict):
+        return {key: listed(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [listed(one) for one in value]
+    return (str(value.dtype), value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+def episodes(env: MultiGridEnv, seed: int | None, number: int = 3) -> list[Any]:
+    """Everything that some episodes of random play tell, infos included; the first is seeded."""
+    told = []
+    random = np.random.default_rng(9)
+    for k in range(number):
+        told.append(listed(env.reset(seed=seed if k == 0 else None)))
+        while env.agents:
+            told.append(listed(env.step(actions_of(env, random))))
+    return told
+
+
+@pytest.mark.parametrize("settings", MODES, ids=str)
+def test_parallel_api(settings: dict[str, Any]) -> None:
+    """PettingZoo's own test of a ParallelEnv passes."""
+    parallel_api_test(some_env(**settings), num_cycles=300)
+
+
+# It expects an image or a vector; a Dict is neither, and allowed.
+@pytest.mark.filterwarnings("ignore:Observation is not a NumPy array", "ignore:Observation space for each agent")
+@pytest.mark.parametrize("settings", MODES, ids=str)
+def test_aec_api(settings: dict[str, Any]) -> None:
+    """PettingZoo's own test of an AEC env passes on its conversion."""
+    api_test(env(**{"num_agents": 3, "size": (5, 3), "max_cycles": 40, **settings}), num_cycles=200)
+
+
+@pytest.mark.parametrize("settings", MODES, ids=str)
+def test_seeds(settings: dict[str, Any]) -> None:
+    """PettingZoo's own seed tests pass, on both faces."""
+    settings = {"num_agents": 3, "size": (5, 3), **settings}
+    parallel_seed_test(lambda: parallel_env(**settings))
+    seed_test(lambda: env(**settings), num_cycles=50)
+
+
+@pytest.mark.parametrize("mode", ON_TARGET)
+def test_rendering_api(mode: str) -> None:
+    """PettingZoo's own render test passes, window and arrays."""
+    render_test(lambda render_mode: env(num_agents=2, size=(5, 3), on_target=mode, render_mode=render_mode))
+
+
+@pytest.mark.filterwarnings("ignore:The state contains negative numbers")  # those of agents that have left
+@pytest.mark.parametrize("mode", ON_TARGET)
+def test_state_api(mode: str) -> None:
+    """PettingZoo's own state test passes, on both faces."""
+    settings = {"num_agents": 3, "size": (5, 3), "on_target": mode, "max_cycles": 30}
+    state_test(env(**settings), parallel_env(**settings))
+
+
+def test_max_cycles_api() -> None:
+    """PettingZoo's own limit test passes; under restart, so that no episode can end before the limit."""
+    module = types.SimpleNamespace(
+        env=lambda **given: env(on_target="restart", **given),
+        parallel_env=lambda **given: parallel_env(on_target="restart", **given),
+    )
+    max_cycles_test(module)
+
+
+@pytest.mark.parametrize("mode", ["park", "leave", "stay"])
+def test_one_agent_is_the_documented_env(mode: str) -> None:
+    """With one agent the ParallelEnv plays the episodes of the Gymnasium env, resets included."""
+    one, many = GridWorldEnv(size=4), parallel_env(size=4, num_agents=1, on_target=mode, max_cycles=None)
+    random = np.random.default_rng(0)
+    for k in range(20):
+        observation, info = one.reset(seed=17 if k == 0 else None)
+        observations, infos = many.reset(seed=17 if k == 0 else None)
+        assert listed(observations["agent_0"]) == listed(observation)
+        assert infos["agent_0"]["distance"] == info["distance"]
+        terminated = False
+        while not terminated:
+            action = int(random.integers(4))
+            observation, reward, terminated, truncated, info = one.step(action)
+            told = [by_agent["agent_0"] for by_agent in many.step({"agent_0": action})]
+            assert listed(told[:4]) == [listed(observation), reward, terminated, truncated]
+            assert told[4]["distance"] == info["distance"]
+        assert many.agents == []
+
+
+@pytest.mark.parametrize("settings", MODES, ids=str)
+def test_aec_plays_the_same_game(settings: dict[str, Any]) -> None:
+    """The AEC env gives every agent what the ParallelEnv gives it, over whole episodes."""
+    parallel, aec = (
+        some_env(**settings),
+        env(GridConfig(**{"walls": WALLS, "num_agents": 3, "max_cycles": 40, **settings})),
+    )
+    random = np.random.default_rng(1)
+    for seed in range(4):
+        observations, infos = parallel.reset(seed=seed)
+        aec.reset(seed=seed)
+        told = {agent: [observations[agent], 0.0, False, False, infos[agent]] for agent in parallel.agents}
+        while parallel.agents:
+            actions = actions_of(parallel, random)
+            for agent in parallel.agents:
+                assert aec.agent_selection == agent
+                assert listed(aec.last()) == listed(told[agent])
+                aec.step(actions[agent])
+            step = parallel.step(actions)
+            told = {agent: [part[agent] for part in step] for agent in step[0]}
+            for agent in [agent for agent in told if agent not in parallel.agents]:
+                assert listed(aec.last()) == listed(told[agent])
+                aec.step(None)
+        assert aec.agents == []
+
+
+@pytest.mark.parametrize("mode", ON_TARGET)
+def test_a_seed_is_an_episode(mode: str) -> None:
+    """The same seed gives the same episodes, infos and later unseeded resets included; another seed, others."""
+    first = episodes(some_env(on_target=mode), seed=3)
+    used = some_env(on_target=mode)
+    episodes(used, seed=8)
+    assert episodes(used, seed=3) == first
+    assert episodes(some_env(on_target=mode), seed=4) != first
+
+
+def test_unseeded_envs_differ() -> None:
+    """Without a seed every env has episodes of its own, also one that was copied before its first reset."""
+    fresh = some_env()
+    starts = [pickle.loads(pickle.dumps(fresh)) for _ in range(8)] + [some_env() for _ in range(8)]
+    assert len({str(listed(one.reset()[0])) for one in starts}) > 8
+
+
+def _told_elsewhere(mode: str, sent: Any) -> None:
+    sent.put(episodes(some_env(on_target=mode), seed=3))
+
+
+@pytest.mark.parametrize("mode", ["park", "restart"])
+def test_a_seed_is_an_episode_in_another_process(mode: str) -> None:
+    """A spawned process plays the same episodes."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_told_elsewhere, args=(mode, queue))
+    process.start()
+    told = queue.get(timeout=120)
+    process.join()
+    assert told == episodes(some_env(on_target=mode), seed=3)
+
+
+@pytest.mark.parametrize("mode", ON_TARGET)
+@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: cloudpickle.loads(cloudpickle.dumps(one))],
+    ids=["deepcopy", "pickle", "cloudpickle"],
+)
+def test_copies_go_on_where_the_original_is(copied: Any, held: bool, mode: str) -> None:
+    """A copy made in mid-episode plays the same rest of it and the same next episodes, and disturbs nothing."""
+    original = some_env(on_target=mode)
+    original.reset(seed=5)
+    if held:
+        original.np_random.integers(10)
+    random = np.random.default_rng(2)
+    for _ in range(3):
+        original.step(actions_of(original, random))
+    other = copied(original)
+    actions = [actions_of(original, random) for _ in range(5)]
+
+    def rest(one: MultiGridEnv) -> list[Any]:
+        live = [{agent: row[agent] for agent in one.agents if agent in row} for row in actions[:1]]
+        return [listed(one.step(row)) for row in live] + episodes(one, seed=None)
+
+    expected = rest(other)
+    assert rest(original) == expected
+
+
+@pytest.mark.parametrize("mode", ON_TARGET)
+def test_a_state_restores_everything(mode: str) -> None:
+    """set_state brings back agents, steps, stream and all: the same play follows, in this env and in another."""
+    one = some_env(on_target=mode)
+    one.reset(seed=6)
+    random = np.random.default_rng(3)
+    for _ in range(4):
+        one.step(actions_of(one, random))
+    state, agents, seen = one.get_state(), list(one.agents), one.state()
+    first = episodes(one, seed=None)
+    fresh = some_env(on_target=mode)
+    for other in (one, fresh):
+        other.set_state(state)
+        assert other.agents == agents
+        np.testing.assert_array_equal(other.state(), seen)
+        assert listed(other.get_state()) == listed(state)
+        assert episodes(other, seed=None) == first
+
+
+@pytest.mark.parametrize("mode", ON_TARGET)
+def test_a_state_continues_the_episode(mode: str) -> None:
+    """From a restored state the same actions lead to the same results, step for step to the end."""
+    one = some_env(on_target=mode)
+    one.reset(seed=6)
+    one.step(actions_of(one, np.random.default_rng(0)))
+    state = one.get_state()
+
+    def rest() -> list[Any]:
+        told, random = [], np.random.default_rng(4)
+        while one.agents:
+            told.append(listed(one.step(actions_of(one, random))))
+        return told
+
+    first = rest()
+    one.set_state(state)
+    assert rest() == first
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda state: state | {"location": np.zeros((2, 2), np.int64)}, "location in the state is int64 of shape"),
+        (lambda state: state | {"location": np.full((3, 2), 9)}, "outside the 7 x 4 grid"),
+        (lambda state: state | {"steps": 1.5}, "steps in the state is float64"),
+        (lambda state: state | {"map_index": np.array(1)}, "there are 1 maps"),
+        (lambda state: {name: one for name, one in state.items() if name != "goal"}, "goal in the state is missing"),
+        (lambda state: state | {"np_random": "x"}, "np_random in the state is 'x'"),
+        (lambda state: state | {"np_random": {"bit_generator": "choice"}}, "one of NumPy's bit generators"),
+    ],
+)
+def test_a_bad_state_changes_nothing(change: Any, complaint: str) -> None:
+    """A state that does not fit is refused with what is wrong about it, and the game goes on as it was."""
+    one = some_env()
+    one.reset(seed=1)
+    before = one.get_state()
+    with pytest.raises(ValueError, match=complaint):
+        one.set_state(change(one.get_state()))
+    with pytest.raises(TypeError, match="the state is of type list"):
+        one.set_state([])
+    assert listed(one.get_state()) == listed(before)
+
+
+def parts_of(value: Any) -> list[Any]:
+    """All containers and arrays in what a call returned."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else []
+    return (
+        [value, *(one for part in inner for one in parts_of(part))]
+        if isinstance(value, dict | tuple | np.ndarray)
+        else []
+    )
+
+
+@pytest.mark.parametrize("settings", MODES, ids=str)
+def test_what_was_returned_never_changes(settings: dict[str, Any]) -> None:
+    """Every dict and array is new, shares no memory with another, and is at the end what it was when returned."""
+    one = some_env(**settings)
+    kept: list[Any] = []
+    random = np.random.default_rng(0)
+    for seed in (1, 2):
+        kept.append(one.reset(seed=seed))
+        kept.append((one.state(),))
+        while one.agents:
+            kept.append(one.step(actions_of(one, random)))
+            kept.append((one.state(),))
+        frozen = copy.deepcopy(kept)
+    assert listed(kept) == listed(frozen)
+    every = [part for returned in kept for part in parts_of(returned)]
+    assert len({id(part) for part in every}) == len(every)
+    arrays = [part for part in every if isinstance(part, np.ndarray) and part.size][:300]
+    assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_writing_into_what_was_returned_harms_nobody(flatten: bool) -> None:
+    """A user may write into all that was returned: the play is that of an env that was left alone."""
+    spoilt, clean = some_env(flatten=flatten, on_target="leave"), some_env(flatten=flatten, on_target="leave")
+    random = np.random.default_rng(0)
+    returned: Any = (spoilt.reset(seed=3), clean.reset(seed=3))
+    while clean.agents:
+        assert listed(returned[0]) == listed(returned[1])
+        for part in parts_of((*returned[0], spoilt.state())):
+            if isinstance(part, np.ndarray):
+                part[...] = 0
+            elif isinstance(part, dict):
+                part.clear()
+        actions = actions_of(clean, random)
+        returned = (spoilt.step(actions), clean.step(actions))
+
+
+def test_spaces_are_exact_and_the_same_object() -> None:
+    """The spaces say what is observed, to the bound and the dtype, and each call returns the same one."""
+    one = parallel_env(
+        size=(6, 4), num_agents=3, observe=("others", "agent", "view", "walls", "action_mask"), view_radius=1
+    )
+    cell = Box(np.zeros(2, np.int64), np.array([5, 3]), dtype=np.int64)
+    expected = {
+        "others": Box(np.full((2, 2), -1), np.array([[5, 3]] * 2), dtype=np.int64),
+        "agent": cell,
+        "view": Box(0, 1, (3, 3, 3), np.uint8),
+        "walls": Box(0, 1, (6, 4), np.uint8),
+        "action_mask": Box(0, 1, (4,), np.int8),
+    }
+    assert one.observation_space("agent_1") == Dict(expected)
+    assert list(one.reset(seed=0)[0]["agent_1"]) == list(expected)
+    assert one.action_space("agent_1") == Discrete(4)
+    assert parallel_env(allow_stay=True).action_space("agent_0") == Discrete(5)
+    for agent in one.possible_agents:
+        assert one.observation_space(agent) is one.observation_space(agent) is one.observation_spaces[agent]
+        assert one.action_space(agent) is one.action_space(agent) is one.action_spaces[agent]
+    flat = parallel_env(size=(6, 4), num_agents=2, flatten=True).observation_space("agent_0")
+    assert flat == Box(np.array([0, 0, 0, 0, -1, -1], np.float32), np.ones(6, np.float32), dtype=np.float32)
+    assert one.state_space == Box(np.full((3, 4), -1), np.array([[5, 3, 5, 3]] * 3), dtype=np.int64)
+
+
+def test_skrl_and_others_recognise_the_class() -> None:
+    """The public class is a direct subclass of ParallelEnv, which some libraries look for, with its metadata."""
+    assert pettingzoo.ParallelEnv in MultiGridEnv.__bases__
+    assert MultiGridEnv.metadata["render_fps"] == 4
+    assert MultiGridEnv.metadata["name"] == "multigrid_v0"
+    assert parallel_env().render_mode is None
+
+
+@pytest.mark.parametrize("kind", ["parallel", "aec"])
+def test_pettingzoo_makes_it(kind: str) -> None:
+    """pettingzoo.make finds the registered id and hands the options on."""
+    assert hasattr(pettingzoo, "make")  # PettingZoo has it since 1.27, which the tested set contains
+    made = pettingzoo.make(kind, "multigrid/MultiGrid-v0", num_agents=4, max_cycles=7)
+    assert made.possible_agents == ["agent_0", "agent_1", "agent_2", "agent_3"]
+    assert made.unwrapped.max_cycles == 7
+
+
+def test_a_config_or_keywords() -> None:
+    """parallel_env and env take a GridConfig or its fields, not both, and nothing else."""
+    config = GridConfig(size=(4, 3))
+    assert parallel_env(config).config == parallel_env(size=(4, 3)).config == config
+    assert env(config).unwrapped.config == config
+    with pytest.raises(TypeError, match="both a config and \\['num_agents'\\]"):
+        parallel_env(config, num_agents=3)
+    with pytest.raises(TypeError, match="config is of type dict"):
+        parallel_env({"size": 4})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sizes"):
+        parallel_env(sizes=4)
+
+
+def test_step_before_reset() -> None:
+    """Every face says that there is no episode yet."""
+    for call in (lambda one: one.step({}), lambda one: one.state(), lambda one: one.get_state()):
+        with pytest.raises(ResetNeeded, match="call reset"):
+            call(some_env())
+    with pytest.raises(ResetNeeded, match="call reset"):
+        some_env(render_mode="rgb_array").render()
+
+
+@pytest.mark.parametrize("given", [{}, {"agent_0": 0}, {"nobody": 99}, None], ids=str)
+def test_step_after_the_end(given: Any) -> None:
+    """A finished env answers five new empty dicts, whatever it is given."""
+    one = some_env(max_cycles=1)
+    one.reset(seed=0)
+    one.step(dict.fromkeys(one.agents, 0))
+    told = one.step(given)
+    assert told == ({}, {}, {}, {}, {})
+    assert len({id(part) for part in (*told, *one.step(given))}) == 10
+
+
+BAD_ACTIONS = [
+    ({"agent_0": 0, "agent_2": 0}, ValueError, r"actions lack \['agent_1'\]"),
+    ({"agent_0": 0, "agent_1": 0, "agent_2": 0, "agent_9": 0}, ValueError, r"unknown \['agent_9'\]"),
+    ({"agent_0": 0, "agent_1": 4, "agent_2": 0}, ValueError, "action for agent_1 is 4; .* allow_stay=True"),
+    (
+        {"agent_0": 0, "agent_1": -1, "agent_2": 0},
+        ValueError,
+        "action for agent_1 is -1; expected an integer from 0 to 3",
+    ),
+    ({"agent_0": 0, "agent_1": 10**30, "agent_2": 0}, ValueError, "action for agent_1 is 1000"),
+    ({"agent_0": 0, "agent_1": np.int64(7), "agent_2": 0}, ValueError, "action for agent_1 is 7"),
+    ({"agent_0": 0, "agent_1": 1.0, "agent_2": 0}, TypeError, "action for agent_1 is 1.0 of type float"),
+    ({"agent_0": 0, "agent_1": 0.5, "agent_2": 0}, TypeError, "action for agent_1 is 0.5 of type float"),
+    ({"agent_0": 0, "agent_1": math.nan, "agent_2": 0}, TypeError, "action for agent_1 is nan of type float"),
+    ({"agent_0": 0, "agent_1": np.float32(1), "agent_2": 0}, TypeError, "action for agent_1 .* of type float32"),
+    ({"agent_0": 0, "agent_1": True, "agent_2": 0}, TypeError, "action for agent_1 is True of type bool"),
+    ({"agent_0": 0, "agent_1": np.True_, "agent_2": 0}, TypeError, "action for agent_1 is .*True.* of type bool"),
+    ({"agent_0": 0, "agent_1": None, "agent_2": 0}, TypeError, "action for agent_1 is None of type NoneType"),
+    ({"agent_0": 0, "agent_1": "0", "agent_2": 0}, TypeError, "action for agent_1 is '0' of type str"),
+    ({"agent_0": 0, "agent_1": np.array([0, 1]), "agent_2": 0}, ValueError, r"an array of shape \(2,\)"),
+    ({"agent_0": 0, "agent_1": np.array([0.0]), "agent_2": 0}, TypeError, "action for agent_1 .* of type float64"),
+    (None, TypeError, "actions are of type NoneType; expected a dict"),
+    ([0, 0, 0], TypeError, "actions are of type list; expected a dict"),
+]
+
+
+@pytest.mark.parametrize(("actions", "error", "complaint"), BAD_ACTIONS)
+def test_bad_actions_change_nothing(actions: Any, error: type[Exception], complaint: str) -> None:
+    """A bad action is an error that names the agent, what came and what was expected; nobody has moved."""
+    one, untouched = some_env(), some_env()
+    for each in (one, untouched):
+        each.reset(seed=2)
+        each.step(dict.fromkeys(each.agents, 1))
+    with pytest.raises(error, match=complaint):
+        one.step(actions)
+    assert listed(one.get_state()) == listed(untouched.get_state())
+    assert episodes(one, seed=None) == episodes(untouched, seed=None)
+
+
+@pytest.mark.parametrize("good", [np.int8(1), np.uint64(1), np.array(1), np.array([1]), np.array([[1]], np.int32)])
+def test_integers_of_all_kinds_are_actions(good: Any) -> None:
+    """NumPy integers and integer arrays of one element do what the int does."""
+    one, other = some_env(), some_env()
+    for each in (one, other):
+        each.reset(seed=2)
+    told = one.step({"agent_0": good, "agent_1": 0, "agent_2": 0})
+    assert listed(told) == listed(other.step({"agent_0": 1, "agent_1": 0, "agent_2": 0}))
+
+
+def test_parked_agents_actions_are_examined_and_departed_agents_are_not() -> None:
+    """A parked agent is still live, so a bad action of it raises; one that has left may be given anything."""
+    layout = {"agents": [[0, 0], [0, 3]], "targets": [[1, 0], [6, 3]]}
+    parked = some_env(num_agents=2, on_target="park")
+    parked.reset(options=layout)
+    parked.step({"agent_0": 0, "agent_1": 1})
+    with pytest.raises(ValueError, match="action for agent_0 is 9"):
+        parked.step({"agent_0": 9, "agent_1": 1})
+    left = some_env(num_agents=2, on_target="leave")
+    left.reset(options=layout)
+    left.step({"agent_0": 0, "agent_1": 1})
+    assert list(left.step({"agent_0": "anything", "agent_1": 1})[0]) == ["agent_1"]
+
+
+LAYOUT = {"agents": [[0, 0], [1, 0], [2, 0]], "targets": [[1, 0], [0, 0], [6, 3]]}
+
+
+@pytest.mark.parametrize("numbers", [np.array, np.int32, lambda cells: [tuple(cell) for cell in cells]])
+def test_a_layout_by_hand(numbers: Any) -> None:
+    """reset(options=...) puts agents and targets where it is told, draws nothing, and ignores unknown keys."""
+    one, other = some_env(), some_env()
+    options = {name: numbers(cells) for name, cells in LAYOUT.items()}
+    observations, infos = one.reset(seed=4, options=options | {"colour": "blue"})
+    assert one.state().tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [2, 0, 6, 3]]
+    assert observations["agent_2"]["target"].tolist() == [6, 3]
+    assert infos["agent_2"] == {"distance": 7.0, "outcome": 1}
+    other.reset(seed=4)
+    fresh = some_env()
+    assert listed(one.reset()) == listed(fresh.reset(seed=4))
+    assert listed(one.reset()) == listed(other.reset())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "complaint"),
+    [
+        ({"agents": [[0, 0], [1, 0], [4, 0]]}, ValueError, r"location of agent_2 .* \[4, 0\], which is a wall"),
+        ({"targets": [[1, 0], [4, 0], [6, 3]]}, ValueError, r"target of agent_1 .* \[4, 0\], which is a wall"),
+        ({"agents": [[0, 0], [1, 0], [7, 0]]}, ValueError, r"location of agent_2 .* \[7, 0\], outside the 7 x 4 grid"),
+        ({"agents": [[0, 0], [-1, 0], [2, 0]]}, ValueError, r"location of agent_1 .* \[-1, 0\], outside"),
+        ({"agents": [[0, 0], [1, 0], [0, 0]]}, ValueError, r"agent_0 and agent_2 .* the same location, \[0, 0\]"),
+        ({"targets": [[1, 0], [6, 3], [6, 3]]}, ValueError, r"agent_1 and agent_2 .* the same target, \[6, 3\]"),
+        ({"targets": [[1, 0], [0, 0], [2, 0]]}, ValueError, r"agent_2 starts on its own target, \[2, 0\]"),
+        ({"agents": [[0, 0], [1, 0]]}, ValueError, r"shape \(2, 2\); expected integers of shape \(3, 2\)"),
+        ({"agents": [[0, 0], [1, 0], [2]]}, ValueError, "ragged"),
+        ({"agents": [[0.0, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of float64"),
+        ({"agents": "abc"}, TypeError, "'agents'.* is of <U3"),
+        ({"targets": None}, ValueError, "'agents' without 'targets'"),
+        ({"agents": None}, ValueError, "'targets' without 'agents'"),
+    ],
+)
+def test_a_bad_layout_changes_nothing(change: dict[str, Any], error: type[Exception], complaint: str) -> None:
+    """A layout that cannot be is refused, the agent named; the episode and the stream are as they were."""
+    one, untouched = some_env(), some_env()
+    one.reset(seed=2)
+    untouched.reset(seed=2)
+    with pytest.raises(error, match=complaint):
+        one.reset(seed=5, options=LAYOUT | change)
+    assert listed(one.get_state()) == listed(untouched.get_state())
+    assert episodes(one, seed=None) == episodes(untouched, seed=None)
+
+
+def test_a_target_behind_walls_is_refused() -> None:
+    """An agent must be able to reach its target."""
+    walls = np.array([list(".#.."), list(".#..")]).T == "#"
+    one = parallel_env(walls=walls, num_agents=1)
+    with pytest.raises(ValueError, match=r"agent_0 at \[0, 1\] cannot reach its target \[3, 0\]"):
+        one.reset(options={"agents": [[0, 1]], "targets": [[3, 0]]})
+
+
+def test_the_limit_can_be_set_in_mid_episode() -> None:
+    """max_cycles takes effect at once, None for never included."""
+    one = some_env(on_target="restart", max_cycles=5)
+    one.reset(seed=0)
+    one.max_cycles = None
+    for _ in range(50):
+        one.step(dict.fromkeys(one.agents, 0))
+    assert one.max_cycles is None
+    one.max_cycles = 51
+    assert all(one.step(dict.fromkeys(one.agents, 0))[3].values())
+
+
+def test_rendering_and_closing_never_change_the_game() -> None:
+    """An env that is drawn at every step, and closed twice, plays like one that is not."""
+    drawn, plain = some_env(render_mode="rgb_array"), some_env()
+    assert listed(drawn.reset(seed=1)) == listed(plain.reset(seed=1))
+    random = np.random.default_rng(0)
+    while plain.agents:
+        assert drawn.render().shape == (293, 512, 3)
+        actions = actions_of(plain, random)
+        assert listed(drawn.step(actions)) == listed(plain.step(actions))
+        drawn.close()
+        drawn.close()
+    assert listed(drawn.reset()) == listed(plain.reset())
+
+
+def test_the_picture_shows_everyone() -> None:
+    """Each agent has a colour, its target a tint of it, walls are dark, and those who left are gone."""
+    one = some_env(num_agents=2, render_mode="rgb_array", on_target="leave")
+    one.reset(options={"agents": [[0, 2], [5, 0]], "targets": [[1, 2], [3, 2]]})
+    frame = one.render()
+    side = 512 / 7
+    assert frame.dtype == np.uint8
+
+    def at(x: int, y: int) -> list[int]:
+        return frame[int((y + 0.5) * side), int((x + 0.5) * side)].tolist()
+
+    first, second = at(0, 2), at(5, 0)
+    assert len({tuple(colour) for colour in (first, second, at(1, 2), at(3, 2), at(4, 0), at(6, 0))}) == 6
+    for agent, target in ((first, at(1, 2)), (second, at(3, 2))):
+        tint = [255 - (255 - value) * 0.45 for value in agent]
+        assert np.abs(np.array(tint) - target).max() <= 1
+    assert max(at(4, 0)) < 100
+    assert at(6, 0) == [255, 255, 255]
+    one.step({"agent_0": 0, "agent_1": 0})
+    frame = one.render()
+    assert at(0, 2) == at(1, 2) == [255, 255, 255]
+
+
+def test_a_window_opens_closes_and_opens_again() -> None:
+    """Human mode shows a frame at every step; after close() the next frame opens a new window."""
+    import pygame
+
+    one = some_env(render_mode="human")
+    one.metadata = one.metadata | {"render_fps": 1000}
+    one.reset(seed=0)
+    assert pygame.display.get_surface().get_size() == (512, 293)
+    copy.deepcopy(one).step(dict.fromkeys(one.agents, 0))
+    one.close()
+    assert not pygame.display.get_init()
+    one.step(dict.fromkeys(one.agents, 0))
+    assert pygame.display.get_init()
+    assert one.render() is None
+    one.close()
+    one.close()
+
+
+def test_rendering_without_a_mode_warns() -> None:
+    """render() without a render_mode says which modes there are; an unknown mode is refused."""
+    one = some_env()
+    one.reset(seed=0)
+    with pytest.warns(UserWarning, match="render_mode='rgb_array' or 'human'"):
+        assert one.render() is None
+    with pytest.raises(ValueError, match="render_mode is 'ascii'; expected None or one of 'human', 'rgb_array'"):
+        some_env(render_mode="ascii")
+
+
+def test_too_many_agents_are_refused_with_the_numbers() -> None:
+    """An env with more agents than cells to stand on cannot be made."""
+    with pytest.raises(ValueError, match=r"num_agents is 7, but the grid \(3 x 2\) has room for 6"):
+        parallel_env(size=(3, 2), num_agents=7)
+
+
+def test_public_names() -> None:
+    """The names of the design are there, and nothing else is promised."""
+    assert set(multigrid.__all__) <= set(dir(multigrid))
+    for name in multigrid.__all__:
+        assert getattr(multigrid, name).__module__.startswith("multigrid.")
+    with pytest.raises(AttributeError, match="no attribute 'Gridworld'"):
+        _ = multigrid.Gridworld  # type: ignore[attr-defined]
+
+
+def test_the_replaced_generator_draws_the_layouts() -> None:
+    """A generator that is not PCG64 draws through NumPy: the same draws give the same layout, by any bit generator."""
+    for bits in (np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.PCG64DXSM):
+        one = some_env(on_target="restart", num_agents=2)
+        one.np_random = np.random.Generator(bits(3))
+        drawn = np.random.Generator(bits(3))
+        one.reset()
+        taken: dict[str, list[Any]] = {"agents": [], "targets": []}
+        for _ in range(2):
+            for kind in ("agents", "targets"):
+                while True:
+                    cell = (int(drawn.integers(7)), int(drawn.integers(4)))
+                    own = taken["agents"][-1] if kind == "targets" else None
+                    if not WALLS[cell] and cell not in taken[kind] and cell != own:
+                        break
+                taken[kind].append(cell)
+        assert one.state().tolist() == [[*a, *b] for a, b in zip(taken["agents"], taken["targets"], strict=True)]
+        assert one.np_random.bit_generator.state["bit_generator"] == bits.__name__
+        np.testing.assert_equal(one.np_random.bit_generator.state, drawn.bit_generator.state)
+        before = one.get_state()
+        first = episodes(one, seed=None)
+        one.set_state(before)
+        assert episodes(one, seed=None) == first
