@@ -10,9 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.arguments import checked_int, is_int
+from multigrid.pictures import Picture, parse_map
 from multigrid.regions import label_regions
 
-__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward"]
+__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit"]
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
@@ -41,7 +43,8 @@ class GridConfig:
     num_agents: int = 2
     """How many agents there are."""
     walls: Any = None
-    """None, one map, or a pool of maps of one size: bool (W, H) or (M, W, H), True at ``[x, y]`` for a wall."""
+    """None, one map, or a pool of M maps of one size, of which each episode draws one. A map is a picture as text, in
+    which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be (M, W, H)."""
     collisions: Collisions = "symmetric"
     """Which of the requested moves are granted."""
     on_target: OnTarget = "park"
@@ -61,23 +64,14 @@ class GridConfig:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        maps = None if self.walls is None else _checked_maps(self.walls)
-        size = self.size
-        if maps is not None:
-            # The size is the map's; the default stands for "not said".
-            if size != 5 and _pair(_checked_size(size)) != maps.shape[1:]:
-                raise ValueError(
-                    f"size is {size!r} but the map is {maps.shape[1]} x {maps.shape[2]} cells; "
-                    "leave size out, for a map has its own"
-                )
-            set_field(self, "size", (maps.shape[1], maps.shape[2]))
+        set_field(self, "num_agents", checked_int("num_agents", self.num_agents, 1))
+        if self.walls is None:
+            set_field(self, "size", _checked_size(self.size))
         else:
-            set_field(self, "size", _checked_size(size))
-        set_field(self, "walls", maps)
-        set_field(self, "num_agents", _checked_int("num_agents", self.num_agents, 1))
-        set_field(self, "view_radius", _checked_int("view_radius", self.view_radius, 0))
-        if self.max_cycles is not None:
-            set_field(self, "max_cycles", _checked_int("max_cycles", self.max_cycles, 1, " or None for no limit"))
+            set_field(self, "walls", _checked_pool(self.walls))
+            self._take_from_the_maps()
+        set_field(self, "view_radius", checked_int("view_radius", self.view_radius, 0))
+        set_field(self, "max_cycles", checked_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
             _check_name(name, getattr(self, name), get_args(names))
         for name in ("flatten", "allow_stay"):
@@ -88,6 +82,30 @@ class GridConfig:
         if self.observe is not None:
             set_field(self, "observe", _checked_parts(self.observe))
         self._check_room()
+
+    def _take_from_the_maps(self) -> None:
+        """Let the maps say the size, and their letters the number of agents; the fields' defaults mean not said."""
+        assert self.maps is not None
+        size = self.maps.shape[1:]
+        said = _checked_size(self.size)
+        if said != 5 and _pair(said) != size:
+            raise ValueError(
+                f"size is {self.size!r} but the map is {size[0]} x {size[1]} cells; "
+                "leave size out, for a map has its own"
+            )
+        object.__setattr__(self, "size", size)
+        if isinstance(self.walls, Picture):
+            drawn = self.walls.agents.shape[1]
+            if self.num_agents not in (2, drawn):
+                raise ValueError(
+                    f"num_agents is {self.num_agents} but the picture has {drawn}; leave num_agents out, or the letters"
+                )
+            object.__setattr__(self, "num_agents", drawn)
+
+    @property
+    def maps(self) -> NDArray[np.bool_] | None:
+        """The walls alone: bool (M, W, H), or None."""
+        return self.walls.walls if isinstance(self.walls, Picture) else self.walls
 
     @property
     def width(self) -> int:
@@ -119,14 +137,22 @@ class GridConfig:
     @property
     def num_maps(self) -> int:
         """How many maps there are to draw from; 1 where no walls are given."""
-        return 1 if self.walls is None else len(self.walls)
+        return 1 if self.maps is None else len(self.maps)
 
     @cached_property
     def regions(self) -> NDArray[np.int32]:
         """int32 (M, W, H): each map's connected regions, as `multigrid.regions.label_regions` numbers them."""
-        if self.walls is None:
-            return np.ones((1, self.width, self.height), dtype=np.int32)
-        return np.stack([label_regions(walls) for walls in self.walls])
+        maps = np.zeros((1, self.width, self.height), dtype=bool) if self.maps is None else self.maps
+        regions = np.stack([label_regions(walls) for walls in maps])
+        regions.setflags(write=False)
+        return regions
+
+    @property
+    def layouts(self) -> NDArray[np.int64] | None:
+        """int64 (M, N, 4): x, y, target x, target y of each agent that the pictures show; None where they are drawn."""
+        if not isinstance(self.walls, Picture):
+            return None
+        return np.concatenate([self.walls.agents, self.walls.targets], axis=2)
 
     def _check_room(self) -> None:
         """Refuse more agents than there are cells that can reach another."""
@@ -141,9 +167,22 @@ class GridConfig:
                     "reach no other do not count; use fewer agents or a larger size"
                 )
 
+        for index, layout in enumerate([] if self.layouts is None else self.layouts):
+            starts, targets = (self.regions[index][layout[:, k], layout[:, k + 1]] for k in (0, 2))
+            for agent in np.flatnonzero(starts != targets):
+                raise ValueError(
+                    f"map {index}: the agent at {layout[agent, :2].tolist()} cannot reach its target at "
+                    f"{layout[agent, 2:].tolist()}: walls lie between them"
+                )
+
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
-        return (*rest, None if self.walls is None else (self.walls.shape, self.walls.tobytes()))
+        arrays = () if self.walls is None else self.walls if isinstance(self.walls, Picture) else (self.walls,)
+        return (*rest, *((array.shape, array.tobytes()) for array in arrays))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew, a copy has read-only arrays too, which a pickled array forgets.
+        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, GridConfig) else NotImplemented
@@ -152,26 +191,26 @@ class GridConfig:
         return hash(self._key())
 
 
+def checked_limit(max_cycles: Any) -> int | None:
+    """Return a limit of steps unchanged, None for no limit.
+
+    Raises:
+        TypeError: neither an integer nor None.
+        ValueError: an integer below 1.
+
+    >>> checked_limit(300)
+    300
+    """
+    return None if max_cycles is None else checked_int("max_cycles", max_cycles, 1, " or None for no limit")
+
+
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else size
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _checked_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
-    expected = f"expected an integer of at least {least}{otherwise}"
-    if not _is_int(value):
-        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; {expected}")
-    if value < least:
-        raise ValueError(f"{name} is {value}; {expected}")
-    return int(value)
-
-
 def _checked_size(size: Any) -> int | tuple[int, int]:
     expected = "expected the side of a square, or (width, height), in whole cells"
-    if _is_int(size):
+    if is_int(size):
         sides: Sequence[Any] = (size,)
     elif isinstance(size, Sequence) and not isinstance(size, str) and len(size) == 2:
         sides = size
@@ -180,32 +219,63 @@ def _checked_size(size: Any) -> int | tuple[int, int]:
     else:
         raise TypeError(f"size is {size!r} of type {type(size).__name__}; {expected}")
     for side in sides:
-        if not _is_int(side):
+        if not is_int(side):
             raise TypeError(f"size is {size!r}; {expected}")
         if side < 1:
             raise ValueError(f"size is {size!r}; {expected}, each at least 1")
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
-def _checked_maps(walls: Any) -> NDArray[np.bool_]:
-    expected = "expected a boolean array [x, y], True at a wall, or a pool of such arrays of one size"
-    if isinstance(walls, np.ndarray):
-        pool = [walls] if walls.ndim == 2 else list(walls) if walls.ndim == 3 else []
-    elif isinstance(walls, Sequence) and not isinstance(walls, str):
-        pool = list(walls)
+def _checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
+    """Return the maps as bool (M, W, H); as a Picture of such stacks if they have agents and targets."""
+    expected = (
+        "expected a boolean array [x, y], True at a wall, or a picture as text, or a pool of either, all of one size "
+        "and with as many agents"
+    )
+    if isinstance(walls, Picture) and walls.walls.ndim == 3:
+        return walls
+    if isinstance(walls, np.ndarray) and walls.ndim == 3:
+        pool: list[Any] = list(walls)
+    elif isinstance(walls, str | Picture) or (isinstance(walls, np.ndarray) and walls.ndim == 2):
+        pool = [walls]
+    elif isinstance(walls, np.ndarray | Sequence):
+        pool = [] if isinstance(walls, np.ndarray) else list(walls)
     else:
         raise TypeError(f"walls is of type {type(walls).__name__}; {expected}")
     if not pool:
         raise ValueError(f"walls holds no map; {expected}")
+    pictures: list[Picture] = []
     for index, one in enumerate(pool):
-        if not isinstance(one, np.ndarray) or one.dtype != np.bool_:
-            kind = one.dtype if isinstance(one, np.ndarray) else type(one).__name__
-            raise TypeError(f"map {index} of walls is of {kind}; {expected}")
-        if one.ndim != 2 or one.size == 0 or one.shape != pool[0].shape:
-            raise ValueError(f"map {index} of walls has the shape {one.shape}, the first {pool[0].shape}; {expected}")
-    maps = np.stack(pool)
-    maps.setflags(write=False)
-    return maps
+        picture = _checked_picture(index, one, expected)
+        first = pictures[0] if pictures else picture
+        if picture.walls.ndim != 2 or picture.walls.size == 0 or picture.walls.shape != first.walls.shape:
+            raise ValueError(
+                f"map {index} of walls has the shape {picture.walls.shape}, the first {first.walls.shape}; {expected}"
+            )
+        if len(picture.agents) != len(first.agents):
+            raise ValueError(
+                f"map {index} of walls shows {len(picture.agents)} agents, the first {len(first.agents)}; {expected}"
+            )
+        pictures.append(picture)
+    stacks = Picture(*(np.stack(field) for field in zip(*pictures, strict=True)))
+    for stack in stacks:
+        stack.setflags(write=False)
+    return stacks if len(pictures[0].agents) else stacks.walls
+
+
+def _checked_picture(index: int, one: Any, expected: str) -> Picture:
+    if isinstance(one, str):
+        try:
+            return parse_map(one)
+        except ValueError as error:
+            raise ValueError(f"map {index} of walls: {error}") from error
+    if isinstance(one, Picture):
+        return one
+    if not isinstance(one, np.ndarray) or one.dtype != np.bool_:
+        kind = one.dtype if isinstance(one, np.ndarray) else type(one).__name__
+        raise TypeError(f"map {index} of walls is of {kind}; {expected}")
+    nobody = np.empty((0, 2), dtype=np.int64)
+    return Picture(one, nobody, nobody)
 
 
 def _check_name(field: str, value: Any, names: tuple[str, ...]) -> None:

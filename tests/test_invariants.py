@@ -13,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multigrid import GridConfig, MultiGridEnv
-from reference import Reference
+from multigrid.core import arrays, rules
+from multigrid.core.world import World
+from reference import MOVED, Reference, collide, requests, why_refused
 
 PARTS = ["agent", "target", "others", "view", "walls", "action_mask"]
 ON_TARGET = ["park", "leave", "stay", "restart"]
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
+DTYPES = dict.fromkeys(PARTS[:3], "int64") | {"view": "uint8", "walls": "uint8", "action_mask": "int8"}
 
 
 def some_walls(width: int, height: int, density: float, seed: int) -> np.ndarray:
@@ -41,7 +44,8 @@ def configurations(draw: st.DrawFn) -> GridConfig:
         width, height = 4, 3
         walls = np.zeros((width, height), dtype=bool)
     return GridConfig(
-        walls=walls,
+        # An empty grid may be said as a map, or as a size.
+        **({"walls": walls} if walls.any() or draw(st.booleans()) else {"size": (width, height)}),
         num_agents=draw(st.integers(1, min(room(walls), 7))),
         collisions=draw(st.sampled_from(COLLISIONS)),
         on_target=draw(st.sampled_from(ON_TARGET)),
@@ -60,6 +64,11 @@ def random_actions(env: MultiGridEnv, random: np.random.Generator) -> dict[str, 
     return dict(zip(env.agents, drawn, strict=True))
 
 
+def walls_of(config: GridConfig) -> np.ndarray:
+    """The only map of a configuration, as bool (W, H)."""
+    return np.zeros((config.width, config.height), dtype=bool) if config.walls is None else config.walls[0]
+
+
 def assert_same(ours: Any, expected: Any) -> None:
     """Equal arrays, in a dict or alone."""
     if isinstance(expected, dict):
@@ -70,15 +79,27 @@ def assert_same(ours: Any, expected: Any) -> None:
         np.testing.assert_array_equal(ours, expected)
 
 
-@settings(max_examples=150)
-@given(config=configurations(), seed=st.integers(0, 2**32 - 1))
-def test_play_is_that_of_the_reference(config: GridConfig, seed: int) -> None:
-    """Every observation, reward, flag and info of an episode is what the prose says it is."""
+def assert_belongs(env: MultiGridEnv, agent: str, observation: Any) -> None:
+    """An observation of the space, its parts in order and, which `contains` does not ask, of the very dtype."""
+    space = env.observation_space(agent)
+    assert space.contains(observation)
+    if env.config.flatten:
+        assert (type(observation), observation.dtype, observation.shape) == (np.ndarray, np.float32, space.shape)
+    else:
+        assert type(observation) is dict
+        assert list(observation) == list(env.config.parts)
+        assert {part: str(seen.dtype) for part, seen in observation.items()} == {
+            part: DTYPES[part] for part in observation
+        }
+
+
+def check_against_reference(config: GridConfig, seed: int) -> None:
+    """Play an episode at random, here and there."""
     env = MultiGridEnv(config)
     observations, _ = env.reset(seed=seed)
     layout = env.state()
     drawn = copy.deepcopy(env.np_random)
-    reference = Reference(config, layout[:, :2], layout[:, 2:], config.walls[0], drawn)
+    reference = Reference(config, layout[:, :2], layout[:, 2:], walls_of(config), drawn)
     for i, agent in enumerate(env.agents):
         assert_same(observations[agent], reference.observe(i, reference.at[i]))
     random = np.random.default_rng(seed)
@@ -98,12 +119,39 @@ def test_play_is_that_of_the_reference(config: GridConfig, seed: int) -> None:
     assert env.np_random.bit_generator.state == drawn.bit_generator.state
 
 
+@settings(max_examples=150)
+@given(config=configurations(), seed=st.integers(0, 2**32 - 1))
+def test_play_is_that_of_the_reference(config: GridConfig, seed: int) -> None:
+    """Every observation, reward, flag and info of an episode is what the prose says it is."""
+    check_against_reference(config, seed)
+
+
+@pytest.mark.parametrize("on_target", ON_TARGET)
+@pytest.mark.parametrize("collisions", COLLISIONS)
+def test_a_crowd_plays_as_the_reference_does(collisions: str, on_target: str) -> None:
+    """In a large world full of agents too, where refusals run along many chains at once."""
+    walls = some_walls(13, 9, 0.1, seed=4)
+    config = GridConfig(
+        walls=walls,
+        num_agents=room(walls) - 14,
+        collisions=collisions,
+        on_target=on_target,
+        observe=("agent", "target", "view"),
+        view_radius=1,
+        max_cycles=12,
+    )
+    check_against_reference(config, seed=5)
+
+
 @settings(max_examples=100)
 @given(config=configurations(), seed=st.integers(0, 2**32 - 1))
 def test_nothing_illegal_ever_happens(config: GridConfig, seed: int) -> None:
     """Nobody shares a cell, swaps, leaves the grid or enters a wall; flags, rewards and spaces are consistent."""
     env = MultiGridEnv(config)
-    observations, _ = env.reset(seed=seed)
+    observations, infos = env.reset(seed=seed)
+    for agent in env.agents:
+        assert_belongs(env, agent, observations[agent])
+    first_infos = infos
     random = np.random.default_rng(seed)
     arrived = total = 0.0
     while env.agents:
@@ -112,7 +160,7 @@ def test_nothing_illegal_ever_happens(config: GridConfig, seed: int) -> None:
         after = env.state()
         here = after[:, 0] >= 0
         places = [tuple(cell) for cell in after[here, :2].tolist()]
-        assert not any(config.walls[0][place] for place in places)
+        assert not any(walls_of(config)[place] for place in places)
         moved = np.abs(after[here, :2] - before[here, :2]).sum(axis=1)
         assert moved.max(initial=0) <= 1
         if config.collisions != "none":
@@ -121,13 +169,13 @@ def test_nothing_illegal_ever_happens(config: GridConfig, seed: int) -> None:
                 swapped = (after[i, :2] == before[j, :2]).all() and (after[j, :2] == before[i, :2]).all()
                 assert not swapped
         for agent in present:
-            space = env.observation_space(agent)
-            assert space.contains(observations[agent])
-            assert infos[agent].keys() == {"distance", "outcome"}
+            assert_belongs(env, agent, observations[agent])
+            for info in (infos[agent], first_infos[agent]):
+                assert {key: type(value) for key, value in info.items()} == {"distance": float, "outcome": int}
             assert (type(rewards[agent]), type(terminations[agent]), type(truncations[agent])) == (float, bool, bool)
         assert len(set(truncations.values())) == 1
         gone = {agent for agent in present if terminations[agent] or truncations[agent]}
-        assert set(env.agents) == set(present) - gone
+        assert env.agents == [agent for agent in present if agent not in gone]
         total += sum(rewards.values())
         if config.on_target == "stay":
             arrived += len(present) * all(terminations.values())
@@ -151,11 +199,14 @@ def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], acti
         if not env.agents:
             break
         names = {k: f"agent_{order[k]}" for k in range(config.num_agents) if f"agent_{order[k]}" in env.agents}
-        _, rewards, terminations, truncations, infos = env.step({name: int(row[k]) for k, name in names.items()})
+        seen, rewards, terminations, truncations, infos = env.step({name: int(row[k]) for k, name in names.items()})
         state = env.state()
         told.append(
             [
-                (k, state[order[k]].tolist(), rewards[name], terminations[name], truncations[name], infos[name])
+                (
+                    *(k, state[order[k]].tolist(), rewards[name], terminations[name], truncations[name], infos[name]),
+                    {part: value.tolist() for part, value in seen[name].items()},
+                )
                 for k, name in names.items()
             ]
         )
@@ -168,14 +219,22 @@ def test_symmetric_does_not_know_the_agents_names(on_target: str, reward: str) -
     """Under symmetric an episode of renamed agents is the renamed episode, for every permutation of four agents."""
     random = np.random.default_rng(5)
     walls = np.array([list(row) for row in ["....#", "..#..", "....."]]).T == "#"
-    config = GridConfig(walls=walls, num_agents=4, on_target=on_target, reward=reward, max_cycles=60)
-    for _ in range(12):
+    config = GridConfig(
+        walls=walls,
+        num_agents=4,
+        on_target=on_target,
+        reward=reward,
+        observe=("agent", "target", "view"),
+        allow_stay=True,
+        max_cycles=60,
+    )
+    for _ in range(8):
         free = np.argwhere(~walls)
         while True:
             layout = np.hstack([random.permutation(free)[:4], random.permutation(free)[:4]])
             if (layout[:, :2] != layout[:, 2:]).any(axis=1).all():
                 break
-        actions = random.integers(0, 4, (60, 4))
+        actions = random.integers(0, 5, (60, 4))
         plain = renamed(config, layout, (0, 1, 2, 3), actions)
         assert plain
         for order in itertools.permutations(range(4)):
@@ -222,3 +281,33 @@ def test_every_joint_action_from_every_joint_state(collisions: str) -> None:
             assert told == [(one[1], one[2], one[5]) for one in expected.values()], (agents, actions)
             count += 1
     assert count == {"none": 5**3, "symmetric": 60}.get(collisions, 60) * 5**3
+
+
+@pytest.mark.parametrize("collisions", COLLISIONS[:4])
+def test_every_joint_action_of_a_crowd(collisions: str) -> None:
+    """With one free cell left, every joint action of four agents, parked ones among them, is the reference's."""
+    walls = np.zeros((3, 2), dtype=bool)
+    walls[2, 1] = True
+    free = [(x, y) for x in range(3) for y in range(2) if not walls[x, y]]
+    targets = [(0, 0), (1, 1), (0, 1), (2, 0)]
+    config = GridConfig(walls=walls, num_agents=4, collisions=collisions, observe=("agent",), max_cycles=None)
+    joint_actions = list(itertools.product(range(4), repeat=4))
+    world = World(config, len(joint_actions))
+    world.arrays.goal[:] = targets
+    for agents in joint_states(free, 4, shared=False):
+        at = dict(enumerate(agents))
+        parked = {i for i in at if at[i] == targets[i]}
+        if len(parked) == 4:
+            continue
+        world.arrays.location[:] = agents
+        world.arrays.status[:] = [arrays.PARKED if i in parked else arrays.TRAVELLING for i in at]
+        world.arrays.actions[:] = joint_actions
+        assert world.step() == rules.ALL_VALID
+        after, told = world.arrays.location.tolist(), world.arrays.outcomes.tolist()
+        for e, actions in enumerate(joint_actions):
+            wish, outcome = requests(walls, at, parked, dict(enumerate(actions)))
+            granted = collide(collisions, at, wish)
+            expected = [list(wish[i] if i in granted else at[i]) for i in at]
+            assert after[e] == expected, (agents, actions)
+            reasons = [outcome.get(i, MOVED if i in granted else why_refused(i, at, wish)) for i in at]
+            assert told[e] == reasons, (agents, actions)

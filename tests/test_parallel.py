@@ -10,6 +10,7 @@ import types
 from typing import Any
 
 import cloudpickle
+import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
@@ -56,6 +57,14 @@ def episodes(env: MultiGridEnv, seed: int | None, number: int = 3) -> list[Any]:
         while env.agents:
             told.append(listed(env.step(actions_of(env, random))))
     return told
+
+
+def rest_of(env: MultiGridEnv, seed: int = 9) -> list[Any]:
+    """Everything that the rest of the episode and the next two tell, the state included."""
+    told, random = [], np.random.default_rng(seed)
+    while env.agents:
+        told.append((listed(env.step(actions_of(env, random))), env.state().tolist(), list(env.agents)))
+    return told + episodes(env, seed=None, number=2)
 
 
 @pytest.mark.parametrize("settings", MODES, ids=str)
@@ -191,60 +200,65 @@ def test_a_seed_is_an_episode_in_another_process(mode: str) -> None:
 )
 def test_copies_go_on_where_the_original_is(copied: Any, held: bool, mode: str) -> None:
     """A copy made in mid-episode plays the same rest of it and the same next episodes, and disturbs nothing."""
-    original = some_env(on_target=mode)
-    original.reset(seed=5)
-    if held:
-        original.np_random.integers(10)
-    random = np.random.default_rng(2)
-    for _ in range(3):
-        original.step(actions_of(original, random))
+    original, untouched = some_env(on_target=mode), some_env(on_target=mode)
+    for one in (original, untouched):
+        one.reset(seed=5)
+        one.max_cycles = 35  # set in mid-episode, it is part of what is copied
+        if held:
+            one.np_random.integers(10)
+        random = np.random.default_rng(2)
+        for _ in range(12):
+            one.step(actions_of(one, random))
+    assert original.agents
     other = copied(original)
-    actions = [actions_of(original, random) for _ in range(5)]
-
-    def rest(one: MultiGridEnv) -> list[Any]:
-        live = [{agent: row[agent] for agent in one.agents if agent in row} for row in actions[:1]]
-        return [listed(one.step(row)) for row in live] + episodes(one, seed=None)
-
-    expected = rest(other)
-    assert rest(original) == expected
+    assert other.max_cycles == 35
+    assert listed(other.get_state()) == listed(original.get_state())
+    expected = rest_of(untouched)
+    assert len(expected) > 40
+    assert rest_of(other) == expected
+    assert rest_of(original) == expected
 
 
 @pytest.mark.parametrize("mode", ON_TARGET)
-def test_a_state_restores_everything(mode: str) -> None:
+@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+def test_a_state_restores_everything(held: bool, mode: str) -> None:
     """set_state brings back agents, steps, stream and all: the same play follows, in this env and in another."""
     one = some_env(on_target=mode)
     one.reset(seed=6)
+    stream = one.np_random if held else None
     random = np.random.default_rng(3)
-    for _ in range(4):
+    for _ in range(12):
         one.step(actions_of(one, random))
     state, agents, seen = one.get_state(), list(one.agents), one.state()
-    first = episodes(one, seed=None)
-    fresh = some_env(on_target=mode)
-    for other in (one, fresh):
+    kept = copy.deepcopy(state)
+    first = rest_of(one)
+    assert agents
+    assert len(first) > 40
+    fresh, used = some_env(on_target=mode), some_env(on_target=mode)
+    used.reset(seed=1)
+    used.np_random.integers(10)
+    for other in (one, fresh, used):
         other.set_state(state)
         assert other.agents == agents
         np.testing.assert_array_equal(other.state(), seen)
-        assert listed(other.get_state()) == listed(state)
-        assert episodes(other, seed=None) == first
+        assert listed(other.get_state()) == listed(state) == listed(kept)
+        assert rest_of(other) == first
+    assert stream is None or one.np_random is stream
 
 
 @pytest.mark.parametrize("mode", ON_TARGET)
-def test_a_state_continues_the_episode(mode: str) -> None:
-    """From a restored state the same actions lead to the same results, step for step to the end."""
-    one = some_env(on_target=mode)
+def test_a_state_of_the_end_is_the_end(mode: str) -> None:
+    """A state taken when the episode was over restores a finished env, and the stream for its next reset."""
+    one, other = some_env(on_target=mode), some_env(on_target=mode)
     one.reset(seed=6)
-    one.step(actions_of(one, np.random.default_rng(0)))
-    state = one.get_state()
-
-    def rest() -> list[Any]:
-        told, random = [], np.random.default_rng(4)
-        while one.agents:
-            told.append(listed(one.step(actions_of(one, random))))
-        return told
-
-    first = rest()
-    one.set_state(state)
-    assert rest() == first
+    random = np.random.default_rng(3)
+    while one.agents:
+        one.step(actions_of(one, random))
+    other.reset(seed=0)
+    other.set_state(one.get_state())
+    assert other.agents == []
+    assert other.step({}) == ({}, {}, {}, {}, {})
+    assert episodes(other, seed=None) == episodes(one, seed=None)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +271,11 @@ def test_a_state_continues_the_episode(mode: str) -> None:
         (lambda state: {name: one for name, one in state.items() if name != "goal"}, "goal in the state is missing"),
         (lambda state: state | {"np_random": "x"}, "np_random in the state is 'x'"),
         (lambda state: state | {"np_random": {"bit_generator": "choice"}}, "one of NumPy's bit generators"),
+        (lambda state: state | {"location": np.array([[4, 0], [0, 0], [1, 0]])}, "location in the state"),
+        (lambda state: state | {"goal": np.array([[4, 0], [0, 0], [1, 0]])}, "goal in the state"),
+        (lambda state: state | {"location": np.array([[0, 0], [1, 0], [0, 0]])}, "location in the state"),
+        (lambda state: state | {"status": np.array([0, 7, 0], np.int8)}, "status in the state"),
+        (lambda state: state | {"steps": np.array(-1)}, "steps in the state"),
     ],
 )
 def test_a_bad_state_changes_nothing(change: Any, complaint: str) -> None:
@@ -269,6 +288,24 @@ def test_a_bad_state_changes_nothing(change: Any, complaint: str) -> None:
     with pytest.raises(TypeError, match="the state is of type list"):
         one.set_state([])
     assert listed(one.get_state()) == listed(before)
+
+
+def test_a_state_may_have_someone_where_another_has_left() -> None:
+    """The cell of an agent that has left is free in a state too; and under none a cell may be shared."""
+    one = some_env(on_target="leave", num_agents=2, allow_stay=True)
+    one.reset(seed=0, options={"agents": [[0, 0], [2, 0]], "targets": [[1, 0], [6, 3]]})
+    one.step({"agent_0": 0, "agent_1": 4})
+    one.step({"agent_1": 2})
+    state = one.get_state()
+    first = rest_of(one)
+    one.set_state(state)
+    assert one.state().tolist() == [[-1] * 4, [1, 0, 6, 3]]
+    assert rest_of(one) == first
+    shared = some_env(collisions="none", num_agents=2)
+    shared.reset(seed=0, options={"agents": [[0, 0], [2, 0]], "targets": [[3, 0], [6, 3]]})
+    shared.step({"agent_0": 0, "agent_1": 2})
+    shared.set_state(shared.get_state())
+    assert shared.state()[:, :2].tolist() == [[1, 0], [1, 0]]
 
 
 def parts_of(value: Any) -> list[Any]:
@@ -286,14 +323,19 @@ def test_what_was_returned_never_changes(settings: dict[str, Any]) -> None:
     """Every dict and array is new, shares no memory with another, and is at the end what it was when returned."""
     one = some_env(**settings)
     kept: list[Any] = []
+    frozen: list[Any] = []
     random = np.random.default_rng(0)
+
+    def keep(returned: Any) -> None:
+        kept.append(returned)
+        frozen.append(copy.deepcopy(returned))
+
     for seed in (1, 2):
-        kept.append(one.reset(seed=seed))
-        kept.append((one.state(),))
+        keep(one.reset(seed=seed))
+        keep((one.state(), one.get_state()))
         while one.agents:
-            kept.append(one.step(actions_of(one, random)))
-            kept.append((one.state(),))
-        frozen = copy.deepcopy(kept)
+            keep(one.step(actions_of(one, random)))
+            keep((one.state(), one.get_state()))
     assert listed(kept) == listed(frozen)
     every = [part for returned in kept for part in parts_of(returned)]
     assert len({id(part) for part in every}) == len(every)
@@ -301,21 +343,49 @@ def test_what_was_returned_never_changes(settings: dict[str, Any]) -> None:
     assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
 
 
-@pytest.mark.parametrize("flatten", [False, True])
-def test_writing_into_what_was_returned_harms_nobody(flatten: bool) -> None:
+@pytest.mark.parametrize("settings", MODES, ids=str)
+def test_writing_into_what_was_returned_harms_nobody(settings: dict[str, Any]) -> None:
     """A user may write into all that was returned: the play is that of an env that was left alone."""
-    spoilt, clean = some_env(flatten=flatten, on_target="leave"), some_env(flatten=flatten, on_target="leave")
+    spoilt, clean = some_env(**settings), some_env(**settings)
     random = np.random.default_rng(0)
     returned: Any = (spoilt.reset(seed=3), clean.reset(seed=3))
-    while clean.agents:
+    while True:
         assert listed(returned[0]) == listed(returned[1])
-        for part in parts_of((*returned[0], spoilt.state())):
+        assert listed(spoilt.get_state()) == listed(clean.get_state())
+        for part in parts_of((*returned[0], spoilt.state(), spoilt.get_state())):
             if isinstance(part, np.ndarray):
                 part[...] = 0
             elif isinstance(part, dict):
                 part.clear()
+        if not clean.agents:
+            break
         actions = actions_of(clean, random)
         returned = (spoilt.step(actions), clean.step(actions))
+
+
+def test_what_was_given_is_neither_kept_nor_changed() -> None:
+    """The env keeps no hold of actions, of a layout, or of a state that it was given, and writes into none of them."""
+    one, other = some_env(), some_env()
+    given = {name: np.array(cells) for name, cells in LAYOUT.items()}
+    options = {**given, "unknown": [1]}
+    one.reset(seed=4, options=options)
+    other.reset(seed=4, options=copy.deepcopy(options))
+    assert list(options) == ["agents", "targets", "unknown"]
+    assert {name: cells.tolist() for name, cells in given.items()} == LAYOUT
+    given["agents"][:] = given["targets"][:] = 3
+    actions = {"agent_0": np.array([1]), "agent_1": np.array(1), "agent_2": 1}
+    one.step(actions)
+    assert listed(actions) == listed({"agent_0": np.array([1]), "agent_1": np.array(1), "agent_2": 1})
+    other.step(dict.fromkeys(other.agents, 1))
+    assert listed(one.get_state()) == listed(other.get_state())
+    state = one.get_state()
+    kept = copy.deepcopy(state)
+    one.set_state(state)
+    assert listed(state) == listed(kept)
+    for value in state.values():
+        if isinstance(value, np.ndarray):
+            value[...] = 0
+    assert rest_of(one) == rest_of(other)
 
 
 def test_spaces_are_exact_and_the_same_object() -> None:
@@ -367,10 +437,19 @@ def test_a_config_or_keywords() -> None:
     assert env(config).unwrapped.config == config
     with pytest.raises(TypeError, match="both a config and \\['num_agents'\\]"):
         parallel_env(config, num_agents=3)
+    with pytest.raises(TypeError, match="both a config and \\['flatten', 'size'\\]"):
+        env(config, size=4, flatten=True)
     with pytest.raises(TypeError, match="config is of type dict"):
         parallel_env({"size": 4})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="sizes"):
         parallel_env(sizes=4)
+
+
+def test_the_class_takes_nothing_but_a_config() -> None:
+    """MultiGridEnv itself says what it expects, as parallel_env does."""
+    assert MultiGridEnv().config == GridConfig()
+    with pytest.raises(TypeError, match="config is of type dict"):
+        MultiGridEnv({"size": 4})  # type: ignore[arg-type]
 
 
 def test_step_before_reset() -> None:
@@ -382,7 +461,7 @@ def test_step_before_reset() -> None:
         some_env(render_mode="rgb_array").render()
 
 
-@pytest.mark.parametrize("given", [{}, {"agent_0": 0}, {"nobody": 99}, None], ids=str)
+@pytest.mark.parametrize("given", [{}, {"agent_0": 0}, {"agent_0": 99}, {"nobody": 99}, None, [7], 3.5], ids=str)
 def test_step_after_the_end(given: Any) -> None:
     """A finished env answers five new empty dicts, whatever it is given."""
     one = some_env(max_cycles=1)
@@ -414,6 +493,17 @@ BAD_ACTIONS = [
     ({"agent_0": 0, "agent_1": "0", "agent_2": 0}, TypeError, "action for agent_1 is '0' of type str"),
     ({"agent_0": 0, "agent_1": np.array([0, 1]), "agent_2": 0}, ValueError, r"an array of shape \(2,\)"),
     ({"agent_0": 0, "agent_1": np.array([0.0]), "agent_2": 0}, TypeError, "action for agent_1 .* of type float64"),
+    ({"agent_0": 0, "agent_1": np.array([True]), "agent_2": 0}, TypeError, "action for agent_1 .* of type bool"),
+    ({"agent_0": 0, "agent_1": np.array([], int), "agent_2": 0}, ValueError, r"an array of shape \(0,\)"),
+    ({"agent_0": 0, "agent_1": [0], "agent_2": 0}, TypeError, r"action for agent_1 is \[0\] of type list"),
+    ({"agent_0": 0, "agent_1": -(10**30), "agent_2": 0}, ValueError, "action for agent_1 is -1000"),
+    ({"agent_0": 0, "agent_1": 2**63, "agent_2": 0}, ValueError, "action for agent_1 is 9223372036854775808"),
+    ({"agent_0": 0, "agent_1": 1, "agent_2": np.uint64(2**64 - 1)}, ValueError, "action for agent_2 is 1844674407"),
+    ({"agent_0": 9, "agent_1": 0, "agent_2": "x"}, (TypeError, ValueError), "action for agent_0 is 9"),
+    ({}, ValueError, r"actions lack \['agent_0', 'agent_1', 'agent_2'\]"),
+    ({0: 0, 1: 0, 2: 0}, ValueError, r"actions lack \['agent_0', 'agent_1', 'agent_2'\]"),
+    (3, TypeError, "actions are of type int; expected a dict"),
+    (np.zeros(3, int), TypeError, "actions are of type ndarray; expected a dict"),
     (None, TypeError, "actions are of type NoneType; expected a dict"),
     ([0, 0, 0], TypeError, "actions are of type list; expected a dict"),
 ]
@@ -456,6 +546,54 @@ def test_parked_agents_actions_are_examined_and_departed_agents_are_not() -> Non
     assert list(left.step({"agent_0": "anything", "agent_1": 1})[0]) == ["agent_1"]
 
 
+@pytest.mark.parametrize(
+    ("bad", "error", "complaint"),
+    [
+        (9, ValueError, "{} is 9; expected an integer from 0 to 3"),
+        (10**30, ValueError, "{} is 1000"),
+        (0.0, TypeError, "{} is 0.0 of type float"),
+        (None, TypeError, "{} is None of type NoneType"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["park", "leave"])
+def test_bad_actions_later_in_the_episode_change_nothing(
+    mode: str, bad: Any, error: type[Exception], complaint: str
+) -> None:
+    """Also when somebody has parked or left, a bad action of a live agent is an error, and nobody has moved."""
+    one, untouched = some_env(on_target=mode), some_env(on_target=mode)
+    for each in (one, untouched):
+        each.reset(seed=2, options={"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]})
+        each.step({"agent_0": 0, "agent_1": 3, "agent_2": 1})
+    parked_or_next = one.agents[0]
+    assert one.agents == (["agent_0"] if mode == "park" else []) + ["agent_1", "agent_2"]
+    good = dict.fromkeys(one.agents, 1)
+    with pytest.raises(error, match=f"action for {complaint.format(parked_or_next)}"):
+        one.step({**good, parked_or_next: bad})
+    with pytest.raises(error, match=f"action for {complaint.format('agent_2')}"):
+        one.step({**good, "agent_2": bad})
+    with pytest.raises(ValueError, match=r"actions lack \['agent_1'\]"):
+        one.step({agent: 1 for agent in one.agents if agent != "agent_1"})
+    with pytest.raises(ValueError, match=r"unknown \['agent_3'\]"):
+        one.step({**dict.fromkeys(one.possible_agents, 1), "agent_3": 1})
+    assert listed(one.get_state()) == listed(untouched.get_state())
+    assert rest_of(one) == rest_of(untouched)
+
+
+@pytest.mark.parametrize("departed", ["anything", None, 99, -1, 10**30, math.nan])
+def test_actions_of_departed_agents_are_not_examined(departed: Any) -> None:
+    """Whatever an agent that has left is given, the others play on as if it had been given nothing."""
+    one, other = some_env(on_target="leave"), some_env(on_target="leave")
+    for each in (one, other):
+        each.reset(seed=0, options={"agents": [[0, 0], [0, 3], [3, 0]], "targets": [[1, 0], [6, 3], [0, 1]]})
+        each.step({"agent_0": 0, "agent_1": 3, "agent_2": 1})
+    assert one.agents == ["agent_1", "agent_2"]
+    random = np.random.default_rng(0)
+    while other.agents:
+        actions = actions_of(other, random)
+        gone = {agent: departed for agent in one.possible_agents if agent not in one.agents}
+        assert listed(one.step({**gone, **actions})) == listed(other.step(actions))
+
+
 LAYOUT = {"agents": [[0, 0], [1, 0], [2, 0]], "targets": [[1, 0], [0, 0], [6, 3]]}
 
 
@@ -488,6 +626,12 @@ def test_a_layout_by_hand(numbers: Any) -> None:
         ({"agents": [[0, 0], [1, 0], [2]]}, ValueError, "ragged"),
         ({"agents": [[0.0, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of float64"),
         ({"agents": "abc"}, TypeError, "'agents'.* is of <U3"),
+        ({"agents": [[math.nan, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of float64"),
+        ({"agents": np.zeros((3, 2), bool)}, TypeError, "'agents'.* is of bool"),
+        ({"agents": [[10**30, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of object"),
+        ({"targets": [[1, 0], [0, 0], [6, 4]]}, ValueError, r"target of agent_2 .* \[6, 4\], outside the 7 x 4 grid"),
+        ({"targets": [[[1, 0], [0, 0], [6, 3]]]}, ValueError, r"'targets'.* shape \(1, 3, 2\); expected integers"),
+        ({"targets": [1, 0, 6]}, ValueError, r"'targets'.* shape \(3,\); expected integers of shape \(3, 2\)"),
         ({"targets": None}, ValueError, "'agents' without 'targets'"),
         ({"agents": None}, ValueError, "'targets' without 'agents'"),
     ],
@@ -504,11 +648,37 @@ def test_a_bad_layout_changes_nothing(change: dict[str, Any], error: type[Except
 
 
 def test_a_target_behind_walls_is_refused() -> None:
-    """An agent must be able to reach its target."""
+    """An agent must be able to reach its target; if it is not, the env is as it was."""
     walls = np.array([list(".#.."), list(".#..")]).T == "#"
-    one = parallel_env(walls=walls, num_agents=1)
-    with pytest.raises(ValueError, match=r"agent_0 at \[0, 1\] cannot reach its target \[3, 0\]"):
-        one.reset(options={"agents": [[0, 1]], "targets": [[3, 0]]})
+    one, untouched = parallel_env(walls=walls, num_agents=2), parallel_env(walls=walls, num_agents=2)
+    one.reset(seed=3)
+    untouched.reset(seed=3)
+    with pytest.raises(ValueError, match=r"agent_1 at \[0, 1\] cannot reach its target \[3, 0\]"):
+        one.reset(seed=4, options={"agents": [[2, 0], [0, 1]], "targets": [[2, 1], [3, 0]]})
+    assert rest_of(one) == rest_of(untouched)
+
+
+@pytest.mark.parametrize("options", ["agents", [1], 5, frozenset({"agents"})], ids=str)
+def test_options_that_are_no_dict_change_nothing(options: Any) -> None:
+    """Options of another type are refused with what came, and the game goes on as it was."""
+    one, untouched = some_env(), some_env()
+    one.reset(seed=2)
+    untouched.reset(seed=2)
+    with pytest.raises(TypeError, match=f"options.* {type(options).__name__}"):
+        one.reset(seed=5, options=options)
+    assert rest_of(one) == rest_of(untouched)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", math.nan], ids=str)
+def test_a_bad_seed_changes_nothing(seed: Any) -> None:
+    """A seed that Gymnasium refuses leaves the episode and the stream alone, with a layout by hand too."""
+    one, untouched = some_env(), some_env()
+    one.reset(seed=2)
+    untouched.reset(seed=2)
+    for options in (None, LAYOUT):
+        with pytest.raises(gymnasium.error.Error, match="Seed must be"):
+            one.reset(seed=seed, options=options)
+    assert rest_of(one) == rest_of(untouched)
 
 
 def test_the_limit_can_be_set_in_mid_episode() -> None:
@@ -521,6 +691,44 @@ def test_the_limit_can_be_set_in_mid_episode() -> None:
     assert one.max_cycles is None
     one.max_cycles = 51
     assert all(one.step(dict.fromkeys(one.agents, 0))[3].values())
+    assert one.agents == []
+    one.reset(seed=0)
+    one.step(dict.fromkeys(one.agents, 0))
+    one.max_cycles = np.int64(1)  # passed already: the next step is the last
+    assert all(one.step(dict.fromkeys(one.agents, 0))[3].values())
+    assert one.config.max_cycles == 5
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"),
+    [(0, ValueError), (-1, ValueError), (-7, ValueError)]
+    + [(bad, TypeError) for bad in (2.5, True, "7", math.nan, [3])],
+    ids=str,
+)
+def test_a_bad_limit_changes_nothing(limit: Any, error: type[Exception]) -> None:
+    """max_cycles set on an env is checked as the one of a GridConfig is, with the same words."""
+    with pytest.raises(error, match=r"max_cycles is .*; expected an integer of at least 1 or None for no limit"):
+        GridConfig(max_cycles=limit)
+    one, untouched = some_env(), some_env()
+    one.reset(seed=0)
+    untouched.reset(seed=0)
+    with pytest.raises(error, match=r"max_cycles is .*; expected an integer of at least 1 or None for no limit"):
+        one.max_cycles = limit
+    assert one.max_cycles == 40
+    assert rest_of(one) == rest_of(untouched)
+
+
+def test_a_limit_too_large_to_count_to_is_refused() -> None:
+    """A limit is as large as one likes up to what a 64-bit integer holds; beyond, the error says which field it is."""
+    one = parallel_env(max_cycles=2**62)
+    one.max_cycles = 2**63 - 1
+    one.reset(seed=0)
+    assert not any(one.step(dict.fromkeys(one.agents, 0))[3].values())
+    with pytest.raises(ValueError, match="max_cycles is 1000"):
+        one.max_cycles = 10**30
+    assert one.max_cycles == 2**63 - 1
+    with pytest.raises(ValueError, match="max_cycles is 1000"):
+        parallel_env(max_cycles=10**30)
 
 
 def test_rendering_and_closing_never_change_the_game() -> None:
@@ -535,6 +743,28 @@ def test_rendering_and_closing_never_change_the_game() -> None:
         drawn.close()
         drawn.close()
     assert listed(drawn.reset()) == listed(plain.reset())
+
+
+def test_a_window_never_changes_the_game() -> None:
+    """In human mode too every step, and the next episode, is that of an env without a picture."""
+    shown, plain = some_env(render_mode="human", on_target="leave"), some_env(on_target="leave")
+    shown.metadata = shown.metadata | {"render_fps": 100_000}
+    assert episodes(shown, seed=1, number=2) == episodes(plain, seed=1, number=2)
+    shown.close()
+
+
+@pytest.mark.parametrize(
+    ("size", "shape"), [((7, 4), (293, 512, 3)), ((3, 8), (512, 192, 3)), ((1, 2), (512, 256, 3)), (6, (512, 512, 3))]
+)
+def test_the_longer_side_of_a_picture_is_512(size: Any, shape: tuple[int, ...]) -> None:
+    """Cells are squares, so a picture has the shape of its world; each call returns another array."""
+    one = parallel_env(size=size, render_mode="rgb_array")
+    one.reset(seed=0)
+    frame = one.render()
+    assert (frame.shape, frame.dtype) == (shape, np.uint8)
+    again = one.render()
+    assert not np.shares_memory(frame, again)
+    np.testing.assert_array_equal(frame, again)
 
 
 def test_the_picture_shows_everyone() -> None:
@@ -567,7 +797,14 @@ def test_a_window_opens_closes_and_opens_again() -> None:
     one = some_env(render_mode="human")
     one.metadata = one.metadata | {"render_fps": 1000}
     one.reset(seed=0)
-    assert pygame.display.get_surface().get_size() == (512, 293)
+    surface = pygame.display.get_surface()
+    assert surface.get_size() == (512, 293)
+    drawn = some_env(render_mode="rgb_array")
+    drawn.reset(seed=0)
+    np.testing.assert_array_equal(pygame.surfarray.array3d(surface).transpose(1, 0, 2), drawn.render())
+    one.step(dict.fromkeys(one.agents, 0))
+    drawn.step(dict.fromkeys(drawn.agents, 0))
+    np.testing.assert_array_equal(pygame.surfarray.array3d(surface).transpose(1, 0, 2), drawn.render())
     copy.deepcopy(one).step(dict.fromkeys(one.agents, 0))
     one.close()
     assert not pygame.display.get_init()
@@ -592,6 +829,10 @@ def test_too_many_agents_are_refused_with_the_numbers() -> None:
     """An env with more agents than cells to stand on cannot be made."""
     with pytest.raises(ValueError, match=r"num_agents is 7, but the grid \(3 x 2\) has room for 6"):
         parallel_env(size=(3, 2), num_agents=7)
+    walls = np.array([list(".#.."), list("#...")]).T == "#"  # the corner is a cell that can reach no other
+    with pytest.raises(ValueError, match=r"num_agents is 6, but the map \(4 x 2\) has room for 5: 6 free cells in 2"):
+        parallel_env(walls=walls, num_agents=6)
+    assert parallel_env(walls=walls, num_agents=5).reset(seed=0)
 
 
 def test_public_names() -> None:

@@ -151,6 +151,16 @@ def test_the_row_is_held_up_whatever_the_order_of_its_agents() -> None:
     check("symmetric", "..cab .....", ">>>", "..cab .....", (OCCUPIED, EDGE, OCCUPIED))
 
 
+@pytest.mark.parametrize("collisions", BLOCKING)
+def test_a_parked_agent_holds_up_the_row(collisions: str) -> None:
+    """Whatever a parked agent is told to do, it stays, and so does the whole row behind it."""
+    env = world("abCc. A...B", collisions=collisions, on_target="park")
+    play(env, "--<")
+    *_, infos = play(env, ">>v")
+    assert [info["outcome"] for info in infos.values()] == [OCCUPIED, OCCUPIED, PARKED]
+    assert drawn(env, "abCc. A...B") == "abc..\n....."
+
+
 @pytest.mark.parametrize(
     ("collisions", "after", "outcomes"),
     [
@@ -163,6 +173,14 @@ def test_the_row_is_held_up_whatever_the_order_of_its_agents() -> None:
 def test_a_rotation(collisions: str, after: str, outcomes: tuple[Outcome, ...]) -> None:
     """Four agents in a ring change places where cycles are allowed, and stay where they are not."""
     check(collisions, ".ba.. .cd.. .....", "<v>^", after, outcomes)
+
+
+@pytest.mark.parametrize("collisions", ["symmetric", "soft"])
+def test_longer_rings(collisions: str) -> None:
+    """Six agents in a ring go round as four do (on a grid no ring is odd), unless one of them stays."""
+    ring = "abc... fed... ......"
+    check(collisions, ring, ">>v<<^", "fab... edc... ......", (MOVED,) * 6)
+    check(collisions, ring, ">>v<-^", ring, (*(OCCUPIED,) * 4, STAYED, OCCUPIED))
 
 
 @pytest.mark.parametrize(
@@ -189,11 +207,38 @@ def test_an_occupied_cell_that_two_ask_for() -> None:
     check("symmetric", ".b... ac... .....", ">vv", ".b... a.... .c...", (CONTESTED, CONTESTED, MOVED))
     check("soft", ".b... ac... .....", ">vv", ".b... .a... .c...", (MOVED, CONTESTED, MOVED))
     check("priority", ".b... ac... .....", ">vv", ".b... a.... .c...", (CONTESTED, CONTESTED, MOVED))
+    check("block_both", ".b... ac... .....", ">vv", ".b... a.... .c...", (CONTESTED, CONTESTED, MOVED))
+
+
+@pytest.mark.parametrize(
+    ("collisions", "after", "outcomes"),
+    [
+        ("symmetric", ".b... a.d.. .c...", (CONTESTED, CONTESTED, MOVED, CONTESTED)),
+        ("soft", ".b... .ad.. .c...", (MOVED, CONTESTED, MOVED, CONTESTED)),
+        ("block_both", ".b... a.d.. .c...", (CONTESTED, CONTESTED, MOVED, CONTESTED)),
+        ("priority", ".b... ad... .c...", (CONTESTED, CONTESTED, MOVED, MOVED)),
+    ],
+)
+def test_three_newcomers_to_a_cell_that_is_left(collisions: str, after: str, outcomes: tuple[Outcome, ...]) -> None:
+    """Of three newcomers soft lets in the first; priority, the first whose turn comes after the occupant's."""
+    check(collisions, ".b... acd.. .....", ">vv<", after, outcomes)
 
 
 def test_swapping_is_told_before_contesting() -> None:
     """Of an agent that would swap and whose cell a third one asks for, the swap is told."""
     check("symmetric", "..c.. .ab.. .....", "><v", "..c.. .ab.. .....", (SWAP, SWAP, CONTESTED))
+    check("symmetric", "cab.. .....", "><>", "cab.. .....", (SWAP, SWAP, CONTESTED))
+    check("soft", "bac.. .....", "<>-", "bac.. .....", (SWAP, SWAP, STAYED))
+    check("soft", "abc.. .....", "><<", "abc.. .....", (SWAP, SWAP, CONTESTED))
+
+
+def test_parked_is_told_before_all_else() -> None:
+    """A parked agent is told that it is parked, whatever it asks for: to stay, the edge, a wall, or another's cell."""
+    env = world("#Bc.. abC.. ....A", on_target="park")
+    play(env, "-^-")
+    for action in "-^<v>":
+        assert play(env, f"-{action}-")[-1]["agent_1"]["outcome"] == PARKED
+    assert env.state()[1, :2].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("collisions", BLOCKING)
@@ -250,11 +295,14 @@ def test_leave_frees_the_cell_from_the_next_step() -> None:
 
 
 def test_leave_keeps_the_cell_closed_in_the_step_of_arrival() -> None:
-    """Whoever wants the cell that another arrives in meets it there, and is refused."""
-    env = world("aBb.. ...A.", on_target="leave", collisions="priority")
-    # agent_0 moves first and takes agent_1's target away from it.
-    *_, infos = play(env, "><")
+    """Who comes later in a step, wanting the cell in which another has just arrived, meets it there."""
+    env = world("aAb.. ...B.", on_target="leave", collisions="priority")
+    _, _, terminations, _, infos = play(env, "><")
+    assert terminations == {"agent_0": True, "agent_1": False}
     assert [info["outcome"] for info in infos.values()] == [MOVED, CONTESTED]
+    *_, infos = play(env, "<")
+    assert infos["agent_1"]["outcome"] == MOVED
+    assert env.state()[1, :2].tolist() == [1, 0]
 
 
 def test_stay_rewards_everyone_when_all_stand_at_once() -> None:
@@ -282,6 +330,44 @@ def test_restart_gives_a_new_target_in_the_step_of_arrival() -> None:
     assert env.state().tolist() == [[1, 0, *target]]
 
 
+def test_restarts_targets_are_drawn_from_the_stream_in_agent_order() -> None:
+    """Two that arrive in one step get targets by index, x before y, again until free, reachable and not their cell."""
+    picture = "aA..# B..#. b...."
+    for seed in range(20):
+        env = world(picture, on_target="restart", collisions="priority")
+        env.np_random = np.random.default_rng(seed)
+        stream, expected = np.random.default_rng(seed), []
+        play(env, ">^")
+        for own in ((1, 0), (0, 1)):
+            while True:
+                cell = (int(stream.integers(5)), int(stream.integers(3)))
+                if cell not in (own, (4, 0), (3, 1)):
+                    break
+            expected.append(list(cell))
+        # The cell [4, 1] is open to the last row, so all free cells are reachable.
+        assert env.state()[:, 2:].tolist() == expected
+
+
+def test_restart_may_give_another_agents_target() -> None:
+    """A new target is a cell that the agent can reach, though another has the same target, or stands there."""
+    env = parallel_env(size=(2, 1), num_agents=2, on_target="restart", collisions="none", allow_stay=True)
+    env.reset(seed=0, options={"agents": [[0, 0], [1, 0]], "targets": [[1, 0], [0, 0]]})
+    play(env, ">-")
+    assert env.state().tolist() == [[1, 0, 0, 0], [1, 0, 0, 0]]
+    play(env, "<-")
+    play(env, "-<")
+    assert env.state().tolist() == [[0, 0, 1, 0], [0, 0, 1, 0]]
+
+
+def test_restart_stays_within_reach() -> None:
+    """A new target never lies behind walls."""
+    for seed in range(10):
+        env = world("aA#... ..####", on_target="restart", max_cycles=None)
+        env.np_random = np.random.default_rng(seed)
+        play(env, ">")
+        assert env.state()[0, 2:].tolist() in ([0, 0], [0, 1], [1, 1])
+
+
 @pytest.mark.parametrize(("reward", "expected"), [("individual", [0, 1, 0]), ("shared", [1 / 3] * 3)])
 def test_shared_rewards_are_the_mean(reward: str, expected: list[float]) -> None:
     """Shared, one arrival of three gives everyone a third."""
@@ -305,6 +391,17 @@ def test_the_limit_truncates_everyone(on_target: str) -> None:
     _, _, terminations, truncations, _ = play(env, ">")
     assert truncations == {"agent_0": True}
     assert terminations == {"agent_0": on_target != "restart"}
+    assert env.agents == []
+
+
+def test_the_limit_truncates_the_parked_too() -> None:
+    """At the limit those who have parked and those who have not are truncated alike, and nobody terminates."""
+    env = world("aA.b. ....B", on_target="park", max_cycles=2)
+    play(env, ">-")
+    _, rewards, terminations, truncations, _ = play(env, "--")
+    assert rewards == {"agent_0": 0.0, "agent_1": 0.0}
+    assert terminations == {"agent_0": False, "agent_1": False}
+    assert truncations == {"agent_0": True, "agent_1": True}
     assert env.agents == []
 
 
@@ -343,8 +440,7 @@ def test_pogemas_rules(episode: dict[str, Any]) -> None:
     left: set[str] = set()
     seen = 0
     for k, (actions, locations, rewards, terminated) in enumerate(episode["steps"]):
-        if not env.agents:
-            break
+        assert env.agents
         present = list(env.agents)
         for agent in present if k < len(views) else []:
             recorded = views[k][env.possible_agents.index(agent)]

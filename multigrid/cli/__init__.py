@@ -29,12 +29,20 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
-        module = importlib.import_module(f"multigrid.cli.{words[0]}")
+        return _run(words[0], words[1:])
+    except KeyboardInterrupt:
+        sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
+        return 130
+
+
+def _run(command: str, flags: list[str]) -> int:
+    try:
+        module = importlib.import_module(f"multigrid.cli.{command}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
         install = 'pip install "multigrid-marl[train]"'
-        sys.stderr.write(f"multigrid {words[0]} needs {error.name}, which is not installed: {install}\n")
+        sys.stderr.write(f"multigrid {command} needs {error.name}, which is not installed: {install}\n")
         return 1
-    code: int = module.main(words[1:])
+    code: int = module.main(flags)
     return code

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "evaluate", "record_frames"]
 
+_HELD_FRAMES = 2
+"""How many frames longer than the others the last one of an episode is shown."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -59,18 +62,24 @@ def evaluate(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int]
 def record_frames(
     policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int], max_frames: int
 ) -> list[NDArray[np.uint8]]:
-    """Return the frames of one episode a seed, uint8 (height, width, 3), each last one held for a moment."""
+    """Return the frames of one episode a seed, uint8 (height, width, 3), each last one held for a moment.
+
+    They are whole episodes, as many of them as `max_frames` frames hold; only a first one longer than that is cut.
+    """
     frames: list[NDArray[np.uint8]] = []
     for seed in seeds:
         env = MultiGridEnv(config, render_mode="rgb_array")
         observations, _ = env.reset(seed=seed)
         draw = np.random.default_rng([seed, 1])
         episode = [env.render()]
-        while env.agents and len(frames) + len(episode) < max_frames:
+        while env.agents and len(episode) < max_frames - _HELD_FRAMES:
             chosen = _drawn_actions(policy, config, [observations], draw)
             observations, *_ = env.step(dict(zip(env.agents, chosen, strict=True)))
             episode.append(env.render())
-        frames += [frame for frame in [*episode, *episode[-1:] * 2] if frame is not None]
+        episode += episode[-1:] * _HELD_FRAMES
+        if len(frames) + len(episode) > max_frames:
+            break
+        frames += [frame for frame in episode if frame is not None]
     return frames
 
 

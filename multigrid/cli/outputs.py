@@ -7,7 +7,7 @@ import csv
 import dataclasses
 import datetime as dt
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-__all__ = ["Panel", "make_folder", "replaced", "write_curve", "write_gif", "write_json", "write_rows"]
+from multigrid.files import replaced
+
+__all__ = ["Panel", "make_folder", "write_curve", "write_gif", "write_json", "write_rows"]
 
 
 def make_folder(folder: Path | None) -> Path:
@@ -38,17 +40,6 @@ def make_folder(folder: Path | None) -> Path:
             made.mkdir(parents=True)
             return made
     raise FileExistsError(f"runs/{name} and all its numbers are taken; name a folder")
-
-
-@contextlib.contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside the file, which takes the file's place if all went well."""
-    temporary = path.with_name(f".{path.stem}.part{path.suffix}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.metadata
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -22,14 +22,16 @@ from stable_baselines3.common.utils import set_random_seed
 
 import multigrid
 from multigrid.cli.evaluate import Evaluation, evaluate, record_frames
-from multigrid.cli.outputs import Panel, make_folder, replaced, write_curve, write_gif, write_json, write_rows
+from multigrid.cli.outputs import Panel, make_folder, write_curve, write_gif, write_json, write_rows
 from multigrid.config import GridConfig
-from multigrid.integrations.supersuit import to_sb3
+from multigrid.files import replaced
+from multigrid.integrations.supersuit import SuperSuitVecEnv, to_sb3
 
 __all__ = ["TrainOptions", "main", "train"]
 
 # Training seeds are copy numbers above this, held-out seeds lie below it, so no evaluation plays a trained episode.
 _FIRST_TRAINING_SEED = 1_000_000
+_LARGEST_SEED = 2**31 - 1
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
 _INTERRUPTED = 130
@@ -128,12 +130,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         options = tyro.cli(TrainOptions, args=list(arguments), prog="multigrid train")
         return train(options, Console(stderr=True))
-    except (ValueError, TypeError, FileExistsError) as error:
+    except (ValueError, TypeError, OSError) as error:
         sys.stderr.write(f"multigrid train: {error}\n")
         return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("multigrid train: interrupted before anything was learned\n")
-        return _INTERRUPTED
 
 
 def train(options: TrainOptions, console: Console) -> int:
@@ -149,14 +148,19 @@ def train(options: TrainOptions, console: Console) -> int:
     _check(options)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
-    vec_env = to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)
-    folder = make_folder(options.folder)
-    write_json(folder / "config.json", _description(options))
+    with contextlib.closing(to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)) as vec_env:
+        folder = make_folder(options.folder)
+        write_json(folder / "config.json", _description(options))
+        return _train_in(folder, vec_env, options, console)
 
+
+def _train_in(folder: Path, vec_env: SuperSuitVecEnv, options: TrainOptions, console: Console) -> int:
+    # Stable-Baselines3 tells how much remains after the rollout; this much more remained when it began.
+    rollout_share = options.rollout * vec_env.num_envs / options.steps
     model = PPO(
         "MlpPolicy" if options.grid.flatten else "MultiInputPolicy",
         vec_env,
-        learning_rate=lambda remaining: options.learning_rate * remaining,
+        learning_rate=lambda remaining: options.learning_rate * (remaining + rollout_share),
         n_steps=options.rollout,
         batch_size=options.batch_size,
         n_epochs=options.epochs,
@@ -178,10 +182,8 @@ def train(options: TrainOptions, console: Console) -> int:
             code = _INTERRUPTED
     if code:
         console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     after = evaluate(model.policy, options.grid, held_out)
     _write_outputs(folder, options, model, callback.rows, {"before": before, "after": after})
-    vec_env.close()
     _report(console, folder, options, before, after)
     return code
 
@@ -200,6 +202,16 @@ def _check(options: TrainOptions) -> None:
     for name, bound in least.items():
         if getattr(options, name) < bound:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
+    if options.seed > _LARGEST_SEED:
+        raise ValueError(f"--seed is {options.seed}; expected at most {_LARGEST_SEED}")
+    if not options.learning_rate > 0:
+        raise ValueError(f"--learning-rate is {options.learning_rate}; expected more than 0")
+    if not 0 <= options.gamma <= 1:
+        raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
+    if min(options.hidden, default=1) < 1:
+        raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
+    if options.grid.max_cycles is None:
+        raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
 
 
 def _description(options: TrainOptions) -> dict[str, Any]:
@@ -241,5 +253,5 @@ def _report(console: Console, folder: Path, options: TrainOptions, before: Evalu
             f"all agents arrived: {before.success_rate:.1%} of episodes before, {after.success_rate:.1%} after; "
             f"steps an episode: {before.mean_steps:.1f} before, {after.mean_steps:.1f} after"
         )
-    console.print(f"{options.episodes} held-out episodes. {figures}", highlight=False)
+    console.print(f"{options.episodes} held-out episodes. {figures}", highlight=False, soft_wrap=True)
     console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)

@@ -28,6 +28,7 @@ class Arrays(NamedTuple):
     settings: NDArray[np.int64]  # (S,), as multigrid.core.rules numbers them
     regions: NDArray[np.int32]  # (M, W, H), 0 at walls, else the number of the connected region
     region_sizes: NDArray[np.int64]  # (M, R + 1), cells by region
+    layouts: NDArray[np.int64]  # (M, N, 4), x, y, target x, target y of every episode on a map; or no rows
 
     # The state, in full.
     streams: NDArray[np.uint64]  # (E, 6), see multigrid.core.pcg64
@@ -81,6 +82,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NDIMS = dict.fromkeys(Arrays._fields, 2) | {
     "settings": 1,
     "regions": 3,
+    "layouts": 3,
     "map_index": 1,
     "steps": 1,
     "over": 1,

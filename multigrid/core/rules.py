@@ -2,12 +2,12 @@
 
 A world has W x H cells, some of them walls, and N agents, each with a location and a target.
 
-**Reset.** With a pool of maps, one is drawn. Agents are placed in index order. For each: draw a cell (x, then y,
-uniform) until it is free of walls and of earlier agents; then draw its target the same way until it is a free cell
-other than its own location, reachable from it, and not an earlier agent's target. A cell that can reach no other is
-never used. If, once the agent is placed, exactly one cell of its region is still without an agent and two are without
-a target, and that cell is one of them, it is the target, and nothing is drawn: otherwise the last agent of the region
-could be left with its own cell for a target.
+**Reset.** With a pool of maps, one is drawn; if it shows agents and targets, they are its layout. Otherwise agents
+are placed in index order. For each: draw a cell (x, then y, uniform) until it is free of walls and of earlier agents;
+then draw its target the same way until it is a free cell other than its own location, reachable from it, and not an
+earlier agent's target. A cell that can reach no other is never used. If, once the agent is placed, exactly one cell
+of its region is still without an agent and two are without a target, and that cell is one of them, it is the target,
+and nothing is drawn: otherwise the last agent of the region could be left with its own cell for a target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.
@@ -45,7 +45,7 @@ from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
 from multigrid.core.compiled import kernel
 from multigrid.core.observe import observe_world
-from multigrid.core.pcg64 import bounded
+from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
 from multigrid.regions import WALL
 
 __all__ = [
@@ -84,12 +84,16 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 
 @kernel
-def reset_worlds(table: Any, first: int, last: int, drawn: bool) -> None:
-    """Begin an episode in worlds first .. last - 1, from a drawn layout, or from the one that stands there."""
+def reset_worlds(table: Any, first: int, last: int, map_index: int, by_hand: bool) -> None:
+    """Begin an episode in worlds first .. last - 1, on a map or a drawn one, from the layout there or a drawn one."""
     w = opened(table)
     for e in range(first, last):
-        if drawn:
-            _draw_layout(w, e)
+        if map_index == DRAWN:
+            w.map_index[e] = draw_map(w, e)
+        else:
+            w.map_index[e] = map_index
+        if not by_hand:
+            draw_layout(w, e)
         _begin(w, e)
         observe_world(w, e)
 
@@ -133,62 +137,6 @@ def _step_world(w: Arrays, e: int) -> None:
     _share_rewards(w, e, here)
     _end(w, e)
     _tell_distances(w, e)
-
-
-@kernel
-def _draw_layout(w: Arrays, e: int) -> None:
-    w.map_index[e] = bounded(w.streams, e, w.regions.shape[0])
-    regions = w.regions[w.map_index[e]]
-    sizes = w.region_sizes[w.map_index[e]]
-    # The grids of occupants and claimants serve for the agents and the targets placed so far.
-    has_agent, has_target = w.occupant, w.claimant
-    num_agents = w.location.shape[1]
-
-    for i in range(num_agents):
-        x, y = _draw_cell(w, e)
-        while regions[x, y] == WALL or sizes[regions[x, y]] < 2 or has_agent[x, y] != NOBODY:
-            x, y = _draw_cell(w, e)
-        region = regions[x, y]
-        has_agent[x, y] = i
-        w.location[e, i, 0], w.location[e, i, 1] = x, y
-
-        # Each agent placed before has a target in its own region, so this counts the region's targets too.
-        num_targets = w.region_agents[region]
-        w.region_agents[region] += 1
-        last_cell_matters = sizes[region] - w.region_agents[region] == 1 and sizes[region] - num_targets == 2
-        forced = False
-        if last_cell_matters:
-            x, y = _cell_without_agent(w, regions, region)
-            forced = has_target[x, y] == NOBODY
-        if not forced:
-            x, y = _draw_cell(w, e)
-            while regions[x, y] != region or has_agent[x, y] == i or has_target[x, y] != NOBODY:
-                x, y = _draw_cell(w, e)
-        has_target[x, y] = i
-        w.goal[e, i, 0], w.goal[e, i, 1] = x, y
-
-    for i in range(num_agents):
-        x, y = w.location[e, i, 0], w.location[e, i, 1]
-        has_agent[x, y] = NOBODY
-        has_target[w.goal[e, i, 0], w.goal[e, i, 1]] = NOBODY
-        w.region_agents[regions[x, y]] = 0
-
-
-@kernel
-def _draw_cell(w: Arrays, e: int) -> tuple[int, int]:
-    x = bounded(w.streams, e, w.regions.shape[1])
-    y = bounded(w.streams, e, w.regions.shape[2])
-    return x, y
-
-
-@kernel
-def _cell_without_agent(w: Arrays, regions: Any, region: int) -> tuple[int, int]:
-    """Return the one cell of a region that has no agent."""
-    for x in range(regions.shape[0]):
-        for y in range(regions.shape[1]):
-            if regions[x, y] == region and w.occupant[x, y] == NOBODY:
-                return x, y
-    return NOBODY, NOBODY
 
 
 @kernel
@@ -364,7 +312,7 @@ def _arrive(w: Arrays, e: int) -> int:
             w.status[e, i] = LEFT
             w.terminated[e, i] = True
         elif rule == RESTART:
-            _draw_next_target(w, e, i)
+            draw_next_target(w, e, i)
 
     w.over[e] = rule != RESTART and standing == here
     if w.over[e] and rule != LEAVE:
@@ -373,16 +321,6 @@ def _arrive(w: Arrays, e: int) -> int:
             if rule == STAY:
                 w.rewards[e, i] = 1.0
     return here
-
-
-@kernel
-def _draw_next_target(w: Arrays, e: int, i: int) -> None:
-    regions = w.regions[w.map_index[e]]
-    here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]
-    x, y = _draw_cell(w, e)
-    while regions[x, y] != regions[here_x, here_y] or (x == here_x and y == here_y):
-        x, y = _draw_cell(w, e)
-    w.goal[e, i, 0], w.goal[e, i, 1] = x, y
 
 
 @kernel

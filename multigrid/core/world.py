@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.actions import Outcome
 from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, Arrays
 from multigrid.core.compiled import COMPILED, announce_compilation, interpreted
 from multigrid.core.observe import PARTS
+from multigrid.core.placement import DRAWN
+from multigrid.regions import WALL
 
 __all__ = ["World", "part_shapes"]
 
@@ -76,9 +79,12 @@ class World:
     def max_cycles(self, limit: int | None) -> None:
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
 
-    def reset(self, first: int = 0, last: int | None = None) -> None:
-        """Draw a layout for worlds first .. last - 1 (all of them by default) and begin an episode there."""
-        self._run(rules.reset_worlds, first, self.num_worlds if last is None else last, True)
+    def reset(self, first: int = 0, last: int | None = None, map_index: int = DRAWN) -> None:
+        """Draw a layout for worlds first .. last - 1 (all of them by default) and begin an episode there.
+
+        The map is drawn too, unless its index is given.
+        """
+        self._run(rules.reset_worlds, first, self.num_worlds if last is None else last, map_index, False)
 
     def step(self, first: int = 0, last: int | None = None) -> int:
         """Play one step of worlds first .. last - 1 (all of them by default) with the actions in ``arrays.actions``.
@@ -94,10 +100,9 @@ class World:
 
     def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
         """Begin an episode in world e from a layout by hand, which nothing here checks: int64 (N, 2) twice."""
-        self.arrays.map_index[e] = map_index
         self.arrays.location[e] = agents
         self.arrays.goal[e] = targets
-        self._run(rules.reset_worlds, e, e + 1, False)
+        self._run(rules.reset_worlds, e, e + 1, map_index, True)
 
     def global_state(self, e: int) -> NDArray[np.int64]:
         """Return int64 (N, 4): x, y, target x, target y of each agent of world e; -1s for one that has left."""
@@ -184,33 +189,70 @@ class World:
         checked: dict[str, Any] = {}
         for name in (*_STATE_FIELDS, *_TOLD_FIELDS):
             field = getattr(self.arrays, name)
-            value = np.asarray(state[name]) if name in state else None
+            value = _array(state.get(name))
             if value is None or value.shape != field.shape[1:] or value.dtype != field.dtype:
-                came = "missing" if value is None else f"{value.dtype} of shape {value.shape}"
+                came = (
+                    "missing"
+                    if name not in state
+                    else "ragged"
+                    if value is None
+                    else f"{value.dtype} of shape {value.shape}"
+                )
                 raise ValueError(
                     f"{name} in the state is {came}, not {field.dtype} of shape {field.shape[1:]}; {expected}"
                 )
             checked[name] = value
         if not 0 <= checked["map_index"] < self.config.num_maps:
             raise ValueError(f"map_index in the state is {checked['map_index']}; there are {self.config.num_maps} maps")
-        for name in ("location", "goal"):
-            cells = checked[name]
-            if (cells < 0).any() or (cells >= (self.config.width, self.config.height)).any():
-                raise ValueError(
-                    f"{name} in the state lies outside the {self.config.width} x {self.config.height} grid"
-                )
+        for name, last in (("steps", None), ("status", LEFT), ("outcomes", max(Outcome)), ("arrivals", None)):
+            value = checked[name]
+            if (value < 0).any() or (last is not None and (value > last).any()):
+                raise ValueError(f"{name} in the state is {value.tolist()}, out of range; {expected}")
+        self._check_cells(checked)
         checked["np_random"] = _bit_generator(state.get("np_random"))
         return checked
 
+    def _check_cells(self, state: dict[str, Any]) -> None:
+        """Refuse cells where no agent or target can be: kernels rely on it to find another target."""
+        regions = self.config.regions[state["map_index"]]
+        sizes = np.bincount(regions.ravel())
+        within = {}
+        for name in ("location", "goal"):
+            cells = state[name]
+            if (cells < 0).any() or (cells >= regions.shape).any():
+                raise ValueError(
+                    f"{name} in the state lies outside the {self.config.width} x {self.config.height} grid"
+                )
+            within[name] = regions[cells[:, 0], cells[:, 1]]
+            if (within[name] == WALL).any() or (sizes[within[name]] < 2).any():
+                raise ValueError(f"{name} in the state has walls, or cells that can reach no other: {cells.tolist()}")
+        if (within["location"] != within["goal"]).any():
+            raise ValueError("goal in the state has a cell that its agent cannot reach")
+        present = state["location"][state["status"] != LEFT]
+        if self.config.collisions != "none" and len(np.unique(present, axis=0)) < len(present):
+            raise ValueError(f"location in the state has agents in one cell: {present.tolist()}")
+
+
+def _array(value: Any) -> NDArray[Any] | None:
+    try:
+        return None if value is None else np.asarray(value)
+    except ValueError:
+        return None
+
 
 def _bit_generator(state: Any) -> np.random.BitGenerator:
+    """Return a new bit generator in a state; one that takes what it is given for another state is refused too."""
+    message = f"np_random in the state is {state!r}; expected the state of one of NumPy's bit generators"
+    kind = getattr(np.random, str(state.get("bit_generator")), None) if isinstance(state, dict) else None
+    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
+        raise ValueError(message)  # noqa: TRY004 - whatever is wrong inside a state is a ValueError
+    bits: np.random.BitGenerator = kind()
     try:
-        bits: np.random.BitGenerator = getattr(np.random, state["bit_generator"])()
         bits.state = state
-    except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise ValueError(
-            f"np_random in the state is {state!r}; expected the state of one of NumPy's bit generators"
-        ) from error
+    except (TypeError, KeyError, ValueError, OverflowError) as error:
+        raise ValueError(message) from error
+    if kind is np.random.PCG64 and bits.state != state:
+        raise ValueError(message)
     return bits
 
 
@@ -239,6 +281,7 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         "settings": (rules.NUM_SETTINGS,),
         "regions": regions.shape,
         "region_sizes": (len(regions), num_regions),
+        "layouts": (0, n, 4) if config.layouts is None else config.layouts.shape,
         "streams": (worlds, pcg64.STREAM_WORDS),
         **dict.fromkeys(("map_index", "steps", "over", "endings"), (worlds,)),
         **dict.fromkeys(("location", "goal"), (worlds, n, 2)),
@@ -263,6 +306,8 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
     arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
     arrays.regions[...] = regions
     arrays.region_sizes[...] = [np.bincount(labels.ravel(), minlength=num_regions) for labels in regions]
+    if config.layouts is not None:
+        arrays.layouts[...] = config.layouts
     arrays.occupant[...] = memory.NOBODY
     arrays.claimant[...] = memory.NOBODY
     if config.flatten:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
+from multigrid.arguments import checked_int
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.core.layout import checked_layout
 from multigrid.core.metrics import world_metrics
+from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
 from multigrid.rendering.frame import Scene, draw_frame, to_array
 from multigrid.rendering.window import Window
@@ -72,25 +75,41 @@ class OneWorld:
         self._world.seed(0, generator.bit_generator)
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        layout = self._checked_options(options)
+        map_index, layout = self._checked_options(options)
         if seed is None:
             self._seed_if_needed()
         else:
             self._reseed(seed)
         if layout is None:
-            self._world.reset()
+            self._world.reset(map_index=map_index)
         else:
-            self._world.place(0, *layout)
+            self._world.place(0, layout[0], layout[1], map_index)
         self._started = True
 
-    def _checked_options(self, options: dict[str, Any] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        if options is None or ("agents" not in options and "targets" not in options):
-            return None
-        for one, other in (("agents", "targets"), ("targets", "agents")):
-            if options.get(other) is None:
-                raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
-        agents, targets = checked_layout(self.config, options["agents"], options["targets"], 0)
-        return agents, targets
+    def _checked_options(self, options: Any) -> tuple[int, NDArray[np.int64] | None]:
+        """Return the map and the layout that the options set, or `DRAWN` and None."""
+        if options is None:
+            return DRAWN, None
+        if not isinstance(options, Mapping):
+            raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
+        map_index = DRAWN
+        if options.get("map") is not None:
+            map_index = checked_int("options['map']", options["map"], 0)
+            if map_index >= self.config.num_maps:
+                raise ValueError(f"options['map'] is {map_index}, but there are {self.config.num_maps} maps")
+        agents, targets = options.get("agents"), options.get("targets")
+        if agents is None and targets is None:
+            return map_index, None
+        if agents is None or targets is None:
+            one, other = ("agents", "targets") if targets is None else ("targets", "agents")
+            raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
+        if map_index == DRAWN:
+            if self.config.num_maps > 1:
+                raise ValueError(
+                    f"options has a layout for one of {self.config.num_maps} maps; say which with options['map']"
+                )
+            map_index = 0
+        return map_index, checked_layout(self.config, agents, targets, map_index)
 
     def _check_started(self) -> None:
         if not self._started:

@@ -14,7 +14,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from multigrid import spaces
 from multigrid.actions import checked_action
-from multigrid.config import GridConfig
+from multigrid.config import GridConfig, checked_limit
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs.one_world import OneWorld
 
@@ -55,8 +55,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
     }
 
     def __init__(self, config: GridConfig | None = None, render_mode: str | None = None) -> None:
-        OneWorld.__init__(self, GridConfig() if config is None else config, render_mode)
-        config = self.config
+        config = _config(config, {})
+        OneWorld.__init__(self, config, render_mode)
         self.possible_agents = list(config.agents)
         self.agents: list[str] = []
         self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
@@ -93,7 +93,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
     @max_cycles.setter
     def max_cycles(self, limit: int | None) -> None:
-        self._world.max_cycles = limit
+        self._world.max_cycles = checked_limit(limit)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -102,7 +102,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
         Args:
             seed: seeds the random stream; None goes on with it.
-            options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand; other keys are ignored.
+            options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand, ``{"map": i}`` the map of
+                a pool; other keys are ignored.
 
         Returns:
             Observations and infos by agent; all of them fresh objects.

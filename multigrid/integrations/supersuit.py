@@ -8,12 +8,16 @@ Stable-Baselines3 wrapper leaves out, or gets wrong, is done here:
   always seeded: copy k plays the episodes of seed + k.
 - ``seed()`` does not exist there, so ``PPO(seed=...)`` crashes.
 - ``TimeLimit.truncated`` is never set there, so a learner takes the time limit for the end of the world.
+- ``reset()`` without a seed returns malformed infos when there are processes, and processes that nobody closes keep
+  Python from ending.
 - An agent that leaves before the others stops it with an AssertionError, and its ``black_death_v3`` takes no Dict.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from multiprocessing import util
 from typing import Any
 
 import numpy as np
@@ -67,6 +71,9 @@ class SuperSuitVecEnv(VecEnv):
         self._venv = venv
         self._attributes: dict[str, Any] = {"render_mode": render_mode, "config": config}
         self._seeded = False
+        # Runs once: when this is closed, when it is gone, or before Python waits for its child processes at its end.
+        workers = (venv.pipes, venv.procs) if isinstance(venv, ProcConcatVec) else ((), ())
+        self._stop_workers = util.Finalize(self, _stop, workers, exitpriority=0)
         super().__init__(venv.num_envs, venv.observation_space, venv.action_space)
         if seed is not None:
             self.seed(seed)
@@ -77,7 +84,7 @@ class SuperSuitVecEnv(VecEnv):
         if seed is None and not self._seeded:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         self._seeded = True
-        if seed is not None and isinstance(self._venv, ProcConcatVec):
+        if isinstance(self._venv, ProcConcatVec):
             observations, self.reset_infos = self._reset_workers(seed)
         else:
             observations, infos = self._venv.reset(seed=seed)
@@ -86,11 +93,11 @@ class SuperSuitVecEnv(VecEnv):
         self._reset_options()
         return observations
 
-    def _reset_workers(self, seed: int) -> tuple[Any, list[dict[str, Any]]]:
+    def _reset_workers(self, seed: int | None) -> tuple[Any, list[dict[str, Any]]]:
         """Reset the copies of every worker with the seeds that they would have in one process."""
         venv, num_agents = self._venv, self._attributes["config"].num_agents
         for pipe, first_row in zip(venv.pipes, venv.idx_starts, strict=False):
-            pipe.send(("reset", (seed + first_row // num_agents, None)))
+            pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
         spread: Any = decompress_info
         infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - it has no other way in
         return _copied(venv.observations_buffers), infos
@@ -109,13 +116,8 @@ class SuperSuitVecEnv(VecEnv):
         return observations, rewards, dones, infos
 
     def close(self) -> None:
-        """Stop the workers, if there are any."""
-        if isinstance(self._venv, ProcConcatVec):
-            for pipe, process in zip(self._venv.pipes, self._venv.procs, strict=True):
-                # SuperSuit's own word for it makes its workers die of an AssertionError.
-                if process.is_alive() and not pipe.closed:
-                    pipe.send("terminate")
-                    process.join()
+        """Stop the workers, if there are any; closing twice is fine."""
+        self._stop_workers()
         self._venv.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -151,6 +153,16 @@ class SuperSuitVecEnv(VecEnv):
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Return the frame of the first copy, the only one that SuperSuit draws."""
         return [self._venv.render()]
+
+
+def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
+    """End worker processes; one that Ctrl-C in the terminal has ended already is left alone."""
+    for pipe, process in zip(pipes, processes, strict=True):
+        if process.is_alive() and not pipe.closed:
+            with contextlib.suppress(BrokenPipeError):
+                # SuperSuit's own word for it makes its workers die of an AssertionError.
+                pipe.send("terminate")
+            process.join()
 
 
 def _copied(observations: Any) -> Any:

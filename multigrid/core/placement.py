@@ -1,0 +1,94 @@
+"""Where agents and targets are put; the prose stands in `multigrid.core.rules`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multigrid.core.arrays import NOBODY, Arrays
+from multigrid.core.compiled import kernel
+from multigrid.core.pcg64 import bounded
+from multigrid.regions import WALL
+
+__all__ = ["DRAWN", "draw_layout", "draw_map", "draw_next_target"]
+
+DRAWN = -1
+"""Instead of the index of a map: draw one."""
+
+
+@kernel
+def draw_map(w: Arrays, e: int) -> Any:
+    """Draw the map of world e's next episode; where there is but one, nothing is drawn."""
+    return bounded(w.streams, e, w.regions.shape[0])
+
+
+@kernel
+def draw_layout(w: Arrays, e: int) -> None:
+    """Give every agent of world e a cell and a target, drawn unless the map shows them."""
+    if w.layouts.shape[0] > 0:
+        for i in range(w.location.shape[1]):
+            for axis in range(2):
+                w.location[e, i, axis] = w.layouts[w.map_index[e], i, axis]
+                w.goal[e, i, axis] = w.layouts[w.map_index[e], i, 2 + axis]
+        return
+    regions = w.regions[w.map_index[e]]
+    sizes = w.region_sizes[w.map_index[e]]
+    # The grids of occupants and claimants serve for the agents and the targets placed so far.
+    has_agent, has_target = w.occupant, w.claimant
+    num_agents = w.location.shape[1]
+
+    for i in range(num_agents):
+        x, y = _draw_cell(w, e)
+        while regions[x, y] == WALL or sizes[regions[x, y]] < 2 or has_agent[x, y] != NOBODY:
+            x, y = _draw_cell(w, e)
+        region = regions[x, y]
+        has_agent[x, y] = i
+        w.location[e, i, 0], w.location[e, i, 1] = x, y
+
+        # Each agent placed before has a target in its own region, so this counts the region's targets too.
+        num_targets = w.region_agents[region]
+        w.region_agents[region] += 1
+        last_cell_matters = sizes[region] - w.region_agents[region] == 1 and sizes[region] - num_targets == 2
+        forced = False
+        if last_cell_matters:
+            x, y = _cell_without_agent(w, regions, region)
+            forced = has_target[x, y] == NOBODY
+        if not forced:
+            x, y = _draw_cell(w, e)
+            while regions[x, y] != region or has_agent[x, y] == i or has_target[x, y] != NOBODY:
+                x, y = _draw_cell(w, e)
+        has_target[x, y] = i
+        w.goal[e, i, 0], w.goal[e, i, 1] = x, y
+
+    for i in range(num_agents):
+        x, y = w.location[e, i, 0], w.location[e, i, 1]
+        has_agent[x, y] = NOBODY
+        has_target[w.goal[e, i, 0], w.goal[e, i, 1]] = NOBODY
+        w.region_agents[regions[x, y]] = 0
+
+
+@kernel
+def _draw_cell(w: Arrays, e: int) -> tuple[int, int]:
+    x = bounded(w.streams, e, w.regions.shape[1])
+    y = bounded(w.streams, e, w.regions.shape[2])
+    return x, y
+
+
+@kernel
+def _cell_without_agent(w: Arrays, regions: Any, region: int) -> tuple[int, int]:
+    """Return the one cell of a region that has no agent."""
+    for x in range(regions.shape[0]):
+        for y in range(regions.shape[1]):
+            if regions[x, y] == region and w.occupant[x, y] == NOBODY:
+                return x, y
+    return NOBODY, NOBODY
+
+
+@kernel
+def draw_next_target(w: Arrays, e: int, i: int) -> None:
+    """Give agent i of world e a target other than its cell that it can reach."""
+    regions = w.regions[w.map_index[e]]
+    here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]
+    x, y = _draw_cell(w, e)
+    while regions[x, y] != regions[here_x, here_y] or (x == here_x and y == here_y):
+        x, y = _draw_cell(w, e)
+    w.goal[e, i, 0], w.goal[e, i, 1] = x, y

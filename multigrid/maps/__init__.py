@@ -1,0 +1,28 @@
+"""Maps: as text, in MovingAI's files, and made by generators.
+
+Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
+
+>>> print(format_map(random_map(8, 3, density=0.25, seed=0)))
+.#.....#
+....#...
+#..#..#.
+"""
+
+from multigrid.maps.generators import maze, random_map, rooms, warehouse
+from multigrid.maps.movingai import Scenario, load_map, load_scenario, save_map, save_scenario
+from multigrid.pictures import Picture, format_map, parse_map
+
+__all__ = [
+    "Picture",
+    "Scenario",
+    "format_map",
+    "load_map",
+    "load_scenario",
+    "maze",
+    "parse_map",
+    "random_map",
+    "rooms",
+    "save_map",
+    "save_scenario",
+    "warehouse",
+]

@@ -1,0 +1,323 @@
+"""Random maps of four kinds, in each of which every free cell can reach every other.
+
+The same arguments and seed give the same map on every platform: all chance comes from ``Generator.integers``, which is
+also what a world's resets are drawn with, and an order is made by sorting such draws. NumPy promises the stream of a
+bit generator for ever and that of ``integers`` as long as no bug is found in it; a test holds maps that were made
+before.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import DIRECTIONS
+from multigrid.arguments import checked_int, is_int
+
+__all__ = ["maze", "random_map", "rooms", "warehouse"]
+
+# In the order of DIRECTIONS each is a quarter of a turn from the one before.
+_STEPS = [(int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy]
+
+
+def random_map(width: int, height: int, density: float, seed: int | np.random.Generator) -> NDArray[np.bool_]:
+    """Scatter walls without cutting the free cells apart.
+
+    Cells become walls in a random order. One whose wall would cut the free cells apart waits until it no longer would.
+    So the number of walls is exact, and the map is as near to independent walls as connectivity allows: at densities up
+    to about 0.2 only a few cells have to wait; beyond 0.4, where independent walls leave no region that spans the map,
+    the free cells become winding corridors.
+
+    Args:
+        width: the number of cells along x.
+        height: the number of cells along y.
+        density: the share of cells that are walls; their number is ``round(density * width * height)``.
+        seed: a seed, or a generator to draw from.
+
+    Returns:
+        bool (W, H), True at ``[x, y]`` for a wall.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range, or a density that leaves no free cell.
+
+    >>> walls = random_map(10, 6, density=0.3, seed=7)
+    >>> walls.shape, int(walls.sum())
+    ((10, 6), 18)
+    """
+    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    num_walls = round(_checked_share("density", density) * width * height)
+    if num_walls == width * height:
+        raise ValueError(f"density is {density}, which leaves no free cell of {width} x {height}; use a lower one")
+    order = _random_order(width * height, _generator(seed))
+
+    # A flat list with a rim that is not free: no bounds to check.
+    stride = height + 2
+    steps = [dx * stride + dy for dx, dy in _STEPS]
+    padded = np.zeros((width + 2, stride), dtype=bool)
+    padded[1:-1, 1:-1] = True
+    cells = np.flatnonzero(padded)[order].tolist()
+    rank_of = {cell: rank for rank, cell in enumerate(cells)}
+    free = padded.ravel().tolist()
+
+    ranks = list(range(len(cells)))
+    waiting = set()
+    while num_walls:
+        cell = cells[heapq.heappop(ranks)]
+        free[cell] = False
+        if _cuts(free, cell, steps):
+            free[cell] = True
+            waiting.add(cell)
+            continue
+        num_walls -= 1
+        # What keeps a cell waiting can only change with a neighbour.
+        for step in steps:
+            if cell + step in waiting:
+                waiting.remove(cell + step)
+                heapq.heappush(ranks, rank_of[cell + step])
+    return ~np.array(free, dtype=bool).reshape(padded.shape)[1:-1, 1:-1]
+
+
+def maze(width: int, height: int, seed: int | np.random.Generator, loops: float = 0.0) -> NDArray[np.bool_]:
+    """Make a maze of corridors one cell wide, by a random depth-first walk.
+
+    Corridors meet at even x and y. So a side of an even number of cells ends in a line of walls.
+
+    Args:
+        width: the number of cells along x.
+        height: the number of cells along y.
+        seed: a seed, or a generator to draw from.
+        loops: the share of the walls between corridors that are opened afterwards. With 0 the maze is perfect: one
+            path joins any two cells. With 1 only the pillars at odd x and y stay.
+
+    Returns:
+        bool (W, H), True at ``[x, y]`` for a wall.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range.
+
+    >>> from multigrid.pictures import format_map
+    >>> print(format_map(maze(11, 5, seed=5)))
+    .#.......#.
+    .#.#####.#.
+    ...#.....#.
+    .###.#####.
+    ...#.......
+    """
+    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    loops = _checked_share("loops", loops)
+    walls = np.ones((width, height), dtype=bool)
+    walls[::2, ::2] = False
+    for (x, y), (next_x, next_y) in _passages((width + 1) // 2, (height + 1) // 2, loops, _generator(seed)):
+        walls[x + next_x, y + next_y] = False
+    return walls
+
+
+def rooms(
+    width: int, height: int, room_size: int, seed: int | np.random.Generator, loops: float = 0.5
+) -> NDArray[np.bool_]:
+    """Make rooms, with walls one cell thick between them and doors one cell wide.
+
+    There are as many rooms of `room_size` along each side as fit, and what is left over makes some of them larger.
+
+    Args:
+        width: the number of cells along x.
+        height: the number of cells along y.
+        room_size: the least side of a room in cells, where the map is not smaller.
+        seed: a seed, or a generator to draw from.
+        loops: the share of the walls between two rooms that have a door although the rooms can be reached from one
+            another without it. With 0 one way leads from any room to any other; with 1 every wall has a door.
+
+    Returns:
+        bool (W, H), True at ``[x, y]`` for a wall.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range.
+
+    >>> from multigrid.pictures import format_map
+    >>> print(format_map(rooms(14, 8, room_size=2, seed=1)))
+    ..#..#..#.....
+    ........#..#..
+    #.#####.#.##.#
+    ...........#..
+    ..#..#..#..#..
+    .###.#.###.##.
+    ..#..#.....#..
+    .....#..#.....
+    """
+    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    room_size = checked_int("room_size", room_size, 1)
+    loops, generator = _checked_share("loops", loops), _generator(seed)
+    columns, rows = _spans(width, room_size), _spans(height, room_size)
+    walls = np.ones((width, height), dtype=bool)
+    for left, right in columns:
+        for top, bottom in rows:
+            walls[left:right, top:bottom] = False
+    for (i, j), (next_i, next_j) in _passages(len(columns), len(rows), loops, generator):
+        x = _door(columns, i, next_i, generator)
+        y = _door(rows, j, next_j, generator)
+        walls[x, y] = False
+    return walls
+
+
+def warehouse(
+    width: int,
+    height: int,
+    *,
+    shelf_length: int = 5,
+    shelf_height: int = 2,
+    aisle_width: int = 1,
+    fill: float = 1.0,
+    seed: int | np.random.Generator = 0,
+) -> NDArray[np.bool_]:
+    r"""Make blocks of shelves with aisles between and around them.
+
+    There are as many blocks as fit, in the middle of the map; what is left over widens the outermost aisles.
+
+    Args:
+        width: the number of cells along x.
+        height: the number of cells along y.
+        shelf_length: a block's cells along x.
+        shelf_height: its cells along y.
+        aisle_width: the cells between two blocks, and at least as many between a block and the map's edge.
+        fill: the share of the blocks that are there; which are missing is random.
+        seed: a seed, or a generator to draw from; with all blocks there, the map does not depend on it.
+
+    Returns:
+        bool (W, H), True at ``[x, y]`` for a wall.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range, or a map that is too small for a block.
+
+    >>> from multigrid.pictures import format_map
+    >>> print("a warehouse:", format_map(warehouse(15, 7)), sep="\n")
+    a warehouse:
+    ...............
+    ..#####.#####..
+    ..#####.#####..
+    ...............
+    ..#####.#####..
+    ..#####.#####..
+    ...............
+    """
+    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    shelf_length = checked_int("shelf_length", shelf_length, 1)
+    shelf_height = checked_int("shelf_height", shelf_height, 1)
+    aisle_width = checked_int("aisle_width", aisle_width, 1)
+    columns = (width - aisle_width) // (shelf_length + aisle_width)
+    rows = (height - aisle_width) // (shelf_height + aisle_width)
+    if columns < 1 or rows < 1:
+        raise ValueError(
+            f"the map is {width} x {height} cells, but a block of {shelf_length} x {shelf_height} with aisles of "
+            f"{aisle_width} around it needs {shelf_length + 2 * aisle_width} x {shelf_height + 2 * aisle_width}; "
+            "use a larger map or smaller blocks"
+        )
+    num_blocks = round(_checked_share("fill", fill) * columns * rows)
+    left = (width + aisle_width - columns * (shelf_length + aisle_width)) // 2
+    top = (height + aisle_width - rows * (shelf_height + aisle_width)) // 2
+    walls = np.zeros((width, height), dtype=bool)
+    for block in _random_order(columns * rows, _generator(seed))[:num_blocks].tolist():
+        x = left + block // rows * (shelf_length + aisle_width)
+        y = top + block % rows * (shelf_height + aisle_width)
+        walls[x : x + shelf_length, y : y + shelf_height] = True
+    return walls
+
+
+def _generator(seed: int | np.random.Generator) -> np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if not is_int(seed):
+        raise TypeError(
+            f"seed is {seed!r} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy Generator"
+        )
+    # Not default_rng, which may come to stand for another bit generator.
+    return np.random.Generator(np.random.PCG64(checked_int("seed", seed, 0)))
+
+
+def _checked_share(name: str, value: float) -> float:
+    expected = "expected a number from 0 to 1"
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; {expected}")
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}; {expected}")
+    return float(value)
+
+
+def _random_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """A random permutation of 0 .. count - 1."""
+    return np.argsort(generator.integers(0, 2**64, size=count, dtype=np.uint64), kind="stable").astype(np.int64)
+
+
+def _cuts(free: list[bool], cell: int, steps: list[int]) -> bool:
+    """Say whether the free neighbours of a cell cannot all reach one another now that it is a wall."""
+    neighbours = [
+        cell + step
+        for previous, step in zip([steps[-1], *steps[:-1]], steps, strict=True)
+        # Two neighbours with a free corner between them need one representative; most cells are settled by this alone.
+        if free[cell + step] and not (free[cell + previous] and free[cell + previous + step])
+    ]
+    return any(not _joined(free, neighbours[0], other, steps) for other in neighbours[1:])
+
+
+def _joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
+    """Say whether one free cell reaches another, searching from both ends, the narrower front first."""
+    right, up, left, down = steps
+    mine, theirs = {one}, {other}
+    front, far_front = [one], [other]
+    while front:
+        reached = []
+        for cell in front:
+            for neighbour in (cell + right, cell + up, cell + left, cell + down):
+                if free[neighbour] and neighbour not in mine:
+                    if neighbour in theirs:
+                        return True
+                    mine.add(neighbour)
+                    reached.append(neighbour)
+        front = reached
+        if len(far_front) < len(front):
+            mine, theirs, front, far_front = theirs, mine, far_front, front
+    return False
+
+
+def _passages(
+    columns: int, rows: int, loops: float, generator: np.random.Generator
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Which neighbours of a lattice are joined: a random depth-first tree, and the share `loops` of the other pairs."""
+    words = generator.integers(0, 2**64, size=(columns, rows, len(_STEPS)), dtype=np.uint64)
+    untried = np.argsort(words, axis=-1, kind="stable").tolist()
+    start = divmod(int(generator.integers(columns * rows)), rows)
+    visited, path, tree = {start}, [start], []
+    while path:
+        x, y = path[-1]
+        if not untried[x][y]:
+            path.pop()
+            continue
+        dx, dy = _STEPS[untried[x][y].pop()]
+        neighbour = (x + dx, y + dy)
+        if 0 <= x + dx < columns and 0 <= y + dy < rows and neighbour not in visited:
+            visited.add(neighbour)
+            path.append(neighbour)
+            tree.append(((x, y), neighbour))
+    joined = {frozenset(pair) for pair in tree}
+    others = [
+        ((x, y), (x + dx, y + dy))
+        for x in range(columns)
+        for y in range(rows)
+        for dx, dy in _STEPS
+        if x <= x + dx < columns and y <= y + dy < rows and frozenset(((x, y), (x + dx, y + dy))) not in joined
+    ]
+    chosen = _random_order(len(others), generator)[: round(loops * len(others))]
+    return [*tree, *(others[index] for index in chosen)]
+
+
+def _spans(length: int, room_size: int) -> list[tuple[int, int]]:
+    """Where rooms begin and end along a side of the map, with a cell of wall between two; sizes differ by 1 at most."""
+    count = max(1, (length + 1) // (room_size + 1))
+    return [(index * (length + 1) // count, (index + 1) * (length + 1) // count - 1) for index in range(count)]
+
+
+def _door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
+    """A coordinate of the door between two rooms: in the wall between them, or anywhere along the side they share."""
+    first, end = spans[min(here, there)]
+    return end if here != there else first + int(generator.integers(end - first))

@@ -1,0 +1,251 @@
+"""MovingAI's maps and scenarios: https://movingai.com/benchmarks/formats.html (Sturtevant, 2012).
+
+A map's terrain letters are ``.`` and ``G`` (ground), ``S`` (swamp), which an agent can enter, and ``@`` and ``O``
+(out of bounds), ``T`` (trees) and ``W`` (water, which cannot be entered from the ground), which are walls here.
+In both files x is the column and y the row, counted from 0 at the upper left, as everywhere in this package.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.arguments import is_int
+from multigrid.files import replaced
+from multigrid.pictures import checked_walls
+
+__all__ = ["Scenario", "load_map", "load_scenario", "save_map", "save_scenario"]
+
+_PASSABLE, _BLOCKED = ".GS", "@OTW"
+_COLUMNS = "bucket, map, map width, map height, start x, start y, goal x, goal y, optimal length"
+_NUM_COLUMNS = len(_COLUMNS.split(","))
+
+
+class Scenario(NamedTuple):
+    """A row of a scenario file: one agent's problem.
+
+    >>> Scenario(0, "den312d.map", 65, 81, start=(13, 19), goal=(16, 19), optimal_length=3.0).goal
+    (16, 19)
+    """
+
+    bucket: int
+    """The class of difficulty: the optimal length divided by 4, rounded down."""
+    map_name: str
+    """The map's file, as the scenario file names it."""
+    width: int
+    """The map's width in cells."""
+    height: int
+    """Its height in cells."""
+    start: tuple[int, int]
+    """The cell (x, y) where the agent starts."""
+    goal: tuple[int, int]
+    """The cell (x, y) that it is to reach."""
+    optimal_length: float
+    """The shortest path of a lone agent, where a diagonal step is allowed, costs the square root of 2 and cuts no
+    corner. So it is at most the number of steps that this package's four directions need."""
+
+
+def load_map(path: str | PathLike[str]) -> NDArray[np.bool_]:
+    r"""Read a ``.map`` file. CRLF line ends, no newline at the end and blank lines at the end are accepted.
+
+    Returns:
+        bool (W, H), True at ``[x, y]`` for a wall.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is malformed; the message gives the file, the line and what was expected there.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "small.map"
+    ...     _ = path.write_text("type octile\nheight 2\nwidth 3\nmap\n.T.\n..@\n")
+    ...     load_map(path).tolist()
+    [[False, False], [True, False], [False, True]]
+    """
+    lines = _read_lines(path)
+    if _line(lines, 1).split() != ["type", "octile"]:
+        raise _malformed(path, lines, 1, "'type octile'")
+    height, width = _header_number(path, lines, 2, "height"), _header_number(path, lines, 3, "width")
+    if _line(lines, 4).split() != ["map"]:
+        raise _malformed(path, lines, 4, "'map'")
+    first = 5
+    for number in range(first, first + height):
+        row = _line(lines, number)
+        if len(row) != width:
+            count = f"row {number - first + 1} of {height}, of {width} letters"
+            raise _malformed(path, lines, number, count + (f", not {len(row)}" if row else ""))
+        for column, letter in enumerate(row, start=1):
+            if letter not in _PASSABLE + _BLOCKED:
+                letters = ", ".join(_PASSABLE + _BLOCKED)
+                raise _malformed(path, lines, number, f"a letter out of {letters} in column {column}, not {letter!r}")
+    if len(lines) > first - 1 + height:
+        raise _malformed(path, lines, first + height, f"the end of the file after {height} rows")
+    return np.array([[letter in _BLOCKED for letter in column] for column in zip(*lines[first - 1 :], strict=True)])
+
+
+def save_map(path: str | PathLike[str], walls: NDArray[np.bool_]) -> None:
+    r"""Write a ``.map`` file, with ``.`` for free cells and ``@`` for walls; an existing file is replaced at the end.
+
+    Args:
+        path: the file.
+        walls: bool (W, H), True at ``[x, y]`` for a wall.
+
+    Raises:
+        OSError: the file cannot be written.
+        TypeError, ValueError: not a boolean array of two axes with at least one cell.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_map(Path(folder) / "small.map", np.array([[True, False, False]]))
+    ...     (Path(folder) / "small.map").read_text()
+    'type octile\nheight 3\nwidth 1\nmap\n@\n.\n.\n'
+    """
+    width, height = checked_walls(walls).shape
+    rows = ["".join(row) for row in np.where(walls, _BLOCKED[0], _PASSABLE[0]).T.tolist()]
+    _write_lines(path, ["type octile", f"height {height}", f"width {width}", "map", *rows])
+
+
+def load_scenario(path: str | PathLike[str]) -> list[Scenario]:
+    r"""Read a ``.scen`` file of version 1 (or 1.0, which is the same).
+
+    Columns are separated by tabs; in a line without any, by spaces, as MovingAI's own loader allows. CRLF line ends, no
+    newline at the end and blank lines at the end are accepted.
+
+    Returns:
+        The rows, in the file's order.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is malformed; the message gives the file, the line and what was expected there.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "small.scen"
+    ...     _ = path.write_text("version 1\n0\tsmall.map\t3\t2\t0\t0\t2\t0\t2.82842712\n")
+    ...     load_scenario(path)[0].optimal_length
+    2.82842712
+    """
+    lines = _read_lines(path)
+    if _line(lines, 1).split() not in (["version", "1"], ["version", "1.0"]):
+        raise _malformed(path, lines, 1, "'version 1', the only version that is supported")
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        columns = line.split("\t") if "\t" in line else line.split()
+        if len(columns) != _NUM_COLUMNS:
+            expected = f"{_NUM_COLUMNS} columns separated by tabs ({_COLUMNS}), not {len(columns)}"
+            raise _malformed(path, lines, number, expected)
+        bucket, width, height, *ends = (_number(columns[column], "[0-9]{1,9}", int) for column in (0, 2, 3, 4, 5, 6, 7))
+        length = _number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
+        row = Scenario(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
+        expected = _what_is_wrong(row)
+        if expected:
+            raise _malformed(path, lines, number, expected)
+        rows.append(row)
+    return rows
+
+
+def save_scenario(path: str | PathLike[str], rows: Iterable[Scenario]) -> None:
+    r"""Write a ``.scen`` file of version 1; an existing file is replaced at the end.
+
+    Optimal lengths have eight decimals, as in the benchmarks, or as many as it takes to read the same number again.
+
+    Args:
+        path: the file.
+        rows: what it is to hold, in order.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: a row that `load_scenario` would refuse; the message gives its index.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_scenario(Path(folder) / "small.scen", [Scenario(0, "small.map", 3, 2, (0, 0), (2, 0), 2.0)])
+    ...     (Path(folder) / "small.scen").read_text()
+    'version 1\n0\tsmall.map\t3\t2\t0\t0\t2\t0\t2.00000000\n'
+    """
+    lines = ["version 1"]
+    for index, row in enumerate(rows):
+        expected = _what_is_wrong(row)
+        if expected:
+            raise ValueError(f"row {index} is {row}; expected {expected}")
+        length = f"{row.optimal_length:.8f}"
+        if float(length) != row.optimal_length:
+            length = repr(float(row.optimal_length))
+        columns = (row.bucket, row.map_name, row.width, row.height, *row.start, *row.goal, length)
+        lines.append("\t".join(map(str, columns)))
+    _write_lines(path, lines)
+
+
+def _read_lines(path: str | PathLike[str]) -> list[str]:
+    """The lines of a file, without blank ones at the end."""
+    # A byte that is no text becomes a letter that no map has, which is then refused with its line.
+    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def _write_lines(path: str | PathLike[str], lines: list[str]) -> None:
+    with replaced(Path(path)) as temporary:
+        temporary.write_bytes("".join(f"{line}\n" for line in lines).encode())
+
+
+def _line(lines: list[str], number: int) -> str:
+    """The line of that number, counted from 1; nothing after the end."""
+    return lines[number - 1] if number <= len(lines) else ""
+
+
+def _malformed(path: str | PathLike[str], lines: list[str], number: int, expected: str) -> ValueError:
+    got = repr(lines[number - 1]) if number <= len(lines) else "the file ends"
+    return ValueError(f"{path}, line {number}: {got}; expected {expected}")
+
+
+def _number(text: str, pattern: str, kind: Callable[[str], Any]) -> Any:
+    """The number if the text is written as one is (int and float take "1_000", signs and "nan" too), else the text."""
+    return kind(text) if re.fullmatch(pattern, text.strip()) else text
+
+
+def _header_number(path: str | PathLike[str], lines: list[str], number: int, name: str) -> int:
+    words = _line(lines, number).split()
+    if len(words) != 2 or words[0] != name or not re.fullmatch("[1-9][0-9]{,8}", words[1]):
+        raise _malformed(path, lines, number, f"{name!r} and a positive integer")
+    return int(words[1])
+
+
+def _what_is_wrong(row: object) -> str:
+    """What was expected in the place of the first thing that is wrong with a row; nothing if all is well."""
+    return next(_complaints(row), "")
+
+
+def _complaints(row: object) -> Iterator[str]:
+    """Each supposes that those before it were not raised."""
+    if not isinstance(row, Scenario):
+        yield f"a Scenario ({_COLUMNS})"
+    fields: tuple[Any, ...] = tuple(row)  # type: ignore[arg-type] # said above
+    bucket, map_name, width, height, start, goal, length = fields
+    wholes = {"bucket": bucket, "map width": width, "map height": height}
+    for name, cell in (("start", start), ("goal", goal)):
+        if not isinstance(cell, tuple) or len(cell) != 2:
+            yield f"{name} to be a cell (x, y), not {cell!r}"
+        wholes |= {f"{name} x": cell[0], f"{name} y": cell[1]}
+    for name, value in wholes.items():
+        if not is_int(value) or value < 0:
+            yield f"{name} to be an integer of at least 0, not {value!r}"
+    if not isinstance(map_name, str) or not map_name or re.search(r"[\t\r\n]", map_name):
+        yield f"map to be the name of a file, not {map_name!r}"
+    for name, (x, y) in (("start", start), ("goal", goal)):
+        if x >= width or y >= height:
+            yield f"{name} {(x, y)} to be inside the map of {width} x {height} cells"
+    if (
+        isinstance(length, bool)
+        or not isinstance(length, int | float | np.integer | np.floating)
+        or not 0 <= length < math.inf
+    ):
+        yield f"optimal length to be a number of at least 0, not {length!r}"

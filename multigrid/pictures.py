@@ -1,0 +1,199 @@
+"""Worlds as text, one line a row of the picture and one character a cell.
+
+``.`` is a free cell and ``#`` a wall. A lower-case letter is an agent, and the same letter in upper case its target.
+A cell is ``[x, y]``: x is the column and y the line, both counted from 0, and y grows downwards.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Picture", "checked_walls", "format_map", "parse_map"]
+
+_FREE, _WALL = ".", "#"
+
+
+class Picture(NamedTuple):
+    r"""What a picture shows. Its fields are the arguments of `format_map`, in order.
+
+    >>> picture = parse_map("a#B\n.bA")
+    >>> format_map(*picture) == "a#B\n.bA"
+    True
+    """
+
+    walls: NDArray[np.bool_]
+    """bool (W, H), True at ``[x, y]`` for a wall."""
+    agents: NDArray[np.int64]
+    """int64 (N, 2), the agents' cells, in the alphabetical order of their letters; N may be 0."""
+    targets: NDArray[np.int64]
+    """int64 (N, 2), their targets."""
+
+
+def parse_map(text: str) -> Picture:
+    """Read a picture.
+
+    Indentation that all lines share is dropped, and so are blank lines before and after the picture. Letters need not
+    be consecutive. An agent that stands on a target cannot be drawn, for a cell has one character.
+
+    Args:
+        text: the picture, of lines of equal length.
+
+    Returns:
+        Fresh arrays.
+
+    Raises:
+        TypeError: anything but a str.
+        ValueError: no line at all, lines of different lengths, a character that means nothing, a letter twice, an
+            agent without a target or a target without an agent. The message gives line and column within the picture,
+            counted from 1.
+
+    >>> walls, agents, targets = parse_map('''
+    ...     a.#
+    ...     ..A
+    ... ''')
+    >>> walls.shape, np.argwhere(walls).tolist(), agents.tolist(), targets.tolist()
+    ((3, 2), [[2, 0]], [[0, 0]], [[2, 1]])
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"the picture is of type {type(text).__name__}; expected a str, one line a row")
+    lines = textwrap.dedent("\n".join(text.splitlines())).split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    if not lines:
+        raise ValueError(f"the picture is empty; expected at least one line of {_FREE!r}, {_WALL!r} and letters")
+    cells = _lettered_cells(lines)
+    for letter, cell in cells.items():
+        if letter.swapcase() not in cells:
+            has, lacks = ("agent", "target") if letter.islower() else ("target", "agent")
+            raise ValueError(
+                f"{_position(*cell)}: {has} {letter!r} has no {lacks}; "
+                f"expected one {letter.swapcase()!r} somewhere in the picture"
+            )
+    letters = sorted(filter(str.islower, cells))
+    return Picture(
+        walls=np.array([[character == _WALL for character in column] for column in zip(*lines, strict=True)]),
+        agents=np.array([cells[letter] for letter in letters], dtype=np.int64).reshape(-1, 2),
+        targets=np.array([cells[letter.upper()] for letter in letters], dtype=np.int64).reshape(-1, 2),
+    )
+
+
+def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, targets: ArrayLike | None = None) -> str:
+    """Draw a picture; `parse_map` reads it again wherever each letter has a cell of its own.
+
+    Every agent and every target is drawn where one character a cell allows it: an agent hides a target, and a lower
+    index hides a higher one. The 27th agent is another ``a``, and so on.
+
+    Args:
+        walls: bool (W, H), True at ``[x, y]`` for a wall.
+        agents: integers (N, 2), the agents' cells, (-1, -1) for one that is not there; None draws none.
+        targets: integers (N, 2), their targets, in the same manner.
+
+    Returns:
+        H lines of W characters, without a newline at the end.
+
+    Raises:
+        TypeError: arrays of another type.
+        ValueError: arrays of another shape, a cell outside the map or in a wall, or agents and targets of different
+            numbers.
+
+    >>> print(format_map(np.array([[False, False], [True, False]]), agents=[[0, 0]], targets=[[1, 1]]))
+    a#
+    .A
+    """
+    walls = checked_walls(walls)
+    characters = np.where(walls, _WALL, _FREE)
+    counts = []
+    for name, letters, given in (("targets", ascii_uppercase, targets), ("agents", ascii_lowercase, agents)):
+        if given is None:
+            continue
+        cells = _checked_cells(name, given, walls)
+        counts.append(len(cells))
+        # Backwards, for what is drawn later stays.
+        for index in range(len(cells) - 1, -1, -1):
+            x, y = cells[index]
+            if x >= 0:
+                characters[x, y] = letters[index % len(letters)]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"there are {counts[1]} agents but {counts[0]} targets; expected as many of one as of the other"
+        )
+    return "\n".join("".join(line) for line in characters.T.tolist())
+
+
+def checked_walls(walls: Any) -> NDArray[np.bool_]:
+    """Return one map unchanged.
+
+    Raises:
+        TypeError: anything but a boolean array.
+        ValueError: an array that has not two axes, or no cells.
+
+    >>> checked_walls(np.zeros((2, 3), dtype=bool)).shape
+    (2, 3)
+    """
+    expected = "expected a boolean array [x, y], True at a wall"
+    if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
+        kind = f"an array of {walls.dtype}" if isinstance(walls, np.ndarray) else f"of type {type(walls).__name__}"
+        raise TypeError(f"walls is {kind}; {expected}")
+    if walls.ndim != 2 or walls.size == 0:
+        raise ValueError(f"walls has the shape {walls.shape}; {expected}, with at least one cell")
+    return walls
+
+
+def _position(x: int, y: int) -> str:
+    return f"line {y + 1}, column {x + 1} of the picture"
+
+
+def _lettered_cells(lines: list[str]) -> dict[str, tuple[int, int]]:
+    """Where each letter stands, in reading order."""
+    cells: dict[str, tuple[int, int]] = {}
+    for y, line in enumerate(lines):
+        if len(line) != len(lines[0]):
+            raise ValueError(
+                f"line {y + 1} of the picture, {line!r}, has {len(line)} characters; "
+                f"expected {len(lines[0])}, as in line 1, {lines[0]!r}"
+            )
+        for x, character in enumerate(line):
+            if character in (_FREE, _WALL):
+                continue
+            if character not in ascii_letters:
+                raise ValueError(
+                    f"{_position(x, y)}: {character!r} in {line!r}; expected {_FREE!r} for a free cell, {_WALL!r} for "
+                    "a wall, a to z for an agent, or A to Z for its target"
+                )
+            if character in cells:
+                raise ValueError(
+                    f"{_position(x, y)}: {character!r} stands in {_position(*cells[character])} already; "
+                    "expected each letter once"
+                )
+            cells[character] = (x, y)
+    return cells
+
+
+def _checked_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDArray[np.int64]:
+    cells = np.asarray(given)
+    if cells.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    expected = "expected integers (N, 2), a cell [x, y] for each"
+    if not np.issubdtype(cells.dtype, np.integer):
+        raise TypeError(f"{name} is of {cells.dtype}; {expected}")
+    if cells.ndim != 2 or cells.shape[1] != 2:
+        raise ValueError(f"{name} has the shape {cells.shape}; {expected}")
+    cells = cells.astype(np.int64)
+    for index, (x, y) in enumerate(cells.tolist()):
+        if (x, y) == (-1, -1):
+            continue
+        if not (0 <= x < walls.shape[0] and 0 <= y < walls.shape[1]):
+            raise ValueError(
+                f"row {index} of {name} is [{x}, {y}]; expected a cell of the map of {walls.shape[0]} x "
+                f"{walls.shape[1]} cells, or [-1, -1] for one that is not there"
+            )
+        if walls[x, y]:
+            raise ValueError(f"row {index} of {name} is [{x}, {y}], which is a wall; expected a free cell")
+    return cells

@@ -1,0 +1,77 @@
+"""Whole episodes under every rule, as one digest: run as a script, it prints what this interpreter plays."""
+
+import hashlib
+import itertools
+from typing import get_args
+
+import numpy as np
+
+import multigrid
+from multigrid.config import Collisions, GridConfig, OnTarget, Part
+from multigrid.core.world import World
+
+STEPS = 25
+POOL = [
+    np.array([[False, False, True, False], [False, True, False, False], [False, False, False, False]]),
+    np.array([[True, False, False, False], [False, False, False, True], [False, False, True, True]]),
+]
+# Between them all parts, as a Dict and flat, with walls and without, alone and in company.
+WORLDS = [
+    {"walls": POOL, "num_agents": 4, "observe": get_args(Part), "view_radius": 1, "max_cycles": 14},
+    {"size": (5, 2), "num_agents": 5, "flatten": True, "reward": "shared", "allow_stay": True, "max_cycles": None},
+    {"walls": POOL[1], "num_agents": 3, "observe": get_args(Part)[::-1], "flatten": True, "view_radius": 2},
+    {"size": (1, 3), "num_agents": 1, "observe": ("view", "target"), "view_radius": 1},
+]
+SCRATCH = {"occupant", "claimant", "claims", "wish", "refusal", "region_agents"}
+
+
+def told(world):
+    """All that a world says and holds, apart from scratch, as bytes."""
+    return b"".join(array.tobytes() for name, array in world.arrays._asdict().items() if name not in SCRATCH)
+
+
+def play(config, generators, steps=STEPS):
+    """Play worlds with random actions, resetting those that are over, and yield what they say after each call."""
+    world = World(config, len(generators))
+    for e, generator in enumerate(generators):
+        if isinstance(generator, np.random.Generator):
+            world.set_generator(e, generator)
+        else:
+            world.seed(e, np.random.PCG64(generator))
+    world.reset()
+    yield world
+    actions = np.random.default_rng(7)
+    for _ in range(steps):
+        for e in np.flatnonzero(world.arrays.over).tolist():
+            world.reset(e, e + 1)
+            yield world
+        world.arrays.actions[:] = actions.integers(config.num_actions, size=world.arrays.actions.shape)
+        world.step()
+        yield world
+
+
+def configs():
+    """Every rule of collision and arrival in each of the worlds."""
+    for collisions, on_target, fields in itertools.product(get_args(Collisions), get_args(OnTarget), WORLDS):
+        yield GridConfig(collisions=collisions, on_target=on_target, **fields)
+
+
+def digest():
+    """SHA-256 of it all: worlds with streams inside, with one held outside, with one of another kind; two faces."""
+    everything = hashlib.sha256()
+    for index, config in enumerate(configs()):
+        held = [1, np.random.default_rng(2)] if index % 4 == 1 else [1, 2]
+        for generators in (held, [np.random.Generator(np.random.MT19937(3))])[: 1 + (index % 4 == 2)]:
+            for world in play(config, generators):
+                everything.update(told(world))
+    grid_world, parallel = multigrid.GridWorldEnv(), multigrid.parallel_env(on_target="leave", max_cycles=60)
+    for seed in range(5):
+        everything.update(repr((grid_world.reset(seed=seed), parallel.reset(seed=seed))).encode())
+        for action in np.random.default_rng(seed).integers(4, size=60).tolist():
+            steps = grid_world.step(action), parallel.step(dict.fromkeys(parallel.agents, action))
+            everything.update(repr(steps).encode())
+    return everything.hexdigest()
+
+
+if __name__ == "__main__":
+    print(digest())  # noqa: T201 (what the script is for)

@@ -1,0 +1,226 @@
+"""Compiled kernels and their cache: interpreted ones play the same, edits are noticed, scratch is left clean."""
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import multigrid
+import played
+from multigrid import GridConfig
+from multigrid.config import Part
+from multigrid.core import compiled
+from multigrid.core.world import World
+
+PACKAGE = Path(multigrid.__file__).parent
+PLAYED = Path(played.__file__)
+
+# Compiles what there is to see, not the whole game, which would take three times as long. Two worlds: one announcement.
+LOOK = """
+from multigrid import GridConfig
+from multigrid.config import Part
+from multigrid.core import rules
+from multigrid.core.world import World
+World(GridConfig(size=(4, 2)))
+world = World(GridConfig(size=(4, 2), num_agents=2, observe=("others", "action_mask")))
+world.arrays.status[0, 1] = 2
+rules.observe_worlds(world._handle, 0, 1)
+print(world.arrays.others_part[0, 0].tolist(), world.arrays.action_mask_part[0, 0].tolist())
+"""
+SEEN = "[[-1, -1]] [1, 1, 0, 0]\n"
+FOLDER = "from multigrid.core import compiled; print(compiled._FOLDER)"
+
+COLD = "multigrid: compiling the rules of the game, once for this version ...\n"
+COLD_EVERY_TIME = (
+    "multigrid: compiling the rules of the game, in every process, for no cache folder can be written ...\n"
+)
+
+
+def run(*arguments, home=PACKAGE.parent, **variables):
+    """Run Python with the package of a folder, and return what it printed to its two streams."""
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=home,  # python -c looks there first
+        env={**surroundings, "PYTHONPATH": str(home), **{name: str(value) for name, value in variables.items()}},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package that has never been compiled, in a folder of its own."""
+    home = tmp_path / "home"
+    shutil.copytree(PACKAGE, home / "multigrid", ignore=shutil.ignore_patterns("__pycache__"))
+    return home / "multigrid"
+
+
+def edit(file, old, new):
+    """Change one thing in a file."""
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+
+
+# The same game ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiled_digest():
+    """What a fresh process with compiled kernels plays."""
+    printed, _ = run(PLAYED)
+    assert re.fullmatch(r"[0-9a-f]{64}\n", printed)
+    return printed
+
+
+def test_what_is_compared_shows_every_rule():
+    """The episodes that are compared have every outcome, and ends of every kind, so that a difference would show."""
+    outcomes, endings = set(), set()
+    for config in played.configs():
+        for world in played.play(config, [1, 2]):
+            arrays = world.arrays
+            outcomes.update(arrays.outcomes.ravel().tolist())
+            flags = zip(arrays.terminated.ravel().tolist(), arrays.truncated.ravel().tolist(), strict=True)
+            endings.update((config.on_target, terminated, truncated) for terminated, truncated in flags)
+    assert outcomes == set(multigrid.Outcome)
+    for on_target in ("park", "leave", "stay"):
+        assert {(on_target, True, False), (on_target, False, True)} <= endings
+    assert {ending for ending in endings if ending[0] == "restart"} == {
+        ("restart", False, False),
+        ("restart", False, True),
+    }
+
+
+def test_interpreted_kernels_play_the_same(compiled_digest):
+    """With NUMBA_DISABLE_JIT=1 and every warning an error, whole episodes under all rules are bit for bit the same."""
+    assert run("-W", "error", PLAYED, NUMBA_DISABLE_JIT=1) == (compiled_digest, "")
+
+
+def test_without_numba_the_same_game_and_one_warning(compiled_digest):
+    """Where Numba cannot be imported the game is the same, and one warning says why it is slow and what to install."""
+    code = f"import runpy, sys; sys.modules['numba'] = None; runpy.run_path({str(PLAYED)!r}, run_name='__main__')"
+    printed, warned = run("-W", "always", "-c", code)
+    assert printed == compiled_digest
+    assert warned.count("Warning") == 1
+    assert re.search(r"UserWarning: Numba is not installed: .* slower\. To compile it: pip install \"numba\"", warned)
+
+
+# The cache ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_cache_notices_an_edit_in_any_file(package, tmp_path):
+    """An edited callee, or an edited constant, shows in the next process; what is unchanged stays compiled."""
+
+    def look():
+        return run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
+
+    assert look() == (SEEN, COLD)
+    assert look() == (SEEN, "")
+    edit(package / "core" / "observe.py", "_ABSENT = -1", "_ABSENT = -7")
+    assert look() == ("[[-7, -7]] [1, 1, 0, 0]\n", COLD)
+    edit(package / "actions.py", "[[1, 0], [0, 1], [-1, 0], ", "[[-1, 0], [0, -1], [1, 0], ")
+    assert look() == ("[[-7, -7]] [0, 0, 1, 0]\n", COLD)
+    assert look() == ("[[-7, -7]] [0, 0, 1, 0]\n", "")
+
+
+def test_every_file_that_kernels_are_made_from_is_in_the_key():
+    """The files with kernels, and all modules of ours that they import, are those whose digest names the cache."""
+    made_from, waiting = set(), [path for path in (PACKAGE / "core").glob("*.py") if "@kernel" in path.read_text()]
+    assert len(waiting) >= 3
+    while waiting:
+        path = waiting.pop()
+        made_from.add(path)
+        imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        modules = {node.module for node in imports if node.module.startswith("multigrid")}
+        files = {Path(importlib.util.find_spec(module).origin) for module in modules}
+        waiting += files - made_from
+    assert made_from <= set(compiled._sources())
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
+    """The game is compiled all the same, and the one line says that it will be so in every process."""
+    (tmp_path / "a file").touch()
+    nowhere = tmp_path / "a file" / "cache"
+    assert run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=nowhere) == (SEEN, COLD_EVERY_TIME)
+
+
+def test_where_the_cache_is(package, tmp_path):
+    """NUMBA_CACHE_DIR if it is set; else beside the sources; else, where that is not to be written, in ~/.cache."""
+
+    def folder(**variables):
+        printed, _ = run("-B", "-c", FOLDER, home=package.parent, XDG_CACHE_HOME=tmp_path / "xdg", **variables)
+        return Path(printed.strip())
+
+    beside = package / "core" / "__pycache__"
+    assert folder(NUMBA_CACHE_DIR=tmp_path / "chosen").parent == tmp_path / "chosen"
+    assert folder().parent == beside
+    shutil.rmtree(beside)
+    beside.touch()  # a file where a folder should be made
+    assert folder().parent == tmp_path / "xdg" / "multigrid"
+
+
+# Scratch ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", list(played.configs()), ids=lambda config: f"{config.collisions}-{config.on_target}")
+def test_scratch_is_left_clean(config):
+    """After every reset and step no agent, claim or count is left in the arrays that kernels share between worlds."""
+    for world in played.play(config, [1, 2, 3], steps=60):
+        arrays = world.arrays
+        assert (arrays.occupant == -1).all()
+        assert (arrays.claimant == -1).all()
+        assert not arrays.claims.any()
+        assert not arrays.region_agents.any()
+
+
+def test_worlds_side_by_side_play_what_each_plays_alone():
+    """The kernels that run many worlds, each at another step of its episode, run one just the same."""
+    config = GridConfig(
+        size=(4, 3), num_agents=5, on_target="restart", observe=("agent", "target", "others", "view"), max_cycles=20
+    )
+    side_by_side, alone = World(config, 3), [World(config) for _ in range(3)]
+    for e in range(3):
+        side_by_side.seed(e, np.random.PCG64(e))
+        alone[e].seed(0, np.random.PCG64(e))
+    side_by_side.reset()
+    actions = np.random.default_rng(1)
+    for step in range(80):
+        side_by_side.arrays.actions[:] = actions.integers(4, size=(3, 5))
+        for e, world in enumerate(alone):
+            if (step + 9 * e) % 30 == 0 or step == 0:
+                world.reset()
+                if step > 0:
+                    side_by_side.reset(e, e + 1)
+            world.arrays.actions[0] = side_by_side.arrays.actions[e]
+            world.step()
+        side_by_side.step()
+        for e, world in enumerate(alone):
+            np.testing.assert_equal(side_by_side.snapshot(e), world.snapshot(0))
+            for part in ("agent_part", "target_part", "others_part", "view_part"):
+                np.testing.assert_array_equal(getattr(side_by_side.arrays, part)[e], getattr(world.arrays, part)[0])
+
+
+def test_a_snapshot_is_restored_with_what_is_seen():
+    """A world brought to a snapshot says and shows at once what the world that it was taken of does."""
+    config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))
+    *_, world = played.play(config, [1, 2], steps=9)
+    other = World(config)
+    other.restore(0, world.snapshot(1))
+    np.testing.assert_equal(other.snapshot(0), world.snapshot(1))
+    for part in get_args(Part):
+        np.testing.assert_array_equal(
+            getattr(other.arrays, f"{part}_part")[0], getattr(world.arrays, f"{part}_part")[1]
+        )

@@ -1,0 +1,356 @@
+"""`GridConfig`: what it accepts, what it refuses and why, and that it is one frozen value."""
+
+import copy
+import dataclasses
+import pickle
+import re
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from multigrid import GridConfig
+from multigrid.config import Part
+
+MAP = np.array([[False, True], [False, False], [True, False]])  # 3 x 2
+
+# No field has its default.
+FIELDS = {
+    "size": (3, 2),
+    "num_agents": 3,
+    "walls": MAP,
+    "collisions": "priority",
+    "on_target": "leave",
+    "reward": "shared",
+    "observe": ("view", "agent"),
+    "view_radius": 1,
+    "flatten": True,
+    "allow_stay": True,
+    "max_cycles": 77,
+}
+# Another value for each.
+CHANGES = {
+    "size": (6, 2),
+    "num_agents": 2,
+    "walls": np.array([[False, False], [False, False], [True, False]]),
+    "collisions": "soft",
+    "on_target": "stay",
+    "reward": "individual",
+    "observe": ("agent", "view"),
+    "view_radius": 0,
+    "flatten": False,
+    "allow_stay": False,
+    "max_cycles": None,
+}
+
+
+def test_the_defaults():
+    """Five by five, two agents, no walls, the documented rules, 300 steps; fields in the documented order."""
+    assert [(field.name, getattr(GridConfig(), field.name)) for field in dataclasses.fields(GridConfig)] == [
+        ("size", 5),
+        ("num_agents", 2),
+        ("walls", None),
+        ("collisions", "symmetric"),
+        ("on_target", "park"),
+        ("reward", "individual"),
+        ("observe", None),
+        ("view_radius", 2),
+        ("flatten", False),
+        ("allow_stay", False),
+        ("max_cycles", 300),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "width", "height"),
+    [
+        (7, 7, 7),
+        (np.int32(7), 7, 7),
+        ((7, 4), 7, 4),
+        ([7, 4], 7, 4),
+        (np.array([7, 4]), 7, 4),
+        ((np.int64(2), 9), 2, 9),
+        ((1, 2), 1, 2),
+    ],
+)
+def test_sizes(size, width, height):
+    """A size is the side of a square or (width, height), and is kept as plain ints."""
+    config = GridConfig(size=size)
+    assert (config.width, config.height) == (width, height)
+    assert repr(config.size) in (repr(width), repr((width, height)))
+    assert repr(config).startswith(f"GridConfig(size={config.size}, num_agents=2,")
+    assert config.regions.tolist() == [[[1] * height] * width]
+
+
+def test_what_follows_from_the_fields():
+    """Names of agents, number of actions, number of maps, and the parts of an observation."""
+    one, more = GridConfig(num_agents=1), GridConfig(num_agents=12, allow_stay=True)
+    assert one.agents == ("agent_0",)
+    assert more.agents == tuple(f"agent_{index}" for index in range(12))
+    assert (one.num_actions, more.num_actions) == (4, 5)
+    assert (one.parts, more.parts) == (("agent", "target"), ("agent", "target", "others"))
+    assert GridConfig(observe=["view", "walls"]).parts == GridConfig(observe=("view", "walls")).observe
+    assert GridConfig(num_agents=1, observe=get_args(Part)).parts == get_args(Part)
+    assert (one.num_maps, GridConfig(walls=MAP).num_maps, GridConfig(walls=[MAP, MAP]).num_maps) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [
+        ("collisions", ["symmetric", "priority", "block_both", "soft", "none"]),
+        ("on_target", ["park", "leave", "stay", "restart"]),
+        ("reward", ["individual", "shared"]),
+    ],
+)
+def test_every_name_is_taken(field, names):
+    """Each rule can be chosen by the name that the documentation gives it."""
+    for name in names:
+        assert getattr(GridConfig(**{field: name}), field) == name
+
+
+BAD_INTEGERS = [2.0, 2.5, float("nan"), "2", True, np.True_, np.float64(2), np.array(2), np.array([2]), (2,), [2], 2j]
+
+
+@pytest.mark.parametrize("value", [*BAD_INTEGERS, None], ids=repr)
+@pytest.mark.parametrize(("field", "least"), [("num_agents", 1), ("view_radius", 0), ("max_cycles", 1)])
+def test_counts_are_integers(field, least, value):
+    """Counts of another type are refused with the type that came; None is a limit, and nothing else."""
+    if (field, value) == ("max_cycles", None):
+        assert GridConfig(max_cycles=None).max_cycles is None
+        return
+    limit = " or None for no limit" if field == "max_cycles" else ""
+    message = f"{field} is {value!r} of type {type(value).__name__}; expected an integer of at least {least}{limit}"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        GridConfig(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "least"),
+    [("num_agents", 0, 1), ("num_agents", -2, 1), ("view_radius", -1, 0), ("max_cycles", 0, 1)],
+)
+def test_counts_have_a_least(field, value, least):
+    """Counts that are too small are refused with the least that there may be."""
+    with pytest.raises(ValueError, match=f"{field} is {value}; expected an integer of at least {least}"):
+        GridConfig(**{field: value})
+
+
+@pytest.mark.parametrize("field", ["num_agents", "view_radius", "max_cycles"])
+def test_counts_become_plain_ints(field):
+    """NumPy's integers are taken, and kept as Python's."""
+    value = getattr(GridConfig(**{field: np.uint8(3)}), field)
+    assert (value, type(value)) == (3, int)
+
+
+@pytest.mark.parametrize(
+    "value", [*(bad for bad in BAD_INTEGERS if bad is not True), True, None, (3, 4, 5), {3, 4}], ids=repr
+)
+def test_sizes_are_integers(value):
+    """A size of another kind is refused, and the message says which kinds there are."""
+    message = f"size is {value!r} of type {type(value).__name__}; expected the side of a square, or (width, height)"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        GridConfig(size=value)
+
+
+@pytest.mark.parametrize(
+    "value", [(3.0, 4), (3, None), (True, 3), ("3", 4), ((3, 3), 4), np.array([3.0, 4.0])], ids=repr
+)
+def test_sides_are_integers(value):
+    """A side of another kind is refused."""
+    with pytest.raises(TypeError, match=re.escape(f"size is {value!r}; expected the side of a square, or (width")):
+        GridConfig(size=value)
+
+
+@pytest.mark.parametrize("value", [0, -1, (0, 3), (3, 0), (3, -4), np.array([3, 0])], ids=repr)
+def test_sides_are_positive(value):
+    """A side without cells is refused."""
+    with pytest.raises(ValueError, match=re.escape(f"size is {value!r}; ") + ".*each at least 1"):
+        GridConfig(size=value)
+
+
+@pytest.mark.parametrize("value", ["Symmetric", "", None, 0, ("park",), np.array(["none"]), float("nan")], ids=repr)
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [
+        ("collisions", "'symmetric', 'priority', 'block_both', 'soft', 'none'"),
+        ("on_target", "'park', 'leave', 'stay', 'restart'"),
+        ("reward", "'individual', 'shared'"),
+    ],
+)
+def test_unknown_names(field, names, value):
+    """A name that no rule has is refused with those that there are."""
+    with pytest.raises(ValueError, match=re.escape(f"{field} is {value!r}; expected one of {names}")):
+        GridConfig(**{field: value})
+
+
+@pytest.mark.parametrize("value", [0, 1, 1.0, "True", None, np.array(True)], ids=repr)
+@pytest.mark.parametrize("field", ["flatten", "allow_stay"])
+def test_switches_are_booleans(field, value):
+    """A switch that is neither True nor False is refused; NumPy's booleans become Python's."""
+    message = f"{field} is {value!r} of type {type(value).__name__}; expected True or False"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        GridConfig(**{field: value})
+    assert getattr(GridConfig(**{field: np.True_}), field) is True
+
+
+@pytest.mark.parametrize(
+    ("observe", "error", "message"),
+    [
+        (
+            "agent",
+            TypeError,
+            "observe is 'agent'; expected a tuple of names out of agent, target, others, view, walls, ",
+        ),
+        ({"agent"}, TypeError, "observe is {'agent'}; expected a tuple of names out of agent"),
+        (7, TypeError, "observe is 7; expected a tuple of names out of agent"),
+        ((), ValueError, "observe is empty; expected at least one name out of agent, target, others, view, walls, "),
+        (("agent", "goal"), ValueError, "a part of observe is 'goal'; expected one of 'agent', 'target', 'others', "),
+        (("agent", None), ValueError, "a part of observe is None; expected one of 'agent'"),
+        (("agent", ["view"]), ValueError, "a part of observe is ['view']; expected one of 'agent'"),
+        (("view", "agent", "view"), ValueError, "observe is ('view', 'agent', 'view'); name each part once"),
+    ],
+)
+def test_bad_parts(observe, error, message):
+    """Parts that do not exist, come twice, or are no tuple are refused with those that there are."""
+    with pytest.raises(error, match=re.escape(message)):
+        GridConfig(observe=observe)
+
+
+# Walls --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("walls", "error", "message"),
+    [
+        (5, TypeError, "walls is of type int; expected a boolean array"),
+        ({"map": MAP}, TypeError, "walls is of type dict; expected a boolean array"),
+        ([], ValueError, "walls holds no map; expected a boolean array"),
+        (np.zeros((0, 3, 2), bool), ValueError, "walls holds no map; expected"),
+        (np.zeros(3, bool), ValueError, "walls holds no map; expected"),
+        (np.zeros((2, 2, 3, 2), bool), ValueError, "walls holds no map; expected"),
+        (np.zeros((0, 3), bool), ValueError, "map 0 of walls has the shape (0, 3)"),
+        ([MAP, MAP.T], ValueError, "map 1 of walls has the shape (2, 3), the first (3, 2); expected"),
+        ([MAP, MAP[0]], ValueError, "map 1 of walls has the shape (2,), the first (3, 2); expected"),
+        (MAP.astype(int), TypeError, "map 0 of walls is of int64; expected a boolean array [x, y], True at a wall"),
+        ([MAP, MAP.astype(float)], TypeError, "map 1 of walls is of float64; expected"),
+        ([[False, False], [True, False]], TypeError, "map 0 of walls is of list; expected"),
+        ([MAP, None], TypeError, "map 1 of walls is of NoneType; expected"),
+    ],
+)
+def test_bad_walls(walls, error, message):
+    """Walls that are no boolean map, or no pool of maps of one size, are refused with what came."""
+    with pytest.raises(error, match=re.escape(message)):
+        GridConfig(walls=walls)
+
+
+@pytest.mark.parametrize(
+    "walls", [MAP, [MAP], (MAP,), MAP[None], np.asfortranarray(MAP)], ids=["map", "list", "tuple", "array", "Fortran"]
+)
+def test_the_size_is_the_maps(walls):
+    """One map, or a pool of one, gives the size."""
+    config = GridConfig(walls=walls)
+    assert (config.size, config.width, config.height, config.num_maps) == ((3, 2), 3, 2, 1)
+    assert config.walls.tolist() == [MAP.tolist()]
+    assert config == GridConfig(walls=MAP)
+
+
+@pytest.mark.parametrize("size", [(3, 2), [3, 2], np.array([3, 2])], ids=repr)
+def test_a_size_that_agrees_with_the_map(size):
+    """A size that says the same as the map is fine, in whatever form a size may have."""
+    assert GridConfig(walls=MAP, size=size) == GridConfig(walls=MAP)
+
+
+@pytest.mark.parametrize("size", [3, (2, 3), (3, 3), [3, 1]], ids=repr)
+def test_a_size_that_disagrees_with_the_map(size):
+    """A size that is not the map's is refused with both."""
+    with pytest.raises(ValueError, match=re.escape(f"size is {size!r} but the map is 3 x 2 cells; leave size out")):
+        GridConfig(walls=MAP, size=size)
+
+
+@pytest.mark.parametrize("size", [5.0, "5", True, (3, 2.0), None], ids=repr)
+def test_a_bad_size_beside_a_map(size):
+    """A size of the wrong kind is refused beside a map, too."""
+    with pytest.raises(TypeError, match=re.escape(f"size is {size!r}")):
+        GridConfig(walls=MAP, size=size)
+
+
+def test_regions_are_those_of_each_map():
+    """Cells that can reach one another have the same number, walls have 0."""
+    config = GridConfig(walls=[MAP, np.array([[False, True], [True, False], [False, False]])], num_agents=1)
+    assert config.regions.tolist() == [[[1, 0], [1, 1], [0, 1]], [[1, 0], [0, 2], [2, 2]]]
+
+
+# One frozen value ---------------------------------------------------------------------------------------------------
+
+
+def unpickled(config):
+    """Return what a pickle of it gives back."""
+    return pickle.loads(pickle.dumps(config))
+
+
+AGAIN = [copy.copy, copy.deepcopy, unpickled, dataclasses.replace, lambda config: GridConfig(**FIELDS)]
+AGAIN_IDS = ["copy", "deepcopy", "pickle", "replace", "made anew"]
+
+
+@pytest.mark.parametrize("again", AGAIN, ids=AGAIN_IDS)
+def test_equal_and_of_one_hash(again):
+    """Configurations of equal fields are equal, and are one key of a dict."""
+    config = GridConfig(**FIELDS)
+    other = again(config)
+    assert other == config
+    assert len({config, other}) == 1
+    assert repr(other) == repr(config)
+    assert other.regions.tolist() == config.regions.tolist()
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_another_value_is_another_configuration(field):
+    """A change in any one field makes a configuration that is not equal."""
+    config = GridConfig(**FIELDS)
+    # The size comes with the map.
+    changes = {"size": CHANGES["size"], "walls": None} if field == "size" else {field: CHANGES[field]}
+    assert dataclasses.replace(config, **changes) != config
+    assert config == GridConfig(**FIELDS)
+    assert config != FIELDS
+
+
+def test_replace_checks_again():
+    """dataclasses.replace refuses what the constructor refuses."""
+    with pytest.raises(ValueError, match=r"num_agents is 5, but the map \(3 x 2\) has room for 4"):
+        dataclasses.replace(GridConfig(**FIELDS), num_agents=5)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'agents'"):
+        dataclasses.replace(GridConfig(), agents=5)
+
+
+def test_maps_that_differ_in_shape_only_are_not_equal():
+    """Two maps of the same cells in another shape are two configurations."""
+    assert GridConfig(walls=np.zeros((3, 2), bool)) != GridConfig(walls=np.zeros((2, 3), bool))
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_cannot_be_assigned(field):
+    """A configuration is frozen: no field can be set or deleted."""
+    config = GridConfig(**FIELDS)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(config, field, CHANGES[field])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        delattr(config, field)
+    assert config == GridConfig(**FIELDS)
+
+
+@pytest.mark.parametrize("pool", [MAP, MAP[None], [MAP, MAP]], ids=["one map", "array of one", "list of two"])
+def test_walls_are_copied(pool):
+    """What happens to the caller's arrays later does not reach the configuration."""
+    mine = copy.deepcopy(pool)
+    config = GridConfig(walls=mine)
+    for one in mine:
+        one[:] = True
+    assert config == GridConfig(walls=pool)
+
+
+@pytest.mark.parametrize("again", AGAIN, ids=AGAIN_IDS)
+@pytest.mark.parametrize("array", ["walls", "regions"])
+def test_arrays_cannot_be_written(array, again):
+    """The arrays of a configuration are read-only, in its copies too: its hash could change otherwise."""
+    config = again(GridConfig(**FIELDS))
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(config, array)[0, 0, 0] = True

@@ -1,0 +1,749 @@
+"""`GridWorldEnv` is the documented GridWorld: recorded episodes, an oracle in lockstep, and what may never differ."""
+
+import copy
+import json
+import pickle
+import re
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.utils import env_checker
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import FlattenObservation, TimeLimit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multigrid import GridWorldEnv
+from oracle import Oracle, digest, plain
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "documented_gridworld.json").read_text())["cases"]
+IDS = ["multigrid/GridWorld-v0", "gymnasium_env/GridWorld-v0", "gym_examples/GridWorld-v0"]
+BIT_GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.SFC64, np.random.Philox]
+
+
+@pytest.fixture
+def fast_windows(monkeypatch):
+    """Let windows run as fast as they can, for the tests that are not about speed."""
+    monkeypatch.setitem(GridWorldEnv.metadata, "render_fps", 10_000)
+
+
+@pytest.fixture
+def pygame(fast_windows):
+    """Give pygame without any window, before the test and after it."""
+    import pygame
+
+    pygame.display.quit()
+    yield pygame
+    pygame.display.quit()
+
+
+def play(env, oracle, steps, actions):
+    """Play on, reset at each end, and compare everything that comes back."""
+    for _ in range(steps):
+        action = int(actions.integers(4))
+        came = plain(env.step(action))
+        assert came == oracle.step(action)
+        if came[2]:
+            assert plain(env.reset()) == oracle.reset()
+
+
+def stream_of(generator):
+    """The type and the full state of a generator, comparable with ==."""
+    return str(generator.bit_generator.state)
+
+
+def rest_of_play(env, steps=250):
+    """All that the env says from here on, over several episodes, and where its stream ends."""
+    actions = np.random.default_rng(8)
+    said = []
+    for _ in range(steps):
+        said.append(plain(env.step(int(actions.integers(4)))))
+        if said[-1][2]:
+            said.append(plain(env.reset()))
+    assert sum(len(one) == 2 for one in said) > 2, "too few episodes to tell anything"
+    return said, stream_of(env.np_random)
+
+
+# Recorded episodes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"size {case['size']}, seed {case['seed']}")
+def test_recorded_episodes_and_frames(case):
+    """Every row and every frame that the documented code was recorded with comes out again."""
+    env = GridWorldEnv(render_mode="rgb_array", size=case["size"])
+    frames = dict(case["frames"])
+    seed = case["seed"]  # the first reset is seeded, the others go on with the stream
+    for index, (what, *expected) in enumerate(case["rows"]):
+        if what == "reset":
+            observation, info = env.reset(seed=seed)
+            seed, rest = None, []
+        else:
+            observation, *rest, info = env.step(what)
+        assert [observation["agent"].tolist(), observation["target"].tolist(), *rest, info["distance"]] == expected
+        if index in frames:
+            assert digest(env.render()) == frames.pop(index)
+    assert not frames
+
+
+# The oracle, in lockstep --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "seed"), [(2, 5), (3, 0), (4, 11), (6, 2**40 + 1), (9, 77), (13, 4), (100, 6)])
+def test_whole_episodes_equal_the_oracle(size, seed):
+    """Observations, rewards, flags and infos of many episodes in a row are those of the documented code."""
+    env, oracle = GridWorldEnv(size=size), Oracle(size)
+    assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
+    play(env, oracle, 400, np.random.default_rng(seed))
+    assert stream_of(env.np_random) == stream_of(oracle.stream)
+
+
+@given(
+    size=st.integers(2, 8),
+    moves=st.lists(
+        st.one_of(
+            st.integers(0, 3),
+            st.sampled_from(["reset", "draw 32 bits", "draw 64 bits", "replace", "render"]),
+            st.tuples(st.just("seed"), st.integers(0, 2**64)),
+        ),
+        max_size=60,
+    ),
+)
+@settings(max_examples=80, derandomize=True)
+def test_any_order_of_calls_equals_the_oracle(size, moves):
+    """Steps (after the end, too), resets, and draws from or a new np_random may come in any order."""
+    env, oracle = GridWorldEnv(size=size, render_mode="rgb_array"), Oracle(size)
+    assert plain(env.reset(seed=size)) == oracle.reset(seed=size)
+    for move in moves:
+        match move:
+            case int():
+                assert plain(env.step(move)) == oracle.step(move)
+            case "reset":
+                assert plain(env.reset()) == oracle.reset()
+            case "draw 32 bits":
+                assert env.np_random.integers(7) == oracle.stream.integers(7)
+            case "draw 64 bits":
+                assert env.np_random.random() == oracle.stream.random()
+            case "replace":
+                env.np_random, oracle.stream = np.random.default_rng(9), np.random.default_rng(9)
+            case "render":
+                env.render()
+            case ("seed", seed):
+                assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
+    assert stream_of(env.np_random) == stream_of(oracle.stream)
+
+
+def test_stepping_on_after_the_end():
+    """After termination the game goes on as documented: reward and flag whenever the agent stands on the target."""
+    env, oracle = GridWorldEnv(size=2), Oracle(2)
+    env.reset(seed=0), oracle.reset(seed=0)
+    actions = np.random.default_rng(1).integers(4, size=60).tolist()
+    came = [plain(env.step(action)) for action in actions]
+    assert came == [oracle.step(action) for action in actions]
+    assert sum(step[2] for step in came) > 3
+
+
+@pytest.mark.parametrize("bits", BIT_GENERATORS)
+def test_a_generator_of_any_kind_can_replace_the_stream(bits):
+    """Resets draw from the replacing generator itself, as NumPy would, until a seed brings PCG64 back."""
+    env, oracle = GridWorldEnv(size=6), Oracle(6)
+    env.reset(seed=1), oracle.reset(seed=1)
+    env.np_random = mine = np.random.Generator(bits(5))
+    oracle.stream = np.random.Generator(bits(5))
+    actions = np.random.default_rng(2)
+    for _ in range(4):
+        assert plain(env.reset()) == oracle.reset()
+        assert env.np_random is mine
+        assert mine.integers(5, size=3).tolist() == oracle.stream.integers(5, size=3).tolist()
+        assert mine.standard_normal() == oracle.stream.standard_normal()
+        play(env, oracle, 60, actions)
+    assert stream_of(mine) == stream_of(oracle.stream)
+    assert env.np_random_seed == -1
+    assert plain(env.reset(seed=3)) == oracle.reset(seed=3)
+    play(env, oracle, 60, actions)
+    assert stream_of(env.np_random) == stream_of(oracle.stream)
+
+
+def test_np_random_is_one_object_for_life():
+    """The generator that was handed out stays the env's own through resets, seeds, steps and states."""
+    env = GridWorldEnv()
+    mine = env.np_random
+    env.reset()
+    env.reset(seed=4)
+    state = env.get_state()
+    env.step(0)
+    env.reset()
+    env.set_state(state)
+    assert env.np_random is mine
+    oracle = Oracle(5)
+    oracle.reset(seed=4)
+    assert stream_of(mine) == stream_of(oracle.stream)
+    assert env.np_random_seed == 4
+
+
+def test_an_unseeded_env_differs_from_the_next():
+    """Without a seed, two envs draw from different streams."""
+    one, other = GridWorldEnv(size=1000), GridWorldEnv(size=1000)
+    assert plain(one.reset()) != plain(other.reset())
+
+
+def test_np_random_takes_generators_only():
+    """Something else in place of the stream is refused, and the stream stays."""
+    env, oracle = GridWorldEnv(), Oracle(5)
+    env.reset(seed=1), oracle.reset(seed=1)
+    with pytest.raises(TypeError, match=r"np_random is of type RandomState; expected a numpy\.random\.Generator"):
+        env.np_random = np.random.RandomState(1)
+    assert plain(env.reset()) == oracle.reset()
+
+
+# Spaces, types, arrays ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 5, 11])
+def test_spaces(size):
+    """The spaces are the documented ones, int64 and not wider than the grid; flattened, one Box."""
+    env = GridWorldEnv(size=size)
+    corner = Box(0, size - 1, (2,), np.int64)
+    assert env.action_space == Discrete(4)
+    assert env.observation_space == Dict(agent=corner, target=corner)
+    flat = FlattenObservation(env)
+    assert flat.observation_space == Box(0, size - 1, (4,), np.int64)
+    assert flat.observation_space.dtype == np.int64
+    observation, _ = flat.reset(seed=3)
+    assert observation in flat.observation_space
+    expected, _ = Oracle(size).reset(seed=3)
+    assert observation.tolist() == [*expected["agent"], *expected["target"]]
+
+
+def test_metadata_and_defaults():
+    """The metadata, the default mode and the default size are the documented ones."""
+    assert GridWorldEnv.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 4}
+    env = GridWorldEnv()
+    assert (env.render_mode, env.size, env.window_size) == (None, 5, 512)
+
+
+def test_types_of_what_comes_back():
+    """Rewards are ints, flags Python bools, distances floats, cells int64 arrays, at every reset and step."""
+    env = GridWorldEnv(size=2)
+    observation, info = env.reset(seed=0)
+    rewards = set()
+    for action in [0, 0, 3, 1, 2, 0, 3] * 3:
+        assert type(observation) is dict
+        assert list(observation) == ["agent", "target"]
+        for cell in observation.values():
+            assert type(cell) is np.ndarray
+            assert cell.dtype == np.int64
+            assert cell.shape == (2,)
+        assert type(info) is dict
+        assert list(info) == ["distance"]
+        assert type(info["distance"]) is float
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert (type(reward), type(terminated), type(truncated)) == (int, bool, bool)
+        rewards.add(reward)
+    assert rewards == {0, 1}
+
+
+def test_what_was_returned_never_changes_and_shares_nothing():
+    """Arrays kept from earlier calls stay as they were, and writing into them does not reach the game."""
+    env, oracle = GridWorldEnv(size=4), Oracle(4)
+    actions = np.random.default_rng(3).integers(4, size=150).tolist()
+    kept = []
+    observation, info = env.reset(seed=2)
+    oracle.reset(seed=2)
+    for action in actions:
+        kept.append((observation, info, {name: cell.copy() for name, cell in observation.items()}, dict(info)))
+        if action == 0:
+            observation, info = env.reset()
+            assert plain((observation, info)) == oracle.reset()
+        else:
+            observation, *rest, info = env.step(action)
+            assert plain((observation, *rest, info)) == oracle.step(action)
+    for observation, info, then, info_then in kept:
+        np.testing.assert_equal(observation, then)
+        assert info == info_then
+    for observation, info, *_ in kept:
+        observation["agent"][:] = observation["target"][:] = 99
+        info.clear()
+    play(env, oracle, 100, np.random.default_rng(4))
+    assert len({id(kind) for observation, info, *_ in kept for kind in (observation, info)}) == 2 * len(kept)
+
+
+# Registration -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_three_ids(env_id):
+    """Each id makes the documented env, takes its arguments, and has the documented limit or none."""
+    env, oracle = gymnasium.make(env_id, size=4), Oracle(4)
+    assert type(env.unwrapped) is GridWorldEnv
+    assert env.spec.max_episode_steps == (300 if env_id.startswith("gym_examples") else None)
+    assert plain(env.reset(seed=12)) == oracle.reset(seed=12)
+    play(env, oracle, 200, np.random.default_rng(12))
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_limit_truncates_and_is_timelimits(env_id):
+    """At a limit TimeLimit says truncated, on its very step; without one the game never ends by itself."""
+    env = gymnasium.make(env_id)
+    # From [4, 3] to the left never meets the target at [2, 1].
+    assert plain(env.reset(seed=0))[0] == {"agent": [4, 3], "target": [2, 1]}
+    flags = [env.step(2)[2:4] for _ in range(301)]
+    limited = env_id.startswith("gym_examples")
+    assert flags[:299] == [(False, False)] * 299
+    assert flags[299:] == [(False, limited)] * 2
+
+
+def test_a_limit_can_be_chosen():
+    """max_episode_steps of gymnasium.make means what TimeLimit means, on the last step with termination too."""
+    env = gymnasium.make("multigrid/GridWorld-v0", max_episode_steps=4)
+    assert isinstance(env, TimeLimit)
+    env.reset(seed=0)  # [4, 3], target [2, 1]
+    assert [env.step(action)[1:4] for action in (2, 2, 3, 3)] == [(0, False, False)] * 3 + [(1, True, True)]
+
+
+def test_make_vec_is_the_documented_sync_vector_env():
+    """make_vec on the documented id gives a SyncVectorEnv whose row i plays what the oracle seeded s + i plays."""
+    envs = gymnasium.make_vec("gymnasium_env/GridWorld-v0", num_envs=3, size=3)
+    assert type(envs) is SyncVectorEnv
+    oracles = [Oracle(3) for _ in range(3)]
+    observations, infos = envs.reset(seed=20)
+    expected = [oracle.reset(seed=20 + row) for row, oracle in enumerate(oracles)]
+    actions = np.random.default_rng(20)
+    ended = [False] * 3
+    ends = 0
+    for _ in range(100):
+        for row, (observation, info) in enumerate(expected):
+            assert {name: cells[row].tolist() for name, cells in observations.items()} == observation
+            assert infos["distance"][row] == info["distance"]
+        chosen = actions.integers(4, size=3)
+        observations, rewards, terminated, truncated, infos = envs.step(chosen)
+        steps = [
+            (*oracle.reset(), 0, False) if over else oracle.step(int(action))
+            for oracle, action, over in zip(oracles, chosen, ended, strict=True)
+        ]
+        expected = [(step[0], step[1] if over else step[-1]) for step, over in zip(steps, ended, strict=True)]
+        assert rewards.tolist() == [0 if over else step[1] for step, over in zip(steps, ended, strict=True)]
+        ended = [not over and step[2] for step, over in zip(steps, ended, strict=True)]
+        assert terminated.tolist() == ended
+        assert not truncated.any()
+        ends += sum(ended)
+    assert ends > 10
+
+
+# The official checks ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_gymnasium_check_env(env_id, fast_windows):
+    """Gymnasium's own check passes without a warning, every render mode included."""
+    env_checker.check_env(gymnasium.make(env_id).unwrapped)
+
+
+def test_gymnasium_check_env_without_registration():
+    """An env made by its class, of another size, passes the check as well."""
+    env_checker.check_env(GridWorldEnv(size=3), skip_render_check=True)
+
+
+def test_stable_baselines3_check_env():
+    """Stable-Baselines3's own check passes without a warning."""
+    from stable_baselines3.common.env_checker import check_env
+
+    check_env(GridWorldEnv(size=3), warn=True)
+
+
+# Bad input ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "message"),
+    [
+        (0, ValueError, "size is 0; expected at least 2, for the target is never the agent's own cell"),
+        (1, ValueError, "size is 1; expected at least 2"),
+        (-3, ValueError, "size is -3; expected at least 2"),
+        (2.5, TypeError, "size is 2.5 of type float; expected an integer of at least 2"),
+        (5.0, TypeError, "size is 5.0 of type float; expected an integer"),
+        (True, TypeError, "size is True of type bool; expected an integer"),
+        ("5", TypeError, "size is '5' of type str; expected an integer"),
+        ((5, 5), TypeError, r"size is \(5, 5\) of type tuple; expected an integer"),
+        (None, TypeError, "size is None of type NoneType; expected an integer"),
+    ],
+)
+def test_bad_sizes(size, error, message):
+    """A size that is no integer of at least 2 is refused, saying what came and what was expected."""
+    with pytest.raises(error, match=message):
+        GridWorldEnv(size=size)
+
+
+@pytest.mark.parametrize("mode", ["ansi", "Human", "", 3])
+def test_bad_render_modes(mode):
+    """A render mode that does not exist is refused with those that do."""
+    with pytest.raises(ValueError, match=f"render_mode is {mode!r}; expected None or one of 'human', 'rgb_array'"):
+        GridWorldEnv(render_mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "came"),
+    [
+        (4, ValueError, "action is 4"),
+        (-1, ValueError, "action is -1"),
+        (10**30, ValueError, f"action is {10**30}"),
+        (np.int64(-1), ValueError, "action is -1"),
+        (np.array([7]), ValueError, "action is 7"),
+        (np.uint64(2**64 - 1), ValueError, f"action is {2**64 - 1}"),
+        (1.0, TypeError, "action is 1.0 of type float"),
+        (float("nan"), TypeError, "action is nan of type float"),
+        (np.float64(2), TypeError, "action is np.float64(2.0) of type float64"),
+        (np.array([1.0]), TypeError, "action is np.float64(1.0) of type float64"),
+        (True, TypeError, "action is True of type bool"),
+        (np.True_, TypeError, "action is np.True_ of type bool"),
+        (np.array([True]), TypeError, "action is np.True_ of type bool"),
+        ("0", TypeError, "action is '0' of type str"),
+        (None, TypeError, "action is None of type NoneType"),
+        ([1], TypeError, "action is [1] of type list"),
+        (np.array([0, 1]), ValueError, "action is an array of shape (2,)"),
+        (np.array([], int), ValueError, "action is an array of shape (0,)"),
+    ],
+    ids=repr,
+)
+def test_bad_actions(action, error, came):
+    """A bad action is refused, saying what came and what was expected, and changes nothing."""
+    env, oracle = GridWorldEnv(), Oracle(5)
+    env.reset(seed=0), oracle.reset(seed=0)
+    env.step(2), oracle.step(2)
+    before = env.get_state()
+    with pytest.raises(error, match=re.escape(f"{came}; expected an integer from 0 to 3")):
+        env.step(action)
+    np.testing.assert_equal(env.get_state(), before)
+    play(env, oracle, 50, np.random.default_rng(5))
+
+
+@pytest.mark.parametrize(
+    "action",
+    [1, np.int32(1), np.uint8(1), np.int64(1), np.array(1), np.array([1]), np.array([[1]], np.uint16)],
+    ids=repr,
+)
+def test_actions_of_every_integer_kind(action):
+    """Integers of Python and of NumPy, and arrays of one of them, are the same action."""
+    env, oracle = GridWorldEnv(), Oracle(5)
+    env.reset(seed=3), oracle.reset(seed=3)
+    assert plain(env.step(action)) == oracle.step(1)
+
+
+@pytest.mark.parametrize("call", ["step", "render", "get_state"])
+def test_before_the_first_reset(call):
+    """Without an episode there is nothing to step, to draw or to save, and the error says to reset."""
+    env = GridWorldEnv(render_mode="rgb_array")
+    with pytest.raises(ResetNeeded, match=re.escape("there is no episode yet; call reset() first")):
+        getattr(env, call)(*[0] * (call == "step"))
+    assert plain(env.reset(seed=3)) == Oracle(5).reset(seed=3)
+
+
+def test_render_without_a_mode():
+    """Without a render mode there is no frame, before or after the reset."""
+    env = GridWorldEnv()
+    assert env.render() is None
+    env.reset()
+    assert env.render() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"agents": [[1, 2]]}, ValueError, "options has 'agents' without 'targets'; give both, or neither"),
+        ({"targets": [[1, 2]]}, ValueError, "options has 'targets' without 'agents'; give both, or neither"),
+        ({"agents": [[1, 2]], "targets": [[1, 2]]}, ValueError, r"agent_0 starts on its own target, \[1, 2\]"),
+        ({"agents": [[1, 4]], "targets": [[1, 2]]}, ValueError, r"agent_0 .* is \[1, 4\], outside the 4 x 4 grid"),
+        ({"agents": [[1, 1]], "targets": [[-1, 2]]}, ValueError, r"agent_0 .* is \[-1, 2\], outside the 4 x 4 grid"),
+        ({"agents": [1, 1], "targets": [[1, 2]]}, ValueError, r"options\['agents'\] has the shape \(2,\); expected"),
+        ({"agents": [[1, 1.5]], "targets": [[1, 2]]}, TypeError, r"options\['agents'\] is of float64; expected"),
+    ],
+)
+def test_bad_layouts(options, error, message):
+    """A layout by hand that cannot be played is refused, before the seed is taken or anything else happens."""
+    env, oracle = GridWorldEnv(size=4), Oracle(4)
+    env.reset(seed=1), oracle.reset(seed=1)
+    before = env.get_state()
+    with pytest.raises(error, match=message):
+        env.reset(seed=7, options=options)
+    np.testing.assert_equal(env.get_state(), before)
+    assert env.np_random_seed == 1
+    assert plain(env.reset()) == oracle.reset()
+
+
+def test_a_layout_by_hand():
+    """The options set the agent and the target, draw nothing, and may hold keys that mean nothing here."""
+    env, oracle = GridWorldEnv(size=4), Oracle(4)
+    env.reset(seed=1), oracle.reset(seed=1)
+    agents = np.array([[3, 0]])
+    observation, info = env.reset(options={"agents": agents, "targets": [[1, 2]], "colour": "blue"})
+    agents[:] = 2
+    assert plain((observation, info)) == ({"agent": [3, 0], "target": [1, 2]}, {"distance": 4.0})
+    oracle.agent, oracle.target = [3, 0], [1, 2]
+    play(env, oracle, 60, np.random.default_rng(6))
+
+
+# Pictures -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 7, 11, 23])
+def test_frames_equal_the_documented_drawing(size):
+    """At sizes that were not recorded the pixels are those that the documented drawing code makes."""
+    env, oracle = GridWorldEnv(render_mode="rgb_array", size=size), Oracle(size)
+    env.reset(seed=size), oracle.reset(seed=size)
+    for action in np.random.default_rng(size).integers(4, size=12).tolist():
+        env.step(action), oracle.step(action)
+        frame = env.render()
+        assert frame.shape == (512, 512, 3)
+        assert frame.dtype == np.uint8
+        np.testing.assert_array_equal(frame, oracle.frame())
+        frame[:] = 0  # the next one is not this one
+
+
+@pytest.mark.parametrize("mode", ["human", "rgb_array"])
+def test_rendering_never_changes_the_game(mode, fast_windows):
+    """An env that is watched plays what the oracle plays, stream included, and so does one closed in between."""
+    env, oracle = GridWorldEnv(render_mode=mode, size=3), Oracle(3)
+    assert plain(env.reset(seed=6)) == oracle.reset(seed=6)
+    actions = np.random.default_rng(6)
+    for _ in range(8):
+        play(env, oracle, 10, actions)
+        before = env.get_state()
+        env.render()
+        env.close()
+        np.testing.assert_equal(env.get_state(), before)
+    assert stream_of(env.np_random) == stream_of(oracle.stream)
+
+
+def test_the_human_window(pygame):
+    """A window opens with the first frame, shows every frame, closes (twice is fine), and opens again."""
+    env, oracle = GridWorldEnv(render_mode="human", size=3), Oracle(3)
+
+    def seen():
+        return pygame.surfarray.array3d(pygame.display.get_surface()).transpose(1, 0, 2)
+
+    env.close()
+    assert not pygame.display.get_init()
+    for _ in range(2):
+        env.reset(seed=1), oracle.reset(seed=1)
+        np.testing.assert_array_equal(seen(), oracle.frame())
+        env.step(0), oracle.step(0)
+        np.testing.assert_array_equal(seen(), oracle.frame())
+        assert env.render() is None
+        env.close()
+        env.close()
+        assert not pygame.display.get_init()
+    env.step(1), oracle.step(1)
+    np.testing.assert_array_equal(seen(), oracle.frame())
+    env.close()
+
+
+def test_the_human_window_keeps_its_pace_and_lets_events_through(monkeypatch):
+    """Four frames a second, as documented, and each one lets the window system have its say."""
+    import pygame
+
+    pumped = []
+    monkeypatch.setattr(pygame.event, "pump", lambda: pumped.append(True))
+    env = GridWorldEnv(render_mode="human")
+    env.reset(seed=0)
+    start = time.monotonic()
+    for action in (0, 1):
+        env.step(action)
+    assert time.monotonic() - start > 0.4
+    assert len(pumped) == 3
+    env.close()
+
+
+def test_windows_of_several_envs(pygame):
+    """An env's window survives whatever other envs do to pygame's one display."""
+    one, two, three = (GridWorldEnv(render_mode="human", size=3) for _ in range(3))
+    one.reset(seed=1)
+    two.reset(seed=2)
+    two.close()
+    one.step(0)
+    two.reset(seed=2)
+    two.close()
+    three.reset(seed=3)
+    one.step(1)
+    three.step(0)
+    for env in (one, two, three):
+        env.close()
+
+
+# Copies and states --------------------------------------------------------------------------------------------------
+
+
+def copied(env):
+    """Return a deep copy."""
+    return copy.deepcopy(env)
+
+
+def pickled(env):
+    """Return what a pickle gives back."""
+    return pickle.loads(pickle.dumps(env))
+
+
+def restored(env):
+    """Return another env that was brought to the same state."""
+    other = GridWorldEnv(size=env.size)
+    other.set_state(env.get_state())
+    return other
+
+
+def restored_over_a_game(env):
+    """Return an env that played something else, its stream handed out, before it was brought to the same state."""
+    other = GridWorldEnv(size=env.size)
+    other.np_random.random()
+    other.reset(seed=99)
+    other.step(0)
+    other.set_state(env.get_state())
+    return other
+
+
+def restored_through_pickle(env):
+    """Return an env that was brought to a state that went through a file."""
+    other = GridWorldEnv(size=env.size)
+    other.set_state(pickle.loads(pickle.dumps(env.get_state())))
+    return other
+
+
+@pytest.mark.parametrize("again", [copied, pickled, restored, restored_over_a_game, restored_through_pickle])
+@pytest.mark.parametrize("bits", [None, *BIT_GENERATORS])
+def test_a_copy_in_mid_episode_plays_the_same(again, bits):
+    """A copy of any kind plays the rest of the episode, and the episodes after it, as the original does."""
+    env = GridWorldEnv(size=3)
+    if bits is not None:
+        env.np_random = np.random.Generator(bits(3))
+    env.reset(seed=None if bits else 3)
+    for action in (0, 1, 2):
+        env.step(action)
+    other = again(env)
+    alone = rest_of_play(env)
+    assert rest_of_play(other) == alone
+    assert other.np_random is not env.np_random
+
+
+@pytest.mark.parametrize("again", [copied, pickled])
+def test_a_copy_with_an_open_window(again, pygame):
+    """An env with an open window can be copied; the copy opens one of its own when it has something to show."""
+    env = GridWorldEnv(render_mode="human", size=3)
+    env.reset(seed=3)
+    other = again(env)
+    env.close()
+    assert not pygame.display.get_init()
+    assert rest_of_play(other) == rest_of_play(again(env))
+    assert pygame.display.get_init()
+    other.close()
+
+
+def test_a_state_is_a_copy():
+    """What get_state returned does not change with the env, and the env does not change with it."""
+    env, oracle = GridWorldEnv(size=4), Oracle(4)
+    env.reset(seed=5), oracle.reset(seed=5)
+    state = env.get_state()
+    then = copy.deepcopy(state)
+    env.step(0), oracle.step(0)
+    env.reset(), oracle.reset()
+    np.testing.assert_equal(state, then)
+    mine = env.get_state()
+    env.set_state(mine)
+    for value in mine.values():
+        if isinstance(value, np.ndarray):
+            value[...] = 1
+    mine["np_random"].clear()
+    play(env, oracle, 60, np.random.default_rng(5))
+
+
+def changed(**fields):
+    """Return how a good state becomes a bad one."""
+    return lambda state: {**state, **fields}
+
+
+def stream_with(**fields):
+    """Return how a good state becomes one with a bad stream."""
+    return lambda state: {**state, "np_random": {**state["np_random"], **fields}}
+
+
+BAD_STATES = {
+    "None": (lambda state: None, TypeError, "the state is of type NoneType; expected what get_state"),
+    "a list": (lambda state: [state], TypeError, "the state is of type list; expected what get_state"),
+    "empty": (lambda state: {}, ValueError, "in the state is missing"),
+    "a field missing": (
+        lambda state: {k: v for k, v in state.items() if k != "goal"},
+        ValueError,
+        "goal in the state is missing",
+    ),
+    "the stream missing": (
+        lambda state: {k: v for k, v in state.items() if k != "np_random"},
+        ValueError,
+        "np_random in the state",
+    ),
+    "floats": (
+        changed(location=np.array([[1.0, 1.0]])),
+        ValueError,
+        r"location in the state is float64 of shape \(1, 2\)",
+    ),
+    "another shape": (
+        changed(location=np.array([[1, 1], [0, 2]])),
+        ValueError,
+        r"location in the state is int64 of shape \(2, 2\)",
+    ),
+    "outside on the right": (
+        changed(location=np.array([[4, 0]])),
+        ValueError,
+        "location in the state lies outside the 4 x 4 grid",
+    ),
+    "outside below": (changed(goal=np.array([[0, -1]])), ValueError, "goal in the state lies outside the 4 x 4 grid"),
+    "ragged": (changed(location=[[1], [2, 3]]), ValueError, "location in the state"),
+    "no such map": (changed(map_index=np.array(1)), ValueError, "map_index in the state is 1; there are 1 maps"),
+    "no such status": (changed(status=np.array([7], np.int8)), ValueError, "status in the state"),
+    "negative steps": (changed(steps=np.array(-1)), ValueError, "steps in the state"),
+    "no such outcome": (changed(outcomes=np.array([77])), ValueError, "outcomes in the state"),
+    "no stream": (changed(np_random=None), ValueError, "np_random in the state is None"),
+    "no such generator": (stream_with(bit_generator="PCG65"), ValueError, "np_random in the state is .*PCG65"),
+    "a name that is not a generator's": (
+        stream_with(bit_generator="seed"),
+        ValueError,
+        "np_random in the state is .*seed",
+    ),
+    "another generator's name": (
+        stream_with(bit_generator="MT19937"),
+        ValueError,
+        "np_random in the state is .*MT19937",
+    ),
+    "a stream of the wrong type": (stream_with(state=3), ValueError, "np_random in the state is"),
+    "a negative stream": (stream_with(state={"state": -1, "inc": 1}), ValueError, "np_random in the state is"),
+    "a stream too long": (stream_with(state={"state": 1 << 130, "inc": 1}), ValueError, "np_random in the state is"),
+    "a half too long": (stream_with(uinteger=1 << 40), ValueError, "np_random in the state is"),
+    "a flag too long": (stream_with(has_uint32=1 << 70), ValueError, "np_random in the state is"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_STATES)
+@pytest.mark.parametrize("handed_out", [False, True], ids=["stream inside", "stream handed out"])
+def test_a_bad_state_is_refused(name, handed_out):
+    """What get_state never returned is refused, and the env, its stream included, and NumPy's own are as they were."""
+    spoil, error, message = BAD_STATES[name]
+    env, oracle = GridWorldEnv(size=4), Oracle(4)
+    env.reset(seed=9), oracle.reset(seed=9)
+    if handed_out:
+        assert env.np_random.random() == oracle.stream.random()
+    before, around = env.get_state(), np.random.get_state()  # noqa: NPY002 (the point is that nothing touches it)
+    with pytest.raises(error, match=message):
+        env.set_state(spoil(env.get_state()))
+    np.testing.assert_equal(env.get_state(), before)
+    np.testing.assert_equal(np.random.get_state(), around)  # noqa: NPY002
+    play(env, oracle, 60, np.random.default_rng(9))
+
+
+def test_a_state_of_another_size_is_refused():
+    """A state with cells that this grid does not have is not taken."""
+    big, small = GridWorldEnv(size=9), GridWorldEnv(size=3)
+    big.reset(options={"agents": [[8, 1]], "targets": [[2, 2]]})
+    with pytest.raises(ValueError, match="location in the state lies outside the 3 x 3 grid"):
+        small.set_state(big.get_state())
+    with pytest.raises(ResetNeeded):
+        small.step(0)

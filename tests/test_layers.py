@@ -1,0 +1,193 @@
+"""The house: imports point one way, heavy ones wait until they are needed, and a direction is written once."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import multigrid
+
+PACKAGE = Path(multigrid.__file__).parent
+MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sorted(PACKAGE.rglob("*.py"))}
+
+# Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
+LAYERS = [
+    {"actions", "arguments", "files", "pictures", "regions", "config"},
+    {"core"},
+    {"maps", "spaces", "rendering"},
+    {"envs"},
+    {"wrappers", "integrations"},
+    {"cli", "__init__", "__main__", "registration"},
+]
+HEAVY = {"numba", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich", "tyro"}
+
+
+def name_of(parts):
+    """Name a module the way an import does: ("core", "rules") is multigrid.core.rules."""
+    return ".".join(["multigrid", *(part for part in parts if part != "__init__")])
+
+
+NAMES = {name_of(parts): parts for parts in MODULES}
+
+
+def imported(path):
+    """Every module that a file imports, wherever it does so: (name, whether only a type checker reads it)."""
+    tree = ast.parse(path.read_text())
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node in for_types) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            for alias in node.names:
+                # `from multigrid import spaces` names a module, `from multigrid.config import GridConfig` does not.
+                module = f"{node.module}.{alias.name}"
+                yield (module if module in NAMES else node.module), node in for_types
+
+
+def layer_of(parts):
+    """The row that a module stands in."""
+    rows = [row for row, names in enumerate(LAYERS) if parts[0] in names]
+    assert rows, f"{name_of(parts)} stands in no layer; say in LAYERS where it belongs"
+    return rows[0]
+
+
+@pytest.mark.parametrize("parts", MODULES, ids=name_of)
+def test_imports_point_one_way(parts):
+    """A module imports from its own layer and those below, even where only types are meant."""
+    own = layer_of(parts)
+    for module, _ in imported(MODULES[parts]):
+        if module.split(".")[0] == "multigrid":
+            assert module in NAMES, f"{name_of(parts)} imports {module}, which does not exist"
+            assert layer_of(NAMES[module]) <= own, f"{name_of(parts)} imports {module}"
+
+
+def test_imports_make_no_circle():
+    """The modules can be put in an order in which each needs only those before it."""
+    graph = {
+        name_of(parts): {module for module, types in imported(path) if module in NAMES and not types}
+        for parts, path in MODULES.items()
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
+
+
+@pytest.mark.parametrize("parts", MODULES, ids=name_of)
+def test_who_may_import_what(parts):
+    """The game knows NumPy and Numba; pygame belongs to rendering and play, learners to integrations and commands."""
+    top = parts[0]
+    others = {module.split(".")[0] for module, _ in imported(MODULES[parts])}
+    others -= {"multigrid", "numpy", "__future__"} | sys.stdlib_module_names
+    if top in LAYERS[0]:
+        assert others == set()
+    if top == "core":
+        assert others <= {"numba"}
+    else:
+        assert "numba" not in others
+    if top != "rendering" and "play" not in parts:
+        assert "pygame" not in others
+    if top == "rendering":
+        assert others <= {"pygame", "gymnasium"}
+    if top not in ("integrations", "cli"):
+        assert not others & {"supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "rich", "tyro", "ray"}
+
+
+def run(code):
+    """Run a fresh Python, in surroundings that this process cannot have changed, and return what it printed as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n{code}"],
+        env={name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    # A game on a cold cache says in one line that it compiles.
+    said = [line for line in done.stderr.splitlines() if not line.startswith("multigrid: compiling the rules")]
+    assert (done.returncode, said) == (0, [])
+    return json.loads(done.stdout)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    """`import multigrid` brings neither a compiler, nor a window, nor a learner along."""
+    loaded = run("import json, multigrid; print(json.dumps([name.split('.')[0] for name in sys.modules]))")
+    assert set(loaded) & HEAVY == set()
+
+
+def test_importing_the_package_touches_nothing_global():
+    """`import multigrid` leaves random streams, the environment, warnings, hooks and paths as its libraries do."""
+    code = """
+import gymnasium, pettingzoo, json, os, random, signal, warnings
+import numpy as np
+
+def around():
+    return repr([
+        random.getstate(), np.random.get_state(), dict(os.environ), os.getcwd(), sys.path, warnings.filters,
+        np.geterr(), np.get_printoptions(), sys.excepthook, sys.getrecursionlimit(),
+        signal.getsignal(signal.SIGINT),
+    ])
+
+before = around()
+import multigrid
+changed = before != around()
+from multigrid import GridWorldEnv, MultiGridEnv, parallel_env
+env = parallel_env()
+env.reset(seed=3)
+env.step(dict.fromkeys(env.agents, 0))
+later = [random.getstate(), np.random.get_state()]
+print(json.dumps([changed, repr(later) in before or before.startswith(repr(later)[:-1])]))
+"""
+    assert run(code) == [False, True]
+
+
+def test_public_names():
+    """Every public name is there when it is asked for, and one that does not exist is an AttributeError."""
+    for name in multigrid.__all__:
+        assert getattr(multigrid, name).__name__ == name
+    assert set(multigrid.__all__) <= set(dir(multigrid))
+    with pytest.raises(AttributeError, match="module 'multigrid' has no attribute 'gridworld'"):
+        multigrid.gridworld  # noqa: B018 (asking is the point)
+
+
+def direction_tables(tree):
+    """Every literal that looks like a table of steps: two or more steps [dx, dy], or four or more -1s, 0s and 1s."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            items = node.elts
+        elif isinstance(node, ast.Dict):
+            items = node.values
+        else:
+            continue
+        values = [literal(item) for item in items]
+        steps = [value for value in values if is_step(value)]
+        if len(steps) > 1 or (len(values) > 3 and set(map(repr, values)) == {"-1", "0", "1"}):
+            yield node.lineno
+
+
+def literal(node):
+    """The value of an expression that is written out, else None."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def is_step(value):
+    """Whether a literal is a pair one step long."""
+    return isinstance(value, list | tuple) and sorted(map(repr, value)) in (["0", "1"], ["-1", "0"])
+
+
+@pytest.mark.parametrize("parts", MODULES, ids=name_of)
+def test_directions_are_written_once(parts):
+    """The table of directions stands in actions.py, and nowhere else does one like it."""
+    found = list(direction_tables(ast.parse(MODULES[parts].read_text())))
+    assert len(found) == (parts == ("actions",)), f"{name_of(parts)} has tables of directions in lines {found}"

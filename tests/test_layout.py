@@ -1,0 +1,352 @@
+"""Layouts: drawn ones against an oracle and in thousands on crowded maps, ones by hand, and the room there is."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multigrid import GridConfig
+from multigrid.core import pcg64
+from multigrid.core.layout import checked_layout
+from multigrid.core.world import World
+
+LAYOUTS = 2000
+
+
+def walls(picture):
+    """Turn lines of a picture, "#" for a wall, into bool [x, y]."""
+    return np.array([[character == "#" for character in line] for line in picture.split()]).T
+
+
+# No map is square, and none looks the same when it is turned or mirrored. After each the cells that agents can use.
+MAPS = {
+    "a domino": (walls("""
+        #.
+        #.
+        ##
+        """), 2),
+    "three in a row": (walls("""
+        ...
+        ###
+        """), 3),
+    "components of 1, 2, 3 and 4 cells": (walls("""
+        .#..#.
+        ######
+        ...#..
+        #####.
+        .####.
+        """), 2 + 3 + 4),
+    "dominoes and single cells": (walls("""
+        ..#.#.
+        ##.#.#
+        ..#.#.
+        .#.###
+        ..#..#
+        """), 2 + 5 + 2),
+    "a ring and a bar": (walls("""
+        ...#.
+        .#.#.
+        ...##
+        """), 8 + 2),
+    "a winding corridor": (walls("""
+        .......
+        ######.
+        .......
+        .######
+        ..####.
+        """), 7 + 1 + 7 + 1 + 2),
+    "an open field with a pillar": (walls("""
+        .....
+        .#...
+        .....
+        .....
+        """), 19),
+    "a comb": (walls("""
+        .#.#.#.
+        .#.#.#.
+        ......#
+        #####..
+        """), 12 + 2 + 2),
+}  # fmt: skip
+
+
+def components(one_map):
+    """Give every free cell the set of cells that it can reach."""
+    free = {(int(x), int(y)) for x, y in np.argwhere(~one_map)}
+    reach = {}
+    for start in sorted(free):
+        if start in reach:
+            continue
+        found, fresh = {start}, [start]
+        while fresh:
+            x, y = fresh.pop()
+            fresh += (new := {(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)} & free - found)
+            found |= new
+        reach |= dict.fromkeys(found, found)
+    return reach
+
+
+def oracle_layout(maps, num_agents, stream):
+    """Draw a layout as the prose says, cell by cell, with NumPy."""
+    index = int(stream.integers(len(maps)))
+    width, height = maps[index].shape
+    reach = components(maps[index])
+
+    def cell():
+        return int(stream.integers(width)), int(stream.integers(height))
+
+    agents, targets = [], []
+    for _ in range(num_agents):
+        at = cell()
+        while at not in reach or len(reach[at]) == 1 or at in agents:
+            at = cell()
+        agents.append(at)
+        no_agent, no_target = reach[at] - set(agents), reach[at] - set(targets)
+        if len(no_agent) == 1 and len(no_target) == 2 and no_agent < no_target:
+            (to,) = no_agent
+        else:
+            to = cell()
+            while to not in reach[at] or to == at or to in targets:
+                to = cell()
+        targets.append(to)
+    return index, agents, targets
+
+
+def drawn(config, seed):
+    """Draw the first layout of a seed, and give it with the stream's state afterwards."""
+    world = World(config)
+    world.seed(0, np.random.PCG64(seed))
+    world.reset()
+    arrays = world.arrays
+    cells = [list(map(tuple, part[0].tolist())) for part in (arrays.location, arrays.goal)]
+    return (int(arrays.map_index[0]), *cells), pcg64.store(arrays.streams[0])
+
+
+def assert_like_the_oracle(config, maps, seed):
+    """Compare one drawn layout, and where the stream then is, with the oracle's."""
+    stream = np.random.default_rng(seed)
+    expected = oracle_layout(maps, config.num_agents, stream)
+    assert drawn(config, seed) == (expected, stream.bit_generator.state)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_drawn_layouts_equal_the_oracle(name):
+    """On every map, with one agent or few or all that fit, the draws are those of the prose, one by one."""
+    one_map, room = MAPS[name]
+    for num_agents in sorted({1, 2, room - 1, room}):
+        config = GridConfig(walls=one_map, num_agents=num_agents)
+        for seed in range(15):
+            assert_like_the_oracle(config, [one_map], seed)
+
+
+@given(
+    width=st.integers(1, 5),
+    height=st.integers(1, 5),
+    crowd=st.floats(0, 1),
+    bits=st.integers(0, 2**50 - 1),
+    num_maps=st.integers(1, 2),
+)
+@settings(max_examples=150, derandomize=True)
+def test_drawn_layouts_on_any_map_equal_the_oracle(width, height, crowd, bits, num_maps):
+    """On random maps, alone or in a pool, crowded or not, the draws are those of the prose."""
+    maps = [
+        np.array([[bits >> (25 * m + 5 * x + y) & 1 for y in range(height)] for x in range(width)], bool)
+        for m in range(num_maps)
+    ]
+    room = min(sum(len(cells) > 1 for cells in components(one).values()) for one in maps)
+    if room == 0:
+        return
+    config = GridConfig(walls=maps, num_agents=1 + round(crowd * (room - 1)))
+    assert_like_the_oracle(config, maps, bits % 1000)
+
+
+def test_a_grid_without_walls_equals_the_oracle():
+    """Without walls x comes from the width and y from the height, whatever the shape, up to a full board."""
+    for size, num_agents in [((4, 3), 1), ((3, 4), 5), ((6, 2), 11), ((2, 5), 10), ((1, 2), 2)]:
+        config = GridConfig(size=size, num_agents=num_agents)
+        for seed in range(15):
+            assert_like_the_oracle(config, [np.zeros(size, bool)], seed)
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("spare", [0, 1], ids=["full", "nearly full"])
+def test_crowded_maps_lay_out(name, spare):
+    """Two thousand layouts a map come to an end, and each is one that the rules allow."""
+    one_map, room = MAPS[name]
+    num_agents = room - spare
+    world = World(GridConfig(walls=one_map, num_agents=num_agents), LAYOUTS)
+    for e in range(LAYOUTS):
+        world.seed(e, np.random.PCG64(e))
+    world.reset()
+    reach = components(one_map)
+    layouts = set()
+    for agents, targets in zip(world.arrays.location.tolist(), world.arrays.goal.tolist(), strict=True):
+        agents, targets = list(map(tuple, agents)), list(map(tuple, targets))  # noqa: PLW2901 (the same, as keys)
+        assert len(set(agents)) == len(set(targets)) == num_agents
+        for at, to in zip(agents, targets, strict=True):
+            assert len(reach[at]) > 1
+            assert to in reach[at] - {at}
+        layouts.add((*agents, *targets))
+    assert len(layouts) > 1
+
+
+def test_a_pool_of_maps():
+    """Each episode draws one map of the pool, all of them sooner or later, and its layout fits that map."""
+    # Open cells on the left, or on the right: a layout for the wrong map would stand in walls.
+    maps = [walls("...### ......").copy(), walls("###... ###...").copy(), walls("#.#.#. #.#.#.").copy()]
+    world = World(GridConfig(walls=maps, num_agents=3))
+    world.seed(0, np.random.PCG64(8))
+    seen = set()
+    for _ in range(60):
+        world.reset()
+        index = int(world.arrays.map_index[0])
+        seen.add(index)
+        reach = components(maps[index])
+        for at, to in zip(world.arrays.location[0].tolist(), world.arrays.goal[0].tolist(), strict=True):
+            assert tuple(to) in reach[tuple(at)] - {tuple(at)}
+    assert seen == {0, 1, 2}
+
+
+@pytest.mark.parametrize("name", ["a comb", "components of 1, 2, 3 and 4 cells", "an open field with a pillar"])
+@pytest.mark.parametrize("collisions", ["symmetric", "none"])
+@pytest.mark.parametrize("bits", [None, np.random.PCG64, np.random.SFC64], ids=["inside", "held PCG64", "held SFC64"])
+def test_new_targets_under_restart(name, collisions, bits):
+    """Who arrives gets, after all moves and in agent order, a drawn free cell in reach that is not its own."""
+    one_map, _ = MAPS[name]
+    reach = components(one_map)
+    config = GridConfig(
+        walls=one_map, num_agents=4, on_target="restart", collisions=collisions, max_cycles=None, observe=("target",)
+    )
+    world = World(config)
+    if bits is None:
+        world.seed(0, np.random.PCG64(4))
+    else:
+        world.set_generator(0, np.random.Generator(bits(4)))
+    world.reset()
+    arrays = world.arrays
+    actions = np.random.default_rng(4)
+    arrivals = 0
+    for _ in range(400):
+        stream = np.random.Generator((bits or np.random.PCG64)())
+        stream.bit_generator.state = world.snapshot(0)["np_random"]
+        expected = arrays.goal[0].tolist()
+        arrays.actions[0] = actions.integers(4, size=4)
+        world.step()
+        for i, at in enumerate(arrays.location[0].tolist()):
+            if at == expected[i]:
+                arrivals += 1
+                while tuple(expected[i]) not in reach[tuple(at)] - {tuple(at)}:
+                    expected[i] = [int(stream.integers(side)) for side in one_map.shape]
+                assert arrays.rewards[0, i] == 1
+        assert arrays.goal[0].tolist() == arrays.target_part[0].tolist() == expected
+        assert str(world.snapshot(0)["np_random"]) == str(stream.bit_generator.state)
+        assert arrays.distances[0].tolist() == np.abs(arrays.location[0] - arrays.goal[0]).sum(axis=1).tolist()
+    assert arrivals > 20
+
+
+# The room there is --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_one_agent_too_many(name):
+    """The room is the number of cells that can reach another, and one agent more is refused with the numbers."""
+    one_map, room = MAPS[name]
+    free = int((~one_map).sum())
+    parts = len({frozenset(cells) for cells in components(one_map).values()})
+    numbers = (
+        f"num_agents is {room + 1}, but the map ({one_map.shape[0]} x {one_map.shape[1]}) has room for {room}: "
+        f"{free} free cells in {parts} connected components"
+    )
+    with pytest.raises(ValueError, match=re.escape(numbers)):
+        GridConfig(walls=one_map, num_agents=room + 1)
+    assert GridConfig(walls=one_map, num_agents=room).num_agents == room
+
+
+def test_too_many_agents_without_walls():
+    """A grid without walls has room for as many agents as cells, and a single cell for none."""
+    with pytest.raises(ValueError, match=re.escape("num_agents is 13, but the grid (4 x 3) has room for 12: 12 free")):
+        GridConfig(size=(4, 3), num_agents=13)
+    with pytest.raises(
+        ValueError, match=re.escape("num_agents is 1, but the grid (1 x 1) has room for 0: 1 free cell")
+    ):
+        GridConfig(size=1, num_agents=1)
+
+
+def test_the_narrowest_map_of_a_pool_counts():
+    """Every map of a pool must have the room, and the message names the one that has not."""
+    pool = [walls("... ..."), walls("..# ###"), walls("... ###")]
+    with pytest.raises(ValueError, match=re.escape("num_agents is 3, but map 1 (3 x 2) has room for 2: 2 free cells")):
+        GridConfig(walls=pool, num_agents=3)
+
+
+# Layouts by hand ----------------------------------------------------------------------------------------------------
+
+BY_HAND = """
+    ..#.
+    .##.
+    ..#.
+    """
+
+
+@pytest.mark.parametrize(
+    ("agents", "targets", "error", "message"),
+    [
+        ([[0, 0], [4, 1]], [[1, 0], [3, 0]], ValueError, "location of agent_1 .* is [4, 1], outside the 4 x 3 grid"),
+        ([[0, 0], [3, 1]], [[1, 3], [3, 0]], ValueError, "target of agent_0 .* is [1, 3], outside the 4 x 3 grid"),
+        ([[0, -1], [3, 1]], [[1, 2], [3, 0]], ValueError, "location of agent_0 .* is [0, -1], outside the 4 x 3 grid"),
+        ([[0, 0], [2, 1]], [[1, 0], [3, 0]], ValueError, "location of agent_1 .* is [2, 1], which is a wall"),
+        ([[0, 0], [3, 1]], [[1, 1], [3, 0]], ValueError, "target of agent_0 .* is [1, 1], which is a wall"),
+        ([[0, 2], [0, 2]], [[1, 0], [1, 2]], ValueError, "agent_0 and agent_1 .* have the same location, [0, 2]"),
+        ([[0, 2], [0, 1]], [[1, 0], [1, 0]], ValueError, "agent_0 and agent_1 .* have the same target, [1, 0]"),
+        ([[0, 2], [3, 1]], [[1, 0], [3, 1]], ValueError, "agent_1 starts on its own target, [3, 1]"),
+        ([[0, 2], [3, 1]], [[1, 0], [0, 0]], ValueError, "agent_1 at [3, 1] cannot reach its target [0, 0]: walls"),
+        (
+            [[0, 2]],
+            [[1, 0], [0, 0]],
+            ValueError,
+            "options['agents'] has the shape (1, 2); expected integers of shape (2,",
+        ),
+        (
+            [[0, 2], [3, 1]],
+            [1, 0],
+            ValueError,
+            "options['targets'] has the shape (2,); expected integers of shape (2, 2)",
+        ),
+        ([[0, 2], [3]], [[1, 0], [0, 0]], ValueError, "options['agents'] is ragged; expected integers of shape (2, 2)"),
+        ([[0, 2], [3, 1]], [[1, 0], [3, 0.5]], TypeError, "options['targets'] is of float64; expected integers"),
+        ([[0, 2], [3, 1]], [[True, False]] * 2, TypeError, "options['targets'] is of bool; expected integers"),
+        ([[0, 2], [3, 1]], "ab", TypeError, "options['targets'] is of <U2; expected integers"),
+    ],
+)
+def test_bad_layouts_by_hand(agents, targets, error, message):
+    """A layout that cannot be played is refused, and the message names the agent and its cell."""
+    config = GridConfig(walls=walls(BY_HAND), num_agents=2)
+    with pytest.raises(error, match=re.escape(message).replace(r"\.\*", ".*")):
+        checked_layout(config, agents, targets, 0)
+
+
+def test_a_layout_by_hand_is_played_as_given():
+    """A good layout is copied, begins an episode, and draws nothing; cells of others may be targets."""
+    world = World(GridConfig(walls=walls(BY_HAND), num_agents=3))
+    world.seed(0, np.random.PCG64(1))
+    stream = world.arrays.streams.copy()
+    agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)
+    layout = checked_layout(world.config, agents, ((0, 1), (1, 2), (3, 0)), 0)
+    agents[:] = 0
+    world.place(0, *layout)
+    arrays = world.arrays
+    assert arrays.agent_part[0].tolist() == [[1, 2], [0, 1], [3, 2]]
+    assert arrays.target_part[0].tolist() == [[0, 1], [1, 2], [3, 0]]
+    assert arrays.distances[0].tolist() == [2, 2, 2]
+    assert arrays.others_part[0, 1].tolist() == [[1, 2], [3, 2]]
+    assert arrays.streams.tolist() == stream.tolist()
+
+
+def test_a_layout_by_hand_is_checked_on_its_own_map():
+    """With a pool, walls are those of the chosen map."""
+    config = GridConfig(walls=[walls("...#"), walls(".#..")], num_agents=1)
+    checked_layout(config, [[0, 0]], [[2, 0]], 0)
+    with pytest.raises(ValueError, match=re.escape("agent_0 at [0, 0] cannot reach its target [2, 0]")):
+        checked_layout(config, [[0, 0]], [[2, 0]], 1)

@@ -1,0 +1,454 @@
+"""`multigrid train`: what it leaves behind, what it refuses, and that it learns."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib.metadata
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from stable_baselines3 import PPO
+
+import multigrid
+from multigrid import GridConfig, MultiGridEnv
+from multigrid.cli import main
+from multigrid.cli.evaluate import evaluate, record_frames
+from multigrid.cli.outputs import make_folder
+
+OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "metrics.csv", "model.zip"]
+TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
+# 64 steps of 4 copies of 2 agents, four times over.
+ROLLOUT = 64 * 4 * 2
+AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+
+
+def command(flags: str) -> list[str]:
+    """The command line of a training."""
+    return [sys.executable, "-m", "multigrid", "train", *flags.split()]
+
+
+def run_train(flags: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Train in a process of its own, in the folder `home`."""
+    return subprocess.run(
+        command(flags), cwd=home, env=AROUND, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def read_rows(folder: Path) -> list[dict[str, str]]:
+    """The metrics of a run."""
+    with (folder / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The content of a JSON file."""
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def weights(folder: Path) -> np.ndarray:
+    """All weights of a run's model, in one vector."""
+    states = PPO.load(folder / "model.zip", device="cpu").policy.state_dict().values()
+    return np.concatenate([value.numpy().ravel() for value in states])
+
+
+def pixels_of(image: Any, colour: Sequence[int]) -> int:
+    """How many pixels of an image have a colour, but for the rounding of a palette."""
+    distance = np.abs(np.asarray(image.convert("RGB"), dtype=int) - np.array(colour)).max(axis=2)
+    return int((distance <= 4).sum())
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which a tiny training was run, without a word about where to put its outputs."""
+    home = tmp_path_factory.mktemp("home")
+    done = run_train(f"{TINY} --seed 5", home)
+    assert done.returncode == 0, done.stderr
+    (home / "said").write_text(done.stdout + done.stderr)
+    return home
+
+
+@pytest.fixture(scope="module")
+def folder(home: Path) -> Path:
+    """The run folder of that training."""
+    (folder,) = (home / "runs").iterdir()
+    return folder
+
+
+def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
+    """The new folder holds the outputs under their names, and no temporary file."""
+    assert sorted(path.name for path in folder.iterdir()) == OUTPUTS
+
+
+def test_the_last_lines_say_where_and_how_well(home: Path, folder: Path) -> None:
+    """At the end stand the success before and after, as in evaluation.json, and the folder."""
+    told = read_json(folder / "evaluation.json")
+    said = (home / "said").read_text()
+    assert folder.relative_to(home).as_posix() in said.splitlines()[-1]
+    for when in ("before", "after"):
+        assert f"{told[when]['success_rate']:.1%}" in said
+    assert "Traceback" not in said
+
+
+def test_metrics_have_a_row_for_each_rollout(folder: Path) -> None:
+    """The CSV counts steps of all agents up, a rollout a row, with figures in their ranges."""
+    rows = read_rows(folder)
+    assert [int(row["steps"]) for row in rows] == [ROLLOUT, 2 * ROLLOUT, 3 * ROLLOUT, 4 * ROLLOUT]
+    for row in rows:
+        # Episodes of at most 20 steps: some end in each rollout.
+        assert int(row["episodes"]) >= 4 * (64 // 20)
+        assert 0 <= float(row["success_rate"]) <= 1
+        assert 1 <= float(row["mean_steps"]) <= 20
+        assert 0 <= float(row["reward_per_step"]) <= 1
+    seconds = [float(row["seconds"]) for row in rows]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 0
+
+
+def test_the_curve_shows_training_and_evaluation(folder: Path) -> None:
+    """The PNG has the line of the training and the points of the held-out episodes, on white."""
+    with Image.open(folder / "curve.png") as image:
+        assert image.format == "PNG"
+        assert min(image.size) > 400
+        assert pixels_of(image, (0x00, 0x72, 0xB2)) > 500
+        assert pixels_of(image, (0xD5, 0x5E, 0x00)) > 500
+        assert pixels_of(image, (255, 255, 255)) > image.width * image.height / 2
+
+
+def test_the_gif_shows_the_game(folder: Path) -> None:
+    """The GIF has frames of agents that move on a white grid with black lines, and rests where an episode ends."""
+    with Image.open(folder / "evaluation.gif") as image:
+        assert image.format == "GIF"
+        assert image.size == (256, 256)
+        frames, durations = [], []
+        for index in range(image.n_frames):
+            image.seek(index)
+            durations.append(image.info["duration"])
+            frames.append(image.convert("RGB"))
+    assert len(frames) >= 12
+    for frame in frames:
+        assert pixels_of(frame, (255, 255, 255)) > 256 * 256 / 2
+        assert pixels_of(frame, (0, 0, 0)) > 5 * 256
+        pixels = np.asarray(frame, dtype=int).reshape(-1, 3)
+        colours = np.unique(pixels[pixels.max(axis=1) - pixels.min(axis=1) > 60], axis=0)
+        assert len(colours) >= 3, "two agents and their targets, of which one may be hidden"
+    assert all(one.tobytes() != other.tobytes() for one, other in itertools.pairwise(frames))
+    assert min(durations) == 250, "four frames a second can be followed"
+    assert max(durations) >= 750, "the end of an episode is held for a moment"
+
+
+def test_the_config_rebuilds_the_run(folder: Path) -> None:
+    """config.json holds every flag, makes the same GridConfig again, and names the versions that were used."""
+    told = read_json(folder / "config.json")
+    assert GridConfig(**told["grid"]) == GridConfig(max_cycles=20)
+    flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
+    assert {name: told[name] for name in flags} == flags
+    assert (told["seed"], told["num_cpus"]) == (5, 0)
+    for package in ("gymnasium", "pettingzoo", "supersuit", "stable-baselines3", "torch", "numpy"):
+        assert told["versions"][package] == importlib.metadata.version(package)
+    assert told["versions"]["multigrid-marl"] == multigrid.__version__
+
+
+def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:
+    """The saved model, loaded and put to the held-out episodes again, gives the recorded figures."""
+    model = PPO.load(folder / "model.zip", device="cpu")
+    config = GridConfig(**read_json(folder / "config.json")["grid"])
+    env = MultiGridEnv(config)
+    assert model.observation_space == env.observation_space("agent_0")
+    assert model.action_space == env.action_space("agent_0")
+    again = evaluate(model.policy, config, range(12))
+    assert vars(again) == read_json(folder / "evaluation.json")["after"]
+    observations, _ = env.reset(seed=0)
+    action, _ = model.predict(observations["agent_0"])
+    assert env.action_space("agent_0").contains(np.int64(action))
+
+
+def test_the_same_seed_gives_the_same_run(folder: Path, tmp_path: Path) -> None:
+    """With the seed and flags of another run, but over two processes, metrics and weights are the same to the bit."""
+    done = run_train(f"{TINY} --seed 5 --num-cpus 2 --folder again", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [[row | {"seconds": ""} for row in read_rows(one)] for one in (folder, tmp_path / "again")]
+    assert rows[0] == rows[1]
+    assert read_json(tmp_path / "again" / "evaluation.json") == read_json(folder / "evaluation.json")
+    np.testing.assert_array_equal(weights(tmp_path / "again"), weights(folder))
+
+
+def test_another_seed_gives_another_run(folder: Path, tmp_path: Path) -> None:
+    """The seed reaches the training; and a second name for the outputs, in folders yet to be made, is taken."""
+    done = run_train(f"{TINY} --seed 6 --folder some/where/else", tmp_path)
+    assert done.returncode == 0, done.stderr
+    other = tmp_path / "some" / "where" / "else"
+    assert sorted(path.name for path in other.iterdir()) == OUTPUTS
+    assert not np.array_equal(weights(other), weights(folder))
+    assert read_rows(other)[0]["reward_per_step"] != read_rows(folder)[0]["reward_per_step"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--on-target restart --flatten", "--num-agents 1 --size 4 3 --observe target view walls action_mask agent"],
+)
+def test_other_worlds_are_trained(flags: str, tmp_path: Path) -> None:
+    """Where nobody ever terminates, arrivals are told instead; a single agent and every observation will do."""
+    done = run_train(f"{TINY} --steps 512 --folder run {flags}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
+    said = done.stdout + done.stderr
+    assert ("arrivals" in said, "all agents arrived" in said) == ("restart" in flags, "restart" not in flags)
+
+
+def test_training_learns(tmp_path: Path) -> None:
+    """After a short training nearly all held-out episodes succeed in 20 steps, of which few did before.
+
+    The limit is tight on purpose: within the default 300 steps random play succeeds in 97 of 100 episodes, and
+    success would show nothing.
+    """
+    done = run_train("--max-cycles 20 --steps 60000 --hidden 64 64 --episodes 100 --folder run", tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = read_json(tmp_path / "run" / "evaluation.json")
+    assert told["before"]["success_rate"] < 0.3
+    assert told["after"]["success_rate"] > 0.85
+    rows = read_rows(tmp_path / "run")
+    assert float(rows[-1]["success_rate"]) > float(rows[0]["success_rate"]) + 0.4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
+@pytest.mark.parametrize("num_cpus", [0, 2])
+def test_ctrl_c_keeps_what_was_learned(num_cpus: int, tmp_path: Path) -> None:
+    """Ctrl-C, which reaches the workers too, ends the training; every output is there, and the exit code is 130."""
+    flags = f"{TINY} --steps 100000000 --num-cpus {num_cpus} --folder run"
+    # As in a terminal: the bar is drawn while it runs, and the signal goes to the whole group.
+    process = subprocess.Popen(
+        command(flags),
+        cwd=tmp_path,
+        env={**AROUND, "FORCE_COLOR": "1", "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    said, deadline = b"", time.monotonic() + 120
+    while b"reward/step" not in said:
+        assert time.monotonic() < deadline, said.decode()
+        said += os.read(process.stdout.fileno(), 4096)
+    os.killpg(process.pid, signal.SIGINT)
+    rest, _ = process.communicate(timeout=120)
+    said += rest
+    assert process.returncode == 130, said.decode()
+    assert b"Traceback" not in said
+    assert b"success" in said
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
+    assert 1 <= len(read_rows(tmp_path / "run")) < 10_000
+    model = PPO.load(tmp_path / "run" / "model.zip", device="cpu")
+    assert (
+        vars(evaluate(model.policy, GridConfig(max_cycles=20), range(12)))
+        == (read_json(tmp_path / "run" / "evaluation.json")["after"])
+    )
+
+
+def test_an_existing_folder_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that exists, even an empty one, is refused before anything is trained, and stays as it was."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "model.zip").write_text("a week of training")
+    for name in ("empty", "full", "full/model.zip"):
+        assert main(["train", "--folder", name]) == 2
+        said = capsys.readouterr()
+        assert said.err.count("\n") == 1
+        assert f"{name} exists already" in said.err.replace(os.sep, "/")
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*"))
+    assert found == ["empty", "full", "full/model.zip"]
+    assert (tmp_path / "full" / "model.zip").read_text() == "a week of training"
+
+
+def test_default_folders_never_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that begin in the same second get folders of their own, with a number after the time."""
+    monkeypatch.chdir(tmp_path)
+    folders = [make_folder(None) for _ in range(5)]
+    assert len(set(folders)) == 5
+    assert all(folder.is_dir() and folder.parent == Path("runs") for folder in folders)
+    assert any(folder.name.endswith("-2") for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--on-target leave", "on_target is 'leave', but SuperSuit cannot .*'park'.*'stay'.*'restart'"),
+        ("--num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
+        ("--size 0", "size is 0; expected"),
+        ("--max-cycles 0", "max_cycles is 0; expected"),
+        ("--max-cycles None", "--max-cycles is None"),
+        ("--steps 0", "--steps is 0; expected at least 1"),
+        ("--episodes 0", "--episodes is 0; expected at least 1"),
+        ("--copies 0", "--copies is 0; expected at least 1"),
+        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
+        ("--gamma 2", "--gamma is 2.0; expected"),
+        ("--learning-rate nan", "--learning-rate is nan; expected"),
+        ("--hidden 0", "--hidden is 0; expected"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_line(
+    flags: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A flag out of range gives one line that says what came and what was expected, exit code 2, and no folder."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *flags.split()]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("multigrid train: ")
+    with pytest.raises(ValueError, match=complaint):
+        raise ValueError(said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the system refuses the folder, its reason is told in one line."""
+    (tmp_path / "file").write_text("")
+    assert main(["train", "--folder", str(tmp_path / "file" / "run")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "Not a directory" in said
+
+
+@pytest.mark.parametrize("missing", ["torch", "stable_baselines3", "supersuit", "matplotlib", "imageio"])
+def test_a_missing_extra_names_the_install_command(missing: str, tmp_path: Path) -> None:
+    """Without one of the libraries of the extra, one line says which and how to install it."""
+    code = f"import sys; sys.modules[{missing!r}] = None; from multigrid.cli import main; sys.exit(main(['train']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=AROUND, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert f"needs {missing}" in done.stderr
+    assert 'pip install "multigrid-marl[train]"' in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_command_gives_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """`multigrid` alone lists the commands."""
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert "train" in said
+    assert "bench" in said
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command that does not exist is named, with those that do."""
+    assert main(["trian"]) == 2
+    assert "'trian' is no command; expected one of train, bench" in capsys.readouterr().err
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """The command line imports a command, and the libraries that it needs, only when it is asked for."""
+    code = (
+        "import sys; from multigrid.cli import main; main([]); "
+        "print({'torch', 'stable_baselines3', 'supersuit', 'matplotlib', 'tyro', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=AROUND, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+class Scripted:
+    """A policy whose probabilities are computed from the observation: what `evaluate` needs of one, and no more."""
+
+    def __init__(self, choose: Any) -> None:
+        """Take a function of (agent, target) that returns an action."""
+        self.choose = choose
+
+    def obs_to_tensor(self, observation: dict[str, np.ndarray]) -> tuple[Any, bool]:
+        """Hand the observation on."""
+        return observation, True
+
+    def get_distribution(self, observation: dict[str, np.ndarray]) -> Any:
+        """All probability on the chosen action."""
+        chosen = [self.choose(*cells) for cells in zip(observation["agent"], observation["target"], strict=True)]
+        self.distribution = torch.distributions.Categorical(probs=torch.eye(5)[chosen])
+        return self
+
+
+def straight(agent: np.ndarray, target: np.ndarray) -> int:
+    """Walk along x, then along y."""
+    if agent[0] != target[0]:
+        return 0 if target[0] > agent[0] else 2
+    return 1 if target[1] > agent[1] else 3
+
+
+GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, max_cycles=15)
+
+
+def test_who_walks_straight_succeeds_in_the_least_steps() -> None:
+    """With nobody in the way every episode succeeds, and takes as many steps as the longer of the two ways."""
+    longest = []
+    for seed in range(20):
+        _, infos = MultiGridEnv(GHOSTS).reset(seed=seed)
+        longest.append(max(info["distance"] for info in infos.values()))
+    told = evaluate(Scripted(straight), GHOSTS, range(20))  # type: ignore[arg-type]
+    assert vars(told) == {"episodes": 20, "success_rate": 1.0, "mean_steps": np.mean(longest), "mean_return": 1.0}
+
+
+def test_nobody_moving_is_no_success() -> None:
+    """Agents that stay where they are reach the limit with nothing."""
+    told = evaluate(Scripted(lambda agent, target: 4), GHOSTS, range(5))  # type: ignore[arg-type]
+    assert vars(told) == {"episodes": 5, "success_rate": 0.0, "mean_steps": 15.0, "mean_return": 0.0}
+
+
+def test_one_of_two_arriving_is_no_success() -> None:
+    """Success is all agents arriving: where only those with a target to their right walk, the others spoil it."""
+
+    def lazy(agent: np.ndarray, target: np.ndarray) -> int:
+        return straight(agent, target) if (target[0] + target[1]) % 2 else 4
+
+    seeds = range(40)
+    both, any_one = 0, 0
+    for seed in seeds:
+        observations, _ = MultiGridEnv(GHOSTS).reset(seed=seed)
+        odd = [seen["target"].sum() % 2 == 1 for seen in observations.values()]
+        both, any_one = both + all(odd), any_one + sum(odd) / 2
+    told = evaluate(Scripted(lazy), GHOSTS, seeds)  # type: ignore[arg-type]
+    assert 0 < both < any_one < 40
+    assert (told.success_rate, told.mean_return) == (both / 40, any_one / 40)
+
+
+class Drifting(Scripted):
+    """Every action as likely as any other."""
+
+    def get_distribution(self, observation: dict[str, np.ndarray]) -> Any:
+        """The same probabilities for every row."""
+        self.distribution = torch.distributions.Categorical(probs=torch.full((len(observation["agent"]), 5), 0.2))
+        return self
+
+
+def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:
+    """The seeds alone decide an evaluation; NumPy's and torch's own streams stay where they were."""
+    before = (repr(np.random.get_state()), torch.get_rng_state())  # noqa: NPY002 - this stream is what is asked about
+    policy: Any = Drifting(None)
+    config = dataclasses.replace(GHOSTS, max_cycles=200)
+    told = [evaluate(policy, config, seeds) for seeds in (range(10), range(10), range(10, 20))]
+    assert told[0] == told[1]
+    assert told[0] != told[2]
+    assert repr(np.random.get_state()) == before[0]  # noqa: NPY002 - as above
+    assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_every_recorded_episode_is_a_whole_one() -> None:
+    """The film ends before an episode that does not fit; a first one that is too long is cut."""
+    config = dataclasses.replace(GHOSTS, max_cycles=10)
+    policy: Any = Scripted(lambda agent, target: 4)
+    # An episode: a frame of the reset, ten of the steps, and the last one held for two more.
+    assert [len(record_frames(policy, config, range(6), room)) for room in (8, 13, 25, 30, 1000)] == [8, 13, 13, 26, 78]
