@@ -69,7 +69,7 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
     Args:
         action: an int, a NumPy integer, or an integer array of one element.
         num_actions: how many actions there are; 0 up to `num_actions` - 1 are valid.
-        whose: the agent's name for the message, or nothing.
+        whose: the agent's name for the message; nothing for the single-agent env, which has no options.
 
     Raises:
         TypeError: a bool, a float or anything else that is not an integer.
@@ -88,6 +88,6 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
         hint = "; an action drawn from the action space is one" if isinstance(action, float | np.floating) else ""
         raise TypeError(f"action{whom} is {action!r} of type {type(action).__name__}; {expected}{hint}")
     if not 0 <= action < num_actions:
-        stay = "; 4 (stay) needs allow_stay=True" if action == Action.STAY else ""
+        stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY else ""
         raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")
     return int(action)

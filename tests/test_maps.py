@@ -126,6 +126,7 @@ def test_pictures_round_trip(picture):
     [
         ("", "the picture is empty; expected at least one line of '.', '#' and letters"),
         ("\n  \n", "the picture is empty; expected"),
+        ("..\n..\n...", "line 3 of the picture, '...', has 3 characters; expected 2, as in line 1, '..'"),
         ("...\n..", "line 2 of the picture, '..', has 2 characters; expected 3, as in line 1, '...'"),
         ("..\n\n..", "line 2 of the picture, '', has 0 characters; expected 2, as in line 1, '..'"),
         (" ..\n...\n ..", "line 1, column 1 of the picture: ' ' in ' ..'; expected '.' for a free cell"),

@@ -149,6 +149,7 @@ def test_a_blocked_head_holds_up_the_row(collisions: str, before: str, actions: 
 def test_the_row_is_held_up_whatever_the_order_of_its_agents() -> None:
     """The chain of refusals reaches agents of lower and of higher index alike."""
     check("symmetric", "..cab .....", ">>>", "..cab .....", (OCCUPIED, EDGE, OCCUPIED))
+    check("symmetric", "..cba .....", ">>>", "..cba .....", (EDGE, OCCUPIED, OCCUPIED))
 
 
 @pytest.mark.parametrize("collisions", BLOCKING)

@@ -121,7 +121,10 @@ class _Progress(BaseCallback):
             "seconds": round(time.perf_counter() - self._began, 2),
         }
         self.rows.append(row)
-        self._progress.update(self._task, figures=f"success {rate:4.0%}  steps {length:5.1f}  reward/step {reward:.3f}")
+        figures = f"reward/step {reward:.3f}"
+        if self._episodes and self.training_env.get_attr("config")[0].on_target != "restart":
+            figures = f"success {rate:4.0%}  steps {length:5.1f}  {figures}"
+        self._progress.update(self._task, figures=figures)
         self._clear()
 
 
