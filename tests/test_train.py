@@ -237,6 +237,8 @@ def test_ctrl_c_keeps_what_was_learned(num_cpus: int, tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: the tests may be such.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads hold a lock here
     )
     assert process.stdout is not None
     said, deadline = b"", time.monotonic() + 120
