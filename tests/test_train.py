@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import dataclasses
 import importlib.metadata
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,10 @@ from stable_baselines3 import PPO
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
+from multigrid.cli import train as train_module
 from multigrid.cli.evaluate import evaluate, record_frames
 from multigrid.cli.outputs import make_folder
+from multigrid.cli.train import TrainOptions
 
 OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "metrics.csv", "model.zip"]
 TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
@@ -454,3 +458,42 @@ def test_every_recorded_episode_is_a_whole_one() -> None:
     policy: Any = Scripted(lambda agent, target: 4)
     # An episode: a frame of the reset, ten of the steps, and the last one held for two more.
     assert [len(record_frames(policy, config, range(6), room)) for room in (8, 13, 25, 30, 1000)] == [8, 13, 13, 26, 78]
+
+
+IN_PROCESS = f"{TINY} --episodes 2 --max-cycles 20 --folder run"
+
+
+def test_a_model_holds_no_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """model.zip can be loaded by another version of Python: nothing in it is compiled code."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *IN_PROCESS.split()]) == 0
+    with zipfile.ZipFile("run/model.zip") as archive:
+        saved = json.loads(archive.read("data"))
+    marked = [value for value in saved.values() if isinstance(value, dict) and ":serialized:" in value]
+    pickles = [base64.b64decode(value[":serialized:"]) for value in marked]
+    assert pickles
+    assert not any(b"CodeType" in one for one in pickles)
+
+
+def test_runs_share_no_training_episodes() -> None:
+    """The copies of runs with different seeds play different episodes, all of them above the held-out seeds."""
+    firsts = sorted(train_module._training_seed(TrainOptions(seed=seed)) for seed in range(300))
+    assert firsts[0] >= 1_000_000
+    assert firsts[-1] + 16 < 2**32
+    assert min(later - earlier for earlier, later in itertools.pairwise(firsts)) >= 16
+
+
+def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted at once, a run still has metrics: the columns, without rows."""
+
+    def press(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(train_module.PPO, "learn", press)
+    assert main(["train", *IN_PROCESS.split()]) == 130
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
+    columns = "steps,episodes,success_rate,mean_steps,reward_per_step,seconds"
+    assert (tmp_path / "run" / "metrics.csv").read_text().splitlines() == [columns]

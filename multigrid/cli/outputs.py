@@ -48,12 +48,10 @@ def write_json(path: Path, content: Any) -> None:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows with equal keys as CSV; no rows, no file."""
-    if not rows:
-        return
+def write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows as CSV, under their columns' names even where there is no row."""
     with replaced(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()
         writer.writerows(rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib.metadata
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.utils import set_random_seed
+from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 import multigrid
 from multigrid.cli.evaluate import Evaluation, evaluate, record_frames
@@ -35,6 +36,7 @@ _LARGEST_SEED = 2**31 - 1
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
 _INTERRUPTED = 130
+_COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +50,7 @@ class TrainOptions:
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
     """The world."""
     steps: int = 300_000
-    """Steps of all agents together to train for."""
+    """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     seed: int = 0
@@ -158,19 +160,23 @@ def train(options: TrainOptions, console: Console) -> int:
 
 
 def _train_in(folder: Path, vec_env: SuperSuitVecEnv, options: TrainOptions, console: Console) -> int:
-    # Stable-Baselines3 tells how much remains after the rollout; this much more remained when it began.
-    rollout_share = options.rollout * vec_env.num_envs / options.steps
+    # Whole rollouts, for Stable-Baselines3 plays no others. It asks for the rate after each, the last one included.
+    rollout = options.rollout * vec_env.num_envs
+    rollouts = math.ceil(options.steps / rollout)
     model = PPO(
         "MlpPolicy" if options.grid.flatten else "MultiInputPolicy",
         vec_env,
-        learning_rate=lambda remaining: options.learning_rate * (remaining + rollout_share),
+        # A function would be saved as the bytecode of this Python, which no other version reads.
+        learning_rate=LinearSchedule(
+            start=options.learning_rate * (1 + 1 / rollouts), end=options.learning_rate / rollouts, end_fraction=1
+        ),
         n_steps=options.rollout,
         batch_size=options.batch_size,
         n_epochs=options.epochs,
         gamma=options.gamma,
         ent_coef=options.entropy,
         policy_kwargs={"net_arch": list(options.hidden)},
-        seed=_FIRST_TRAINING_SEED + options.seed,
+        seed=_training_seed(options),
         device="cpu",
     )
     held_out = range(options.episodes)
@@ -178,9 +184,9 @@ def _train_in(folder: Path, vec_env: SuperSuitVecEnv, options: TrainOptions, con
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     code = 0
     with Progress(*columns, TextColumn("{task.fields[figures]}"), TimeRemainingColumn(), console=console) as progress:
-        callback = _Progress(progress, options.steps)
+        callback = _Progress(progress, rollouts * rollout)
         try:
-            model.learn(options.steps, callback=callback)
+            model.learn(rollouts * rollout, callback=callback)
         except KeyboardInterrupt:
             code = _INTERRUPTED
     if code:
@@ -189,6 +195,12 @@ def _train_in(folder: Path, vec_env: SuperSuitVecEnv, options: TrainOptions, con
     _write_outputs(folder, options, model, callback.rows, {"before": before, "after": after})
     _report(console, folder, options, before, after)
     return code
+
+
+def _training_seed(options: TrainOptions) -> int:
+    """Return the seed of the first copy, those of a run's copies lying apart from those of another run's."""
+    room = 2**32 - _FIRST_TRAINING_SEED - options.copies
+    return _FIRST_TRAINING_SEED + int(np.random.SeedSequence(options.seed).generate_state(1)[0]) % room
 
 
 def _check(options: TrainOptions) -> None:
@@ -232,7 +244,7 @@ def _write_outputs(
     before, after = evaluations["before"], evaluations["after"]
     with replaced(folder / "model.zip") as temporary:
         model.save(temporary)
-    write_rows(folder / "metrics.csv", rows)
+    write_rows(folder / "metrics.csv", _COLUMNS, rows)
     at = ((0, before), (model.num_timesteps, after))
     if options.grid.on_target == "restart":
         rewards = [(steps, one.mean_return / one.mean_steps) for steps, one in at]
