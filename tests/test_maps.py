@@ -436,6 +436,7 @@ GOOD_ROW = Scenario(0, "a.map", 5, 4, (4, 3), (0, 0), 7.0)
         (GOOD_ROW._replace(map_name=None), "expected map to be the name of a file, not None"),
         (GOOD_ROW._replace(optimal_length=None), "expected optimal length to be a number of at least 0, not None"),
         (GOOD_ROW._replace(optimal_length=False), "expected optimal length to be a number of at least 0, not False"),
+        (GOOD_ROW._replace(optimal_length=-0.5), "expected optimal length to be a number of at least 0, not -0.5"),
         (GOOD_ROW._replace(optimal_length=float("nan")), "optimal length to be a number of at least 0, not nan"),
     ],
 )
