@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import dataclasses
 import importlib.metadata
 import itertools
 import json
@@ -20,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from stable_baselines3 import PPO
 
@@ -28,7 +26,7 @@ import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.cli import train as train_module
-from multigrid.cli.evaluate import evaluate, record_frames
+from multigrid.cli.evaluate import evaluate
 from multigrid.cli.outputs import make_folder
 from multigrid.cli.train import TrainOptions
 
@@ -368,96 +366,6 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env=AROUND, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
-
-
-class Scripted:
-    """A policy whose probabilities are computed from the observation: what `evaluate` needs of one, and no more."""
-
-    def __init__(self, choose: Any) -> None:
-        """Take a function of (agent, target) that returns an action."""
-        self.choose = choose
-
-    def obs_to_tensor(self, observation: dict[str, np.ndarray]) -> tuple[Any, bool]:
-        """Hand the observation on."""
-        return observation, True
-
-    def get_distribution(self, observation: dict[str, np.ndarray]) -> Any:
-        """All probability on the chosen action."""
-        chosen = [self.choose(*cells) for cells in zip(observation["agent"], observation["target"], strict=True)]
-        self.distribution = torch.distributions.Categorical(probs=torch.eye(5)[chosen])
-        return self
-
-
-def straight(agent: np.ndarray, target: np.ndarray) -> int:
-    """Walk along x, then along y."""
-    if agent[0] != target[0]:
-        return 0 if target[0] > agent[0] else 2
-    return 1 if target[1] > agent[1] else 3
-
-
-GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, max_cycles=15)
-
-
-def test_who_walks_straight_succeeds_in_the_least_steps() -> None:
-    """With nobody in the way every episode succeeds, and takes as many steps as the longer of the two ways."""
-    longest = []
-    for seed in range(20):
-        _, infos = MultiGridEnv(GHOSTS).reset(seed=seed)
-        longest.append(max(info["distance"] for info in infos.values()))
-    told = evaluate(Scripted(straight), GHOSTS, range(20))  # type: ignore[arg-type]
-    assert vars(told) == {"episodes": 20, "success_rate": 1.0, "mean_steps": np.mean(longest), "mean_return": 1.0}
-
-
-def test_nobody_moving_is_no_success() -> None:
-    """Agents that stay where they are reach the limit with nothing."""
-    told = evaluate(Scripted(lambda agent, target: 4), GHOSTS, range(5))  # type: ignore[arg-type]
-    assert vars(told) == {"episodes": 5, "success_rate": 0.0, "mean_steps": 15.0, "mean_return": 0.0}
-
-
-def test_one_of_two_arriving_is_no_success() -> None:
-    """Success is all agents arriving: where only those with a target to their right walk, the others spoil it."""
-
-    def lazy(agent: np.ndarray, target: np.ndarray) -> int:
-        return straight(agent, target) if (target[0] + target[1]) % 2 else 4
-
-    seeds = range(40)
-    both, any_one = 0, 0
-    for seed in seeds:
-        observations, _ = MultiGridEnv(GHOSTS).reset(seed=seed)
-        odd = [seen["target"].sum() % 2 == 1 for seen in observations.values()]
-        both, any_one = both + all(odd), any_one + sum(odd) / 2
-    told = evaluate(Scripted(lazy), GHOSTS, seeds)  # type: ignore[arg-type]
-    assert 0 < both < any_one < 40
-    assert (told.success_rate, told.mean_return) == (both / 40, any_one / 40)
-
-
-class Drifting(Scripted):
-    """Every action as likely as any other."""
-
-    def get_distribution(self, observation: dict[str, np.ndarray]) -> Any:
-        """The same probabilities for every row."""
-        self.distribution = torch.distributions.Categorical(probs=torch.full((len(observation["agent"]), 5), 0.2))
-        return self
-
-
-def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:
-    """The seeds alone decide an evaluation; NumPy's and torch's own streams stay where they were."""
-    before = (repr(np.random.get_state()), torch.get_rng_state())  # noqa: NPY002 - this stream is what is asked about
-    policy: Any = Drifting(None)
-    config = dataclasses.replace(GHOSTS, max_cycles=200)
-    told = [evaluate(policy, config, seeds) for seeds in (range(10), range(10), range(10, 20))]
-    assert told[0] == told[1]
-    assert told[0] != told[2]
-    assert repr(np.random.get_state()) == before[0]  # noqa: NPY002 - as above
-    assert torch.equal(torch.get_rng_state(), before[1])
-
-
-def test_every_recorded_episode_is_a_whole_one() -> None:
-    """The film ends before an episode that does not fit; a first one that is too long is cut."""
-    config = dataclasses.replace(GHOSTS, max_cycles=10)
-    policy: Any = Scripted(lambda agent, target: 4)
-    # An episode: a frame of the reset, ten of the steps, and the last one held for two more.
-    assert [len(record_frames(policy, config, range(6), room)) for room in (8, 13, 25, 30, 1000)] == [8, 13, 13, 26, 78]
 
 
 IN_PROCESS = f"{TINY} --episodes 2 --max-cycles 20 --folder run"
