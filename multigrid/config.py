@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.arguments import checked_int, is_int
+from multigrid.layouts import checked_cells, checked_layout
 from multigrid.pictures import Picture, parse_map
 from multigrid.regions import label_regions
 
@@ -167,13 +168,9 @@ class GridConfig:
                     "reach no other do not count; use fewer agents or a larger size"
                 )
 
-        for index, layout in enumerate([] if self.layouts is None else self.layouts):
-            starts, targets = (self.regions[index][layout[:, k], layout[:, k + 1]] for k in (0, 2))
-            for agent in np.flatnonzero(starts != targets):
-                raise ValueError(
-                    f"map {index}: the agent at {layout[agent, :2].tolist()} cannot reach its target at "
-                    f"{layout[agent, 2:].tolist()}: walls lie between them"
-                )
+        if isinstance(self.walls, Picture):
+            for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
+                checked_layout(self.regions[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
 
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
@@ -232,10 +229,10 @@ def _checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
         "expected a boolean array [x, y], True at a wall, or a picture as text, or a pool of either, all of one size "
         "and with as many agents"
     )
-    if isinstance(walls, Picture) and walls.walls.ndim == 3:
-        return walls
     if isinstance(walls, np.ndarray) and walls.ndim == 3:
         pool: list[Any] = list(walls)
+    elif isinstance(walls, Picture) and np.ndim(walls.walls) == 3:
+        pool = [Picture(*fields) for fields in zip(*walls, strict=True)]
     elif isinstance(walls, str | Picture) or (isinstance(walls, np.ndarray) and walls.ndim == 2):
         pool = [walls]
     elif isinstance(walls, np.ndarray | Sequence):
@@ -269,13 +266,18 @@ def _checked_picture(index: int, one: Any, expected: str) -> Picture:
             return parse_map(one)
         except ValueError as error:
             raise ValueError(f"map {index} of walls: {error}") from error
-    if isinstance(one, Picture):
-        return one
-    if not isinstance(one, np.ndarray) or one.dtype != np.bool_:
-        kind = one.dtype if isinstance(one, np.ndarray) else type(one).__name__
+    walls, agents, targets = one if isinstance(one, Picture) else (one, (), ())
+    if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
+        kind = walls.dtype if isinstance(walls, np.ndarray) else type(walls).__name__
         raise TypeError(f"map {index} of walls is of {kind}; {expected}")
     nobody = np.empty((0, 2), dtype=np.int64)
-    return Picture(one, nobody, nobody)
+    cells = [
+        checked_cells(f"the {name} of map {index} of walls", given, len(agents))
+        if len(agents) or len(given)
+        else nobody
+        for name, given in (("agents", agents), ("targets", targets))
+    ]
+    return Picture(walls, *cells)
 
 
 def _check_name(field: str, value: Any, names: tuple[str, ...]) -> None:

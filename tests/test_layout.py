@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from multigrid import GridConfig
 from multigrid.core import pcg64
-from multigrid.core.layout import checked_layout
 from multigrid.core.world import World
+from multigrid.layouts import checked_layout
 
 LAYOUTS = 2000
 
@@ -290,6 +290,11 @@ BY_HAND = """
     """
 
 
+def by_hand(config, agents, targets, index=0):
+    """A layout checked as the faces check their options."""
+    return checked_layout(config.regions[index], config.num_agents, agents, targets, "options['{}']")
+
+
 @pytest.mark.parametrize(
     ("agents", "targets", "error", "message"),
     [
@@ -324,7 +329,7 @@ def test_bad_layouts_by_hand(agents, targets, error, message):
     """A layout that cannot be played is refused, and the message names the agent and its cell."""
     config = GridConfig(walls=walls(BY_HAND), num_agents=2)
     with pytest.raises(error, match=re.escape(message).replace(r"\.\*", ".*")):
-        checked_layout(config, agents, targets, 0)
+        by_hand(config, agents, targets)
 
 
 def test_a_layout_by_hand_is_played_as_given():
@@ -333,7 +338,7 @@ def test_a_layout_by_hand_is_played_as_given():
     world.seed(0, np.random.PCG64(1))
     stream = world.arrays.streams.copy()
     agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)
-    layout = checked_layout(world.config, agents, ((0, 1), (1, 2), (3, 0)), 0)
+    layout = by_hand(world.config, agents, ((0, 1), (1, 2), (3, 0)))
     agents[:] = 0
     world.place(0, *layout)
     arrays = world.arrays
@@ -347,6 +352,6 @@ def test_a_layout_by_hand_is_played_as_given():
 def test_a_layout_by_hand_is_checked_on_its_own_map():
     """With a pool, walls are those of the chosen map."""
     config = GridConfig(walls=[walls("...#"), walls(".#..")], num_agents=1)
-    checked_layout(config, [[0, 0]], [[2, 0]], 0)
+    by_hand(config, [[0, 0]], [[2, 0]], 0)
     with pytest.raises(ValueError, match=re.escape("agent_0 at [0, 0] cannot reach its target [2, 0]")):
-        checked_layout(config, [[0, 0]], [[2, 0]], 1)
+        by_hand(config, [[0, 0]], [[2, 0]], 1)

@@ -15,7 +15,7 @@ from multigrid import maps, pictures
 from multigrid.files import replaced
 from multigrid.maps import (
     Picture,
-    Scenario,
+    ScenarioRow,
     format_map,
     load_map,
     load_scenario,
@@ -229,9 +229,9 @@ def test_terrain():
 def test_a_scenario():
     """Columns keep their order, and a map's name may hold spaces."""
     assert load_scenario(str(DATA / "terrain.scen")) == [
-        Scenario(0, "terrain.map", 5, 4, (0, 0), (3, 3), 4.82842712),
-        Scenario(0, "terrain.map", 5, 4, (4, 2), (4, 1), 1.0),
-        Scenario(1, "maps/of ours/terrain.map", 5, 4, (2, 1), (0, 2), 4.0),
+        ScenarioRow(0, "terrain.map", 5, 4, (0, 0), (3, 3), 4.82842712),
+        ScenarioRow(0, "terrain.map", 5, 4, (4, 2), (4, 1), 1.0),
+        ScenarioRow(1, "maps/of ours/terrain.map", 5, 4, (2, 1), (0, 2), 4.0),
     ]
 
 
@@ -258,7 +258,7 @@ def test_other_writings_of_a_scenario(tmp_path):
     """Version 1.0 is version 1; a line without tabs is split at spaces; numbers may have an exponent or no decimals."""
     path = tmp_path / "one.scen"
     path.write_text("version 1.0\n3 one.map  8 9 7 0 0 8 1.5e1\n3\tone.map\t8\t9\t7\t0\t0\t8\t15\n")
-    assert load_scenario(path) == [Scenario(3, "one.map", 8, 9, (7, 0), (0, 8), 15.0)] * 2
+    assert load_scenario(path) == [ScenarioRow(3, "one.map", 8, 9, (7, 0), (0, 8), 15.0)] * 2
     path.write_text("version 1\n")
     assert load_scenario(path) == []
 
@@ -287,7 +287,7 @@ def scenario_rows(draw):
     width, height = draw(st.integers(1, 3000)), draw(st.integers(1, 3000))
     cell = st.tuples(st.integers(0, width - 1), st.integers(0, height - 1))
     name = draw(st.text("am01-_./ \\\x85é地", min_size=1))
-    return Scenario(
+    return ScenarioRow(
         draw(st.integers(0, 10**9 - 1)),
         name,
         width,
@@ -315,7 +315,7 @@ def test_a_file_of_the_benchmarks_is_written_unchanged(tmp_path):
     """Lengths keep their eight decimals; what needs more gets more."""
     save_scenario(tmp_path / "one.scen", load_scenario(DATA / "terrain.scen"))
     assert (tmp_path / "one.scen").read_bytes() == (DATA / "terrain.scen").read_bytes()
-    row = Scenario(np.int64(0), "one.map", 2, np.int32(1), (0, 0), (np.int64(1), 0), np.float64(1 / 3))
+    row = ScenarioRow(np.int64(0), "one.map", 2, np.int32(1), (0, 0), (np.int64(1), 0), np.float64(1 / 3))
     save_scenario(tmp_path / "one.scen", [row])
     expected = b"version 1\n0\tone.map\t2\t1\t0\t0\t1\t0\t0.3333333333333333\n"
     assert (tmp_path / "one.scen").read_bytes() == expected
@@ -418,13 +418,13 @@ def test_malformed_scenarios(content, line, message, tmp_path):
         load_scenario(path)
 
 
-GOOD_ROW = Scenario(0, "a.map", 5, 4, (4, 3), (0, 0), 7.0)
+GOOD_ROW = ScenarioRow(0, "a.map", 5, 4, (4, 3), (0, 0), 7.0)
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (tuple(GOOD_ROW), f"expected a Scenario ({COLUMNS})"),
+        (tuple(GOOD_ROW), f"expected a ScenarioRow ({COLUMNS})"),
         (GOOD_ROW._replace(bucket=True), "expected bucket to be an integer of at least 0, not True"),
         (GOOD_ROW._replace(width=5.0), "expected map width to be an integer of at least 0, not 5.0"),
         (GOOD_ROW._replace(start=[4, 3]), "expected start to be a cell (x, y), not [4, 3]"),

@@ -134,7 +134,10 @@ def test_a_bad_map_changes_nothing(options: dict[str, Any], error: type[Exceptio
         (["aA.", "aA"], r"map 1 of walls has the shape \(2, 1\), the first \(3, 1\)"),
         (["aA..", "aAbB"], "map 1 of walls shows 2 agents, the first 1"),
         (["aA", "a."], "map 1 of walls: line 1, column 1 of the picture: agent 'a' has no target"),
-        ("a.#.A", r"map 0: the agent at \[0, 0\] cannot reach its target at \[4, 0\]"),
+        (
+            "a.#.A",
+            r"agent_0 at \[0, 0\] cannot reach its target \[4, 0\]: walls lie between them \(the targets of map 0",
+        ),
         ("", "map 0 of walls: the picture is empty"),
         ("..\n#x#", "map 0 of walls: line 2 of the picture, '#x#', has 3 characters"),
     ],
@@ -143,6 +146,35 @@ def test_bad_pictures_are_refused(walls: Any, complaint: str) -> None:
     """A picture that cannot be played is refused when the configuration is made, and the error says where."""
     with pytest.raises(ValueError, match=complaint):
         GridConfig(walls=walls, num_agents=1)
+
+
+NARROW = parse_map("a.B\nb.A")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "complaint"),
+    [
+        ({"walls": NARROW.walls.astype(int)}, TypeError, "map 0 of walls is of int64; expected a boolean array"),
+        ({"agents": [[0, 0], [0, 0]]}, ValueError, "agent_0 and agent_1 in the agents of map 0 of walls have the same"),
+        ({"agents": [[0, 0], [3, 0]]}, ValueError, r"agent_1 in the agents of map 0 of walls is \[3, 0\], outside"),
+        ({"agents": [[0, 0], [-1, -1]]}, ValueError, r"is \[-1, -1\], outside the 3 x 2 grid"),
+        ({"agents": [[0, 0], [2, 0]]}, ValueError, r"agent_1 starts on its own target, \[2, 0\]"),
+        ({"agents": [[0.5, 0], [1, 0]]}, TypeError, "the agents of map 0 of walls is of float64"),
+        ({"targets": [[2, 1]]}, ValueError, r"the targets of map 0 of walls has the shape \(1, 2\); expected"),
+        ({"targets": []}, ValueError, r"the targets of map 0 of walls has the shape \(0,\); expected"),
+        ({"agents": []}, ValueError, r"the targets of map 0 of walls has the shape \(2, 2\); expected"),
+    ],
+)
+@pytest.mark.parametrize("stacked", [False, True])
+def test_pictures_made_by_hand_are_checked(
+    change: dict[str, Any], error: type[Exception], complaint: str, stacked: bool
+) -> None:
+    """A Picture that no parser has read, or a stack of them, is checked like a layout by hand."""
+    picture = NARROW._replace(**change)
+    if stacked:
+        picture = type(picture)(*(np.array([field]) for field in picture))
+    with pytest.raises(error, match=complaint):
+        GridConfig(walls=picture)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), dataclasses.replace])

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from multigrid.arguments import checked_int
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
-from multigrid.core.layout import checked_layout
 from multigrid.core.metrics import world_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
+from multigrid.layouts import checked_layout
 from multigrid.rendering.frame import Scene, draw_frame, to_array
 from multigrid.rendering.window import Window
 
@@ -109,7 +109,8 @@ class OneWorld:
                     f"options has a layout for one of {self.config.num_maps} maps; say which with options['map']"
                 )
             map_index = 0
-        return map_index, checked_layout(self.config, agents, targets, map_index)
+        regions = self.config.regions[map_index]
+        return map_index, checked_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
 
     def _check_started(self) -> None:
         if not self._started:

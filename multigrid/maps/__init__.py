@@ -9,12 +9,12 @@ Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 """
 
 from multigrid.maps.generators import maze, random_map, rooms, warehouse
-from multigrid.maps.movingai import Scenario, load_map, load_scenario, save_map, save_scenario
+from multigrid.maps.movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
 from multigrid.pictures import Picture, format_map, parse_map
 
 __all__ = [
     "Picture",
-    "Scenario",
+    "ScenarioRow",
     "format_map",
     "load_map",
     "load_scenario",

@@ -21,17 +21,17 @@ from multigrid.arguments import is_int
 from multigrid.files import replaced
 from multigrid.pictures import checked_walls
 
-__all__ = ["Scenario", "load_map", "load_scenario", "save_map", "save_scenario"]
+__all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
 
 _PASSABLE, _BLOCKED = ".GS", "@OTW"
 _COLUMNS = "bucket, map, map width, map height, start x, start y, goal x, goal y, optimal length"
 _NUM_COLUMNS = len(_COLUMNS.split(","))
 
 
-class Scenario(NamedTuple):
+class ScenarioRow(NamedTuple):
     """A row of a scenario file: one agent's problem.
 
-    >>> Scenario(0, "den312d.map", 65, 81, start=(13, 19), goal=(16, 19), optimal_length=3.0).goal
+    >>> ScenarioRow(0, "den312d.map", 65, 81, start=(13, 19), goal=(16, 19), optimal_length=3.0).goal
     (16, 19)
     """
 
@@ -112,7 +112,7 @@ def save_map(path: str | PathLike[str], walls: NDArray[np.bool_]) -> None:
     _write_lines(path, ["type octile", f"height {height}", f"width {width}", "map", *rows])
 
 
-def load_scenario(path: str | PathLike[str]) -> list[Scenario]:
+def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
     r"""Read a ``.scen`` file of version 1 (or 1.0, which is the same).
 
     Columns are separated by tabs; in a line without any, by spaces, as MovingAI's own loader allows. CRLF line ends, no
@@ -143,7 +143,7 @@ def load_scenario(path: str | PathLike[str]) -> list[Scenario]:
             raise _malformed(path, lines, number, expected)
         bucket, width, height, *ends = (_number(columns[column], "[0-9]{1,9}", int) for column in (0, 2, 3, 4, 5, 6, 7))
         length = _number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
-        row = Scenario(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
+        row = ScenarioRow(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
         expected = _what_is_wrong(row)
         if expected:
             raise _malformed(path, lines, number, expected)
@@ -151,7 +151,7 @@ def load_scenario(path: str | PathLike[str]) -> list[Scenario]:
     return rows
 
 
-def save_scenario(path: str | PathLike[str], rows: Iterable[Scenario]) -> None:
+def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> None:
     r"""Write a ``.scen`` file of version 1; an existing file is replaced at the end.
 
     Optimal lengths have eight decimals, as in the benchmarks, or as many as it takes to read the same number again.
@@ -166,7 +166,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[Scenario]) -> None:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_scenario(Path(folder) / "small.scen", [Scenario(0, "small.map", 3, 2, (0, 0), (2, 0), 2.0)])
+    ...     save_scenario(Path(folder) / "small.scen", [ScenarioRow(0, "small.map", 3, 2, (0, 0), (2, 0), 2.0)])
     ...     (Path(folder) / "small.scen").read_text()
     'version 1\n0\tsmall.map\t3\t2\t0\t0\t2\t0\t2.00000000\n'
     """
@@ -226,8 +226,8 @@ def _what_is_wrong(row: object) -> str:
 
 def _complaints(row: object) -> Iterator[str]:
     """Each supposes that those before it were not raised."""
-    if not isinstance(row, Scenario):
-        yield f"a Scenario ({_COLUMNS})"
+    if not isinstance(row, ScenarioRow):
+        yield f"a ScenarioRow ({_COLUMNS})"
     fields: tuple[Any, ...] = tuple(row)  # type: ignore[arg-type] # said above
     bucket, map_name, width, height, start, goal, length = fields
     wholes = {"bucket": bucket, "map width": width, "map height": height}

@@ -1,0 +1,84 @@
+"""Layouts that somebody gives: agents' cells and their targets, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.regions import WALL
+
+__all__ = ["checked_cells", "checked_layout"]
+
+
+def checked_layout(
+    regions: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, called: str = "{}"
+) -> NDArray[np.int64]:
+    """Return a layout as int64 (2, N, 2): the agents' cells, then their targets.
+
+    Args:
+        regions: int32 (W, H), the map as `multigrid.regions.label_regions` labels it.
+        num_agents: N.
+        agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
+        targets: integers (N, 2), their targets; no two alike.
+        called: what the messages call the two, with ``{}`` for "agents" or "targets".
+
+    Raises:
+        TypeError: not integers.
+        ValueError: another shape, a cell outside the grid or in a wall, one cell twice, an agent that starts on its own
+            target or cannot reach it. The message names the agent.
+
+    >>> checked_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
+    [[[0, 0]], [[2, 1]]]
+    """
+    names = [called.format(name) for name in ("agents", "targets")]
+    layout = np.stack(
+        [checked_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
+    )
+    width, height = regions.shape
+    for name, what, cells in zip(names, ("location", "target"), layout, strict=True):
+        first_at: dict[tuple[int, int], int] = {}
+        for index, (x, y) in enumerate(cells.tolist()):
+            if not (0 <= x < width and 0 <= y < height):
+                raise ValueError(
+                    f"the {what} of agent_{index} in {name} is [{x}, {y}], outside the {width} x {height} grid"
+                )
+            if regions[x, y] == WALL:
+                raise ValueError(f"the {what} of agent_{index} in {name} is [{x}, {y}], which is a wall")
+            earlier = first_at.setdefault((x, y), index)
+            if earlier != index:
+                raise ValueError(
+                    f"agent_{earlier} and agent_{index} in {name} have the same {what}, [{x}, {y}]; "
+                    "give each a cell of its own"
+                )
+    for index, (start, goal) in enumerate(zip(*layout.tolist(), strict=True)):
+        if start == goal:
+            raise ValueError(f"agent_{index} starts on its own target, {start}; give it another target ({names[1]})")
+        if regions[tuple(start)] != regions[tuple(goal)]:
+            raise ValueError(
+                f"agent_{index} at {start} cannot reach its target {goal}: walls lie between them ({names[1]})"
+            )
+    return layout
+
+
+def checked_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
+    """Return cells as int64 (N, 2), wherever they lie.
+
+    Raises:
+        TypeError: not integers.
+        ValueError: another shape.
+
+    >>> checked_cells("agents", [(0, 1)], 1).tolist()
+    [[0, 1]]
+    """
+    expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"
+    try:
+        array = np.asarray(cells)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged; {expected}") from error
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} is of {array.dtype}; {expected}")
+    if array.shape != (num_agents, 2):
+        raise ValueError(f"{name} has the shape {array.shape}; {expected}")
+    return array.astype(np.int64)
