@@ -21,7 +21,7 @@ LAYERS = [
     {"core"},
     {"maps", "spaces", "rendering"},
     {"envs"},
-    {"wrappers", "integrations"},
+    {"wrappers", "integrations", "scenarios"},
     {"cli", "__init__", "__main__", "registration"},
 ]
 HEAVY = {"numba", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich", "tyro"}

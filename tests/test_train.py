@@ -29,6 +29,7 @@ from multigrid.cli import train as train_module
 from multigrid.cli.evaluate import evaluate
 from multigrid.cli.outputs import make_folder
 from multigrid.cli.train import TrainOptions
+from multigrid.core.rules import RULES_VERSION
 
 OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "metrics.csv", "model.zip"]
 TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
@@ -153,7 +154,7 @@ def test_the_gif_shows_the_game(folder: Path) -> None:
 
 
 def test_the_config_rebuilds_the_run(folder: Path) -> None:
-    """config.json holds every flag, makes the same GridConfig again, and names the versions that were used."""
+    """config.json holds every flag, makes the same GridConfig again, and names the versions, that of the rules too."""
     told = read_json(folder / "config.json")
     assert GridConfig(**told["grid"]) == GridConfig(max_cycles=20)
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
@@ -162,6 +163,7 @@ def test_the_config_rebuilds_the_run(folder: Path) -> None:
     for package in ("gymnasium", "pettingzoo", "supersuit", "stable-baselines3", "torch", "numpy"):
         assert told["versions"][package] == importlib.metadata.version(package)
     assert told["versions"]["multigrid-marl"] == multigrid.__version__
+    assert told["rules"] == RULES_VERSION
 
 
 def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:

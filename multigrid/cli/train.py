@@ -25,6 +25,7 @@ import multigrid
 from multigrid.cli.evaluate import Evaluation, evaluate, record_frames
 from multigrid.cli.outputs import Panel, make_folder, write_curve, write_gif, write_json, write_rows
 from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
 from multigrid.files import replaced
 from multigrid.integrations.supersuit import SuperSuitVecEnv, to_sb3
 
@@ -230,12 +231,12 @@ def _check(options: TrainOptions) -> None:
 
 
 def _description(options: TrainOptions) -> dict[str, Any]:
-    """Return what a run was made with: all flags, and the versions that matter."""
+    """Return what a run was made with: all flags, the version of the rules, and the versions that matter."""
     packages = ("gymnasium", "pettingzoo", "supersuit", "stable-baselines3", "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in packages}
     versions["multigrid-marl"] = multigrid.__version__
     flags = dataclasses.asdict(options) | {"folder": None if options.folder is None else str(options.folder)}
-    return {**flags, "versions": versions}
+    return {**flags, "rules": RULES_VERSION, "versions": versions}
 
 
 def _write_outputs(

@@ -58,11 +58,15 @@ __all__ = [
     "NUM_SETTINGS",
     "ON_TARGET",
     "ON_TARGET_RULES",
+    "RULES_VERSION",
     "SHARED_REWARD",
     "observe_worlds",
     "reset_worlds",
     "step_worlds",
 ]
+
+RULES_VERSION = 1
+"""Raised when a rule changes, so that an episode played by other rules is known for what it is."""
 
 COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS = range(5)
 NUM_SETTINGS = 5

@@ -1,0 +1,12 @@
+"""Problems of path finding in files: saved, recorded, played again, and a suite of them that comes with the package.
+
+>>> import multigrid.scenarios
+>>> scenario = multigrid.scenarios.get("rooms-17x13-8")
+>>> observations, infos = scenario.env().reset()
+"""
+
+from multigrid.scenarios.recording import RecordEpisode, Step, replay
+from multigrid.scenarios.scenario import ABSENT, SCHEMA_VERSION, Scenario, load, save
+from multigrid.scenarios.suite import get, names
+
+__all__ = ["ABSENT", "SCHEMA_VERSION", "RecordEpisode", "Scenario", "Step", "get", "load", "names", "replay", "save"]

@@ -1,0 +1,105 @@
+"""Plans for all agents at once, by priority inheritance with backtracking.
+
+PIBT: Okumura, Machida, Defago and Tamura, "Priority inheritance with backtracking for iterative multi-agent path
+finding", Artificial Intelligence 310, 2022. Every step the agents choose in the order of how long they have been
+away from their targets. Each takes the free neighbour nearest to its target; an agent that stands there is asked to
+make way at once, with the priority of the one who asks. The plans have no vertex and no swapping conflict, so that
+``collisions="symmetric"`` grants every move. Not every problem that has a solution is solved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import DIRECTIONS, Action
+from multigrid.config import GridConfig
+from multigrid.regions import WALL
+
+__all__ = ["plan"]
+
+_UNREACHABLE = np.iinfo(np.int64).max
+
+
+class _Planner:
+    def __init__(self, regions: NDArray[np.int32], targets: NDArray[np.int64], generator: np.random.Generator) -> None:
+        # Cells are numbers in a map with a rim of walls, so that every free cell has four neighbours.
+        self.stride = regions.shape[1] + 2
+        padded = np.pad(regions, 1, constant_values=WALL)
+        self.free = (padded != WALL).ravel().tolist()
+        self.moves = [(int(action), int(dx * self.stride + dy)) for action, (dx, dy) in enumerate(DIRECTIONS)]
+        self.generator = generator
+        self.goals = self.numbers(targets)
+        self.distances = [self._distances_to(goal) for goal in self.goals]
+
+    def numbers(self, cells: NDArray[np.int64]) -> list[int]:
+        return [int((x + 1) * self.stride + y + 1) for x, y in cells.tolist()]
+
+    def _distances_to(self, goal: int) -> list[int]:
+        distances = [_UNREACHABLE] * len(self.free)
+        distances[goal] = 0
+        border = [goal]
+        for cell in border:
+            for _, step in self.moves:
+                if self.free[cell + step] and distances[cell + step] == _UNREACHABLE:
+                    distances[cell + step] = distances[cell] + 1
+                    border.append(cell + step)
+        return distances
+
+    def step(self, now: list[int], waited: list[int]) -> list[int]:
+        """Choose an action for everyone; the longest away from its target first."""
+        self.now, self.occupant = now, {cell: agent for agent, cell in enumerate(now)}
+        self.after: list[int | None] = [None] * len(now)
+        self.chosen = [int(Action.STAY)] * len(now)
+        self.taken: set[int] = set()
+        self.luck = self.generator.random((len(now), len(self.moves))).tolist()
+        for agent in sorted(range(len(now)), key=lambda agent: -waited[agent]):
+            if self.after[agent] is None:
+                self._choose(agent)
+        return self.chosen
+
+    def _choose(self, agent: int) -> bool:
+        here, distances = self.now[agent], self.distances[agent]
+        options = [(action, here + step) for action, step in self.moves if self.free[here + step]]
+        options.sort(key=lambda option: (distances[option[1]], option[1] in self.occupant, self.luck[agent][option[0]]))
+        for action, cell in options:
+            other = self.occupant.get(cell)
+            if cell in self.taken or (other is not None and other != agent and self.after[other] == here):
+                continue
+            self.taken.add(cell)
+            self.after[agent], self.chosen[agent] = cell, action
+            if other is None or self.after[other] is not None or self._choose(other):
+                return True
+            # The other could not make way, and stays where it is.
+        self.after[agent], self.chosen[agent] = here, int(Action.STAY)
+        self.taken.add(here)
+        return False
+
+
+def plan(config: GridConfig, seed: int) -> NDArray[np.int8] | None:
+    r"""Return joint actions after which all agents of a picture stand on their targets at once, or None.
+
+    Args:
+        config: with one picture with agents and targets, and ``allow_stay=True``; the plan is for agents that go on
+            acting on their targets, ``on_target="stay"``.
+        seed: for the choice between neighbours that are equally near.
+
+    Returns:
+        int8 (T, N); None if there is no solution within ``config.max_cycles`` steps, or none was found.
+
+    >>> plan(GridConfig(walls="a.A\n#.B\nb..", on_target="stay", allow_stay=True), seed=0).tolist()
+    [[0, 0], [0, 0], [4, 3]]
+    """
+    (starts,), (targets,) = config.walls.agents, config.walls.targets
+    planner = _Planner(config.regions[0], targets, np.random.Generator(np.random.PCG64(seed)))
+    now = planner.numbers(starts)
+    waited = [0] * len(now)
+    steps = dict(planner.moves)
+    actions: list[list[int]] = []
+    while now != planner.goals:
+        if config.max_cycles is not None and len(actions) == config.max_cycles:
+            return None
+        waited = [0 if cell == goal else w + 1 for cell, goal, w in zip(now, planner.goals, waited, strict=True)]
+        actions.append(list(planner.step(now, waited)))
+        now = [cell + steps[action] for cell, action in zip(now, actions[-1], strict=True)]
+    return np.array(actions, dtype=np.int8).reshape(-1, config.num_agents)

@@ -1,0 +1,188 @@
+"""Episodes recorded while they are played, and played again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from pettingzoo.utils.wrappers import BaseParallelWrapper
+
+from multigrid.actions import checked_action
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.pictures import Picture
+from multigrid.regions import WALL
+from multigrid.scenarios.scenario import ABSENT, Scenario
+
+__all__ = ["RecordEpisode", "Step", "replay"]
+
+
+class Step(NamedTuple):
+    """What an environment has told: after the reset of an episode, or after a step."""
+
+    observations: dict[str, Any]
+    """By agent."""
+    rewards: dict[str, float]
+    """By agent; after the reset there are none, nor flags."""
+    terminations: dict[str, bool]
+    """By agent."""
+    truncations: dict[str, bool]
+    """By agent."""
+    infos: dict[str, dict[str, Any]]
+    """By agent."""
+
+
+class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
+    """Record each episode from its reset on, for `scenario` to return.
+
+    Args:
+        env: a `MultiGridEnv`, not wrapped in anything.
+
+    Raises:
+        TypeError: it is something else.
+
+    >>> from multigrid import parallel_env
+    >>> env = RecordEpisode(parallel_env(size=(4, 3), num_agents=2))
+    >>> observations, infos = env.reset(seed=0)
+    >>> _ = env.step({"agent_0": 0, "agent_1": 3})
+    >>> env.scenario("first").actions.tolist()
+    [[0, 3]]
+    """
+
+    def __init__(self, env: MultiGridEnv) -> None:
+        if not isinstance(env, MultiGridEnv):
+            raise TypeError(f"env is of type {type(env).__name__}; expected a MultiGridEnv without wrappers")
+        super().__init__(env)
+        self._grid = env
+        self._start: dict[str, Any] | None = None
+        self._actions: list[list[int]] = []
+        self._log = _Log()
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The environment's own stream, which may be replaced."""
+        return self._grid.np_random
+
+    @np_random.setter
+    def np_random(self, generator: np.random.Generator) -> None:
+        self._grid.np_random = generator
+
+    @property
+    def max_cycles(self) -> int | None:
+        """The environment's own limit of steps, which may be set."""
+        return self._grid.max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, limit: int | None) -> None:
+        self._grid.max_cycles = limit
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Begin an episode and a recording."""
+        observations, infos = self._grid.reset(seed=seed, options=options)
+        self._start = self._grid.get_state()
+        self._actions, self._log = [], _Log()
+        self._log.note(Step(observations, {}, {}, {}, infos))
+        return observations, infos
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        """Play a step and note it; what is refused is not noted, nor are steps after the end."""
+        agents = list(self._grid.agents)
+        told = self._grid.step(actions)
+        if agents:
+            num_actions = self._grid.config.num_actions
+            chosen = {agent: checked_action(actions[agent], num_actions) for agent in agents}
+            self._actions.append([chosen.get(agent, ABSENT) for agent in self._grid.possible_agents])
+            self._log.note(Step(*told))
+        return told
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state, as `MultiGridEnv.set_state`; the recording ends, for it has not seen what led there."""
+        self._grid.set_state(state)
+        self._start = None
+
+    def scenario(self, name: str) -> Scenario:
+        """Return the episode so far, having seen that it can be played again.
+
+        Raises:
+            ValueError: there was no reset, or a `set_state` after it; new targets were drawn from a generator that is
+                not PCG64; or something else, such as a draw from ``np_random`` in mid-episode, makes a replay differ.
+        """
+        start = self._start
+        if start is None:
+            raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
+        env = self._grid
+        picture = Picture(env.config.regions[start["map_index"]] == WALL, start["location"], start["goal"])
+        scenario = Scenario(
+            name,
+            dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),
+            stream=start["np_random"] if env.config.on_target == "restart" else None,
+            actions=np.array(self._actions, dtype=np.int8).reshape(-1, len(env.possible_agents)),
+            told=tuple(self._log.digests),
+        )
+        for _ in replay(scenario):
+            pass
+        return scenario
+
+
+def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step]:
+    """Play a recorded episode again, and compare each step, bit for bit, with what was told then.
+
+    Args:
+        scenario: with actions.
+        env: what `Scenario.env` returned, to look at while it plays; by default one is made.
+
+    Yields:
+        A `Step` for the reset and one for each step of the recording.
+
+    Raises:
+        ValueError: there is no recording, or a step tells something else than it did when it was recorded.
+
+    >>> import multigrid.scenarios
+    >>> scenario = multigrid.scenarios.get("empty-9x7-2")
+    >>> steps = list(replay(scenario))
+    >>> len(steps) == len(scenario.actions) + 1, all(steps[-1].terminations.values())
+    (True, True)
+    """
+    if scenario.actions is None or scenario.told is None:
+        raise ValueError(f"scenario {scenario.name!r} has no actions; only a recorded episode can be played again")
+    env = scenario.env() if env is None else env
+    log = _Log()
+    for number, actions in enumerate([None, *scenario.actions.tolist()]):
+        if actions is None:
+            observations, infos = env.reset()
+            step = Step(observations, {}, {}, {}, infos)
+        else:
+            step = Step(*env.step(dict(zip(env.possible_agents, actions, strict=True))))
+        log.note(step)
+        if log.digests[-1] != scenario.told[number]:
+            raise ValueError(
+                f"step {number} of scenario {scenario.name!r} tells something else than when it was recorded: "
+                "the environment, or the recording, is not what it was"
+            )
+        yield step
+
+
+class _Log:
+    """A running digest of what an environment tells, the same on every machine."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self.digests: list[str] = []
+
+    def note(self, step: Step) -> None:
+        parts: list[bytes] = []
+        for agent, observation in step.observations.items():
+            parts.append(agent.encode())
+            for name, array in observation.items() if isinstance(observation, dict) else [("", observation)]:
+                little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+                parts += [f"{name} {little.dtype.str} {little.shape}".encode(), little.tobytes()]
+            info = step.infos[agent]
+            parts.append(struct.pack("<dq", info["distance"], info["outcome"]))
+            if step.rewards:
+                flags = step.terminations[agent], step.truncations[agent]
+                parts.append(struct.pack("<d??", step.rewards[agent], *flags))
+        self._hash.update(b"".join(parts))
+        self.digests.append(self._hash.hexdigest()[:8])

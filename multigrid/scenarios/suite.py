@@ -1,0 +1,45 @@
+"""The suite of scenarios that comes with the package.
+
+Five kinds of maps, each with 2 to 64 agents: empty, random, maze, rooms, warehouse. The rules are those of classical
+path finding (Stern et al., SoCS 2019): no vertex and no swapping conflict, following is allowed, agents stay at their
+targets and may step aside, and the episode ends when all stand on theirs at once. Each file holds a plan that ends it.
+``python -m multigrid.scenarios.make_suite`` writes them all, with the same bytes each time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from multigrid.scenarios.scenario import Scenario, load
+
+__all__ = ["FOLDER", "get", "names"]
+
+FOLDER = Path(__file__).parent / "suite"
+
+
+def names() -> list[str]:
+    """Return the names of the suite's scenarios, KIND-WIDTHxHEIGHT-AGENTS, the smaller ones first within a kind.
+
+    >>> names()[:3]
+    ['empty-9x7-2', 'empty-11x9-4', 'empty-17x13-8']
+    """
+    kinds_and_agents = sorted((name.split("-")[0], int(name.split("-")[2]), name) for name in _stems())
+    return [name for _, _, name in kinds_and_agents]
+
+
+def get(name: str) -> Scenario:
+    """Return a scenario of the suite.
+
+    Raises:
+        ValueError: there is none of this name.
+
+    >>> get("maze-17x13-8").config.num_agents
+    8
+    """
+    if name not in _stems():
+        raise ValueError(f"there is no scenario {name!r} in the suite; multigrid.scenarios.names() has {names()}")
+    return load(FOLDER / f"{name}.json")
+
+
+def _stems() -> list[str]:
+    return [path.stem for path in FOLDER.glob("*.json")]

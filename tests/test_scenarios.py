@@ -1,0 +1,427 @@
+"""Scenario files, recorded episodes and the suite: what is saved comes back, and what was changed is found out."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multigrid import GridConfig, Outcome, parallel_env, scenarios
+from multigrid.core.rules import RULES_VERSION
+from multigrid.maps import parse_map
+from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, make_suite, replay
+from multigrid.scenarios.planner import plan
+
+GOLDEN = Path(__file__).parent / "golden"
+COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
+ON_TARGET = ["park", "leave", "stay", "restart"]
+PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
+MAPS = ["......#\n.##....\n.......\n...#...", ".......\n..#.#..\n..#....\n#......"]
+BAY = "a..B.\n.#.#.\nb...A"
+
+
+def recorded(settings: dict[str, Any] | None = None, seed: int = 0, steps: int = 60) -> Scenario:
+    """An episode of random play."""
+    given = {"walls": MAPS, "num_agents": 5, "observe": PARTS, "allow_stay": True, "max_cycles": 50}
+    env = RecordEpisode(parallel_env(**{**given, **(settings or {})}))
+    env.reset(seed=seed)
+    random = np.random.default_rng(seed)
+    for _ in range(steps):
+        env.step({agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents})
+    return env.scenario("random play")
+
+
+def saved(scenario: Scenario, folder: Path) -> Path:
+    """The scenario in a file."""
+    path = folder / "scenario.json"
+    scenarios.save(scenario, path)
+    return path
+
+
+@pytest.mark.parametrize("on_target", ON_TARGET)
+@pytest.mark.parametrize("collisions", COLLISIONS)
+def test_a_recorded_episode_plays_again(collisions: str, on_target: str, tmp_path: Path) -> None:
+    """Saved and loaded, an episode tells the same in every step, under every rule."""
+    settings = {"collisions": collisions, "on_target": on_target}
+    scenario = scenarios.load(saved(recorded(settings, seed=3), tmp_path))
+    env = parallel_env(walls=MAPS, num_agents=5, observe=PARTS, allow_stay=True, max_cycles=50, **settings)
+    observations, infos = env.reset(seed=3)
+    random = np.random.default_rng(3)
+    steps = list(replay(scenario))
+    assert len(steps) > 20
+    for number, step in enumerate(steps):
+        if number:
+            actions = {agent: int(random.integers(5)) for agent in env.agents}
+            observations, *flags, infos = env.step(actions)
+            assert [step.rewards, step.terminations, step.truncations] == flags
+        assert step.infos == infos
+        np.testing.assert_equal(step.observations, observations)
+    assert not env.agents
+
+
+@pytest.mark.parametrize("interpreted", ["0", "1"])
+def test_an_episode_plays_again_in_another_process(interpreted: str, tmp_path: Path) -> None:
+    """A file is all that another machine needs, whether its kernels are compiled or not."""
+    path = saved(recorded({"on_target": "restart", "flatten": True, "reward": "shared"}, steps=12), tmp_path)
+    code = (
+        "import sys; from multigrid import scenarios\nprint(len(list(scenarios.replay(scenarios.load(sys.argv[1])))))"
+    )
+    command = [sys.executable, "-W", "error", "-c", code, str(path)]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": interpreted}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (done.stdout, done.returncode) == ("13\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"on_target": "restart", "max_cycles": None},
+        {"on_target": "leave", "reward": "shared", "collisions": "soft"},
+        {"observe": None, "view_radius": 0, "flatten": True, "allow_stay": False},
+        {"walls": BAY, "num_agents": 2},
+        {"walls": None, "size": (6, 1), "num_agents": 1},
+    ],
+)
+def test_files_hold_everything(settings: dict[str, Any], tmp_path: Path) -> None:
+    """A loaded scenario equals the saved one, field by field, and saving it again gives the same bytes."""
+    scenario = recorded(settings, steps=7)
+    path = saved(scenario, tmp_path)
+    loaded = scenarios.load(path)
+    for field in dataclasses.fields(Scenario):
+        np.testing.assert_equal(getattr(loaded, field.name), getattr(scenario, field.name), field.name)
+    assert loaded == scenario
+    assert hash(loaded) == hash(scenario)
+    before = path.read_bytes()
+    scenarios.save(loaded, path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["scenario.json"]
+    for copied in (pickle.loads(pickle.dumps(scenario)), copy.deepcopy(scenario)):
+        assert copied == scenario
+        assert list(replay(copied))
+    assert loaded != dataclasses.replace(scenario, name="another")
+    assert loaded != "random play"
+
+
+def test_a_scenario_without_a_recording() -> None:
+    """A layout alone can be saved and played, each reset anew, but not played again."""
+    scenario = Scenario("bay", GridConfig(walls=BAY))
+    env = scenario.env()
+    for _ in range(2):
+        env.reset()
+        assert env.state().tolist() == [[0, 0, 4, 2], [0, 2, 3, 0]]
+    with pytest.raises(ValueError, match="scenario 'bay' has no actions"):
+        next(replay(scenario))
+
+
+def test_any_changed_byte_is_found(tmp_path: Path) -> None:
+    """Whatever byte of a file is changed, left out or put in, loading it is refused, and the message names the file."""
+    path = saved(recorded({"on_target": "restart", "walls": BAY, "num_agents": 2}, steps=3), tmp_path)
+    good = path.read_bytes()
+    assert scenarios.load(path)
+    random = np.random.default_rng(0)
+    for position in range(len(good)):
+        byte, before, after = good[position], good[:position], good[position + 1 :]
+        others = {byte ^ 1, byte ^ 0x20, 0x20, 0x0A, int(random.integers(256))} - {byte}
+        changed = [before + bytes([other]) + after for other in others] + [before + after]
+        changed += [before + bytes([inserted, byte]) + after for inserted in b" \n0"]
+        for content in changed:
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match=re.escape(str(path))):
+                scenarios.load(path)
+
+
+def rewritten(path: Path, **changes: Any) -> None:
+    """Change a file and give it the checksum that fits."""
+    content = json.loads(path.read_text()) | changes
+    content.pop("checksum")
+    content["checksum"] = hashlib.sha256(rendered(content).encode()).hexdigest()
+    path.write_text(rendered(content), newline="\n")
+
+
+def rendered(content: dict[str, Any]) -> str:
+    """A file's form: a key a line, and a line for each row of the map and of the actions."""
+    lines = []
+    for key, value in content.items():
+        by_rows = key in ("map", "actions") and isinstance(value, list)
+        rows = [f"  {json.dumps(row)}" for row in value] if by_rows else None
+        lines.append(f' "{key}": ' + (json.dumps(value) if rows is None else "[\n" + ",\n".join(rows) + "\n ]"))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+@pytest.mark.parametrize(("key", "what"), [("schema", "form"), ("rules", "rules")])
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_other_versions_are_refused_by_name(key: str, what: str, version: Any, tmp_path: Path) -> None:
+    """A file of another version of the form or the rules is refused with both versions, right as its checksum is."""
+    path = saved(recorded(steps=1), tmp_path)
+    rewritten(path)
+    assert scenarios.load(path)
+    rewritten(path, **{key: version})
+    with pytest.raises(
+        ValueError, match=re.escape(f"version {version!r} of the {what}, but this multigrid has version 1")
+    ):
+        scenarios.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"map": ["..", "..."]},
+        {"map": 3},
+        {"map": ["..\u00e9.", "...."]},
+        {"agents": [[0, 0]]},
+        {"agents": [[0, 0], [10**30, 0]]},
+        {"agents": [[0, 0], [1, 1]]},
+        {"targets": [[0, 0], [0, 2]]},
+        {"targets": None},
+        {"config": {}},
+        {"config": None},
+        {"stream": {"state": 1}},
+        {"stream": {"state": "g", "inc": "1", "has_uint32": 0, "uinteger": 0}},
+        {"stream": {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": -1}},
+        {"stream": None},
+        {"actions": ["00", "0"]},
+        {"actions": ["00", "05", "00"]},
+        {"actions": ["00", "0x", "00"]},
+        {"actions": ["000", "000", "000"]},
+        {"actions": None},
+        {"told": ["00000000"]},
+        {"told": ["0000000G"] * 4},
+        {"told": [0] * 4},
+        {"name": ""},
+        {"name": 7},
+        {"more": 1},
+    ],
+)
+def test_files_of_nonsense_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    """A file with a right checksum and wrong contents is refused, by a ValueError that names the file."""
+    settings = {"on_target": "restart", "walls": BAY, "num_agents": 2}
+    path = saved(recorded(settings, steps=3), tmp_path)
+    rewritten(path, **changes)
+    with pytest.raises(ValueError, match=re.escape(f"{path} has a right checksum but is no scenario")):
+        scenarios.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": "multigrid"}', b"\xff\xfe", b"type octile\n"])
+def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
+    """A file that is no scenario is refused by name, and one that is not there raises what open raises."""
+    path = tmp_path / "other.json"
+    with pytest.raises(FileNotFoundError):
+        scenarios.load(path)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        scenarios.load(path)
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where writing fails, the old file stands and nothing is left beside it."""
+    path = saved(recorded(steps=2), tmp_path)
+    before = path.read_bytes()
+
+    def fail(self: Path, data: bytes) -> int:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        scenarios.save(recorded(steps=3), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_replay_notices_what_differs() -> None:
+    """Another action, start or limit makes a replay stop at the first step that tells something else."""
+    scenario = recorded({"walls": "a....\n..#A.\n.....", "num_agents": 2, "on_target": "stay"}, steps=4)
+    assert len(list(replay(scenario))) == 5
+    actions = scenario.actions.copy()
+    actions[2] = {0: 2, 2: 0}.get(int(actions[2, 0]), 0)
+    told = []
+    with pytest.raises(ValueError, match="step 3 of scenario 'random play' tells something else"):
+        told += replay(dataclasses.replace(scenario, actions=actions))
+    moved = GridConfig(walls=scenario.config.walls._replace(agents=[[[1, 0]]]), on_target="stay", allow_stay=True)
+    with pytest.raises(ValueError, match="step 0 of"):
+        next(replay(Scenario("moved", moved, actions=scenario.actions, told=scenario.told)))
+
+
+def test_recording_changes_nothing() -> None:
+    """A recorded environment returns what the plain one does; wrong actions are neither played nor noted."""
+    plain, recorder = (make(parallel_env(walls=BAY, observe=PARTS)) for make in (lambda env: env, RecordEpisode))
+    results = []
+    for env in (plain, recorder):
+        told = [env.reset(seed=1)]
+        with pytest.raises(ValueError, match="agent_1"):
+            env.step({"agent_0": 0, "agent_1": 4})
+        told += [env.step({"agent_0": action, "agent_1": np.int64(0)}) for action in (0, 1, 0)]
+        results.append(told)
+    np.testing.assert_equal(*results)
+    assert recorder.scenario("three").actions.tolist() == [[0, 0], [1, 0], [0, 0]]
+    assert recorder.state().tolist() == plain.state().tolist()
+
+
+def test_departed_agents_have_no_actions() -> None:
+    """Under leave an agent's actions end with its arrival, and steps after the end are not noted."""
+    env = RecordEpisode(parallel_env(walls="aA..\nb..B", on_target="leave"))
+    env.reset()
+    env.step({"agent_0": 0, "agent_1": 0})
+    for _ in range(4):
+        env.step({"agent_1": 0})
+    assert not env.agents
+    assert env.scenario("leave").actions.tolist() == [[0, 0], [ABSENT, 0], [ABSENT, 0]]
+
+
+def test_what_was_not_seen_is_not_recorded() -> None:
+    """Before a reset, after set_state, and after draws that nobody noted there is no recording to be had."""
+    env = RecordEpisode(parallel_env(size=(5, 3), num_agents=3, on_target="restart"))
+    nothing = "no episode has been recorded from its reset on"
+    with pytest.raises(ValueError, match=nothing):
+        env.scenario("early")
+    env.reset(seed=2)
+    state = env.get_state()
+    env.set_state(state)
+    with pytest.raises(ValueError, match=nothing):
+        env.scenario("restored")
+    env.reset(seed=2)
+    env.np_random.integers(100)
+    random = np.random.default_rng(2)
+    while not any(env.step({agent: int(random.integers(4)) for agent in env.agents})[1].values()):
+        pass
+    with pytest.raises(ValueError, match="tells something else"):
+        env.scenario("disturbed")
+    env.np_random = np.random.Generator(np.random.MT19937(0))
+    env.reset()
+    with pytest.raises(ValueError, match="expected the state of a PCG64 generator"):
+        env.scenario("foreign")
+    env.np_random = np.random.Generator(np.random.PCG64(4))
+    env.reset()
+    assert env.scenario("drawn").stream == env.np_random.bit_generator.state
+    env.max_cycles = 1
+    env.step(dict.fromkeys(env.agents, 0))
+    assert not env.agents
+    assert env.scenario("short").config.max_cycles == 1
+    with pytest.raises(TypeError, match="env is of type RecordEpisode; expected a MultiGridEnv without wrappers"):
+        RecordEpisode(env)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "complaint"),
+    [
+        ({"config": None}, TypeError, "config is of type NoneType; expected a GridConfig"),
+        ({"config": GridConfig()}, ValueError, "config has no layout"),
+        ({"config": GridConfig(walls=["a.A", "A.a"])}, ValueError, "config has no layout"),
+        ({"stream": np.random.PCG64(0).state}, ValueError, "expected the state of a PCG64 generator under on_target"),
+        ({"actions": [[0]]}, ValueError, "expected both actions and what they told"),
+        ({"actions": [[0.0]], "told": ("0" * 8,) * 2}, TypeError, "actions are of float64"),
+        ({"actions": [[4]], "told": ("0" * 8,) * 2}, ValueError, "actions go from 4 to 4; expected"),
+        ({"actions": [[-2]], "told": ("0" * 8,) * 2}, ValueError, "actions go from -2 to -2; expected"),
+        ({"actions": [0], "told": ("0" * 8,) * 2}, ValueError, r"actions have the shape \(1,\); expected"),
+        ({"actions": [[0]], "told": ("0" * 8,)}, ValueError, "told has 1 entries; expected 2 of 8 hexadecimal"),
+    ],
+)
+def test_scenarios_are_checked(changes: dict[str, Any], error: type[Exception], complaint: str) -> None:
+    """A scenario that cannot be is refused when it is made."""
+    with pytest.raises(error, match=complaint):
+        Scenario(**{"name": "one", "config": GridConfig(walls="a.A"), **changes})
+
+
+def test_actions_cannot_be_changed_afterwards() -> None:
+    """A scenario's actions are its own, and read-only."""
+    mine = np.array([[0], [0]])
+    scenario = Scenario("one", GridConfig(walls="a.A"), actions=mine, told=("0" * 8,) * 3)
+    mine[:] = 1
+    assert scenario.actions.tolist() == [[0], [0]]
+    with pytest.raises(ValueError, match="read-only"):
+        scenario.actions[0] = 1
+
+
+def test_the_suite_is_what_it_says() -> None:
+    """At least 30 scenarios, of five kinds of maps, with 2 to 64 agents; the names say kind, size and number."""
+    names = scenarios.names()
+    assert len(names) == len(set(names)) >= 30
+    agents: dict[str, list[int]] = {}
+    for name in names:
+        kind, size, number = name.split("-")
+        config = scenarios.get(name).config
+        assert (f"{config.width}x{config.height}", str(config.num_agents)) == (size, number)
+        assert scenarios.get(name).name == name
+        assert config.walls.walls.any() == (kind != "empty")
+        agents.setdefault(kind, []).append(config.num_agents)
+    assert set(agents) == {"empty", "random", "maze", "rooms", "warehouse"}
+    assert all(numbers == sorted(numbers) and (numbers[0], numbers[-1]) == (2, 64) for numbers in agents.values())
+    with pytest.raises(ValueError, match=r"there is no scenario 'empty-1x1-1' in the suite; .*'empty-9x7-2'"):
+        scenarios.get("empty-1x1-1")
+
+
+def test_the_suite_is_made_again(tmp_path: Path) -> None:
+    """The committed command writes the committed bytes."""
+    subprocess.run([sys.executable, "-m", make_suite.__name__, str(tmp_path / "suite")], check=True)
+    made = {path.name: path.read_bytes() for path in (tmp_path / "suite").iterdir()}
+    folder = Path(scenarios.__file__).parent / "suite"
+    assert made == {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(made) == len(scenarios.names())
+
+
+@pytest.mark.parametrize("name", scenarios.names())
+def test_every_scenario_of_the_suite_has_a_solution(name: str) -> None:
+    """The recorded plan of each is played without a refused move, and ends with all agents on their targets."""
+    scenario = scenarios.get(name)
+    env = scenario.env()
+    steps = list(replay(scenario, env))
+    for step in steps:
+        assert {info["outcome"] for info in step.infos.values()} <= {Outcome.MOVED, Outcome.STAYED}
+    assert all(steps[-1].terminations.values())
+    assert not any(steps[-1].truncations.values())
+    metrics = env.metrics()
+    assert metrics["csr"] == metrics["isr"] == 1.0
+    assert metrics["makespan"] == len(steps) - 1 == len(scenario.actions)
+
+
+@given(seed=st.integers(0, 10_000), num_agents=st.integers(1, 9))
+def test_plans_are_never_refused(seed: int, num_agents: int) -> None:
+    """On any map, the moves of a plan are all granted and bring everyone to the target at once."""
+    env = parallel_env(walls=MAPS[1], num_agents=num_agents, on_target="stay", allow_stay=True)
+    env.reset(seed=seed)
+    picture = parse_map(MAPS[1])._replace(agents=env.state()[:, :2], targets=env.state()[:, 2:])
+    actions = plan(dataclasses.replace(env.config, walls=picture, num_agents=num_agents), seed)
+    if actions is None:
+        return
+    for row in actions.tolist():
+        infos = env.step(dict(zip(env.agents, row, strict=True)))[-1]
+        assert {info["outcome"] for info in infos.values()} <= {Outcome.MOVED, Outcome.STAYED}
+    assert (env.state()[:, :2] == env.state()[:, 2:]).all()
+    assert not env.agents
+
+
+def test_no_plan_where_there_is_no_solution() -> None:
+    """Two who would have to pass each other in a corridor get no plan; with room beside it they do."""
+    settings = {"on_target": "stay", "allow_stay": True, "max_cycles": 60}
+    assert plan(GridConfig(walls="aB.bA", **settings), seed=0) is None
+    assert plan(GridConfig(walls="aB.bA\n.....\n#....", **settings), seed=0) is not None
+
+
+def test_the_rules_version_is_that_of_the_rules() -> None:
+    """A change of the rules shows in what episodes tell, and then wants a new RULES_VERSION and a suite made anew."""
+    whole = hashlib.sha256()
+    for collisions in COLLISIONS:
+        for on_target in ON_TARGET:
+            for reward in ("individual", "shared"):
+                settings = {"collisions": collisions, "on_target": on_target, "reward": reward}
+                scenario = recorded(settings, seed=7)
+                whole.update("".join(scenario.told).encode())
+    versions = json.loads((GOLDEN / "rules.json").read_text())
+    assert versions[str(RULES_VERSION)] == whole.hexdigest(), (
+        "the rules have changed: raise RULES_VERSION in core/rules.py, add its digest to tests/golden/rules.json, "
+        "and run python -m multigrid.scenarios.make_suite"
+    )
+    assert list(versions) == [str(version) for version in range(1, RULES_VERSION + 1)]
