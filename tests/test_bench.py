@@ -31,16 +31,18 @@ def told() -> dict[str, Any]:
 
 
 def test_every_contender_is_told_with_its_goal(told: dict[str, Any]) -> None:
-    """One agent, directly and through gym.make, and the ParallelEnv from 1 to 256 agents, each with its goal."""
+    """One agent, directly and through gym.make, and the ParallelEnv from 1 to 1,024 agents, each with its goal."""
     goals = {row["name"]: row["goal"] for row in told["steps"]}
     assert goals.pop("GridWorldEnv") == 6
     assert goals.pop("GridWorldEnv, gym.make") == 4
     assert [goals.pop(name) for name in BASELINES] == [1, 1]
-    assert {name.split(",")[1]: goal for name, goal in goals.items()} == {
-        " N = 1": 1.0,
-        " N = 8": 7.7,
-        " N = 64": 7.7,
-        " N = 256": 7.7,
+    assert {name.removeprefix("ParallelEnv, N = "): goal for name, goal in goals.items()} == {
+        "1, 5 x 5": 1.0,
+        "8, 16 x 16": 7.7,
+        "64, 32 x 32": 7.7,
+        "256, 64 x 64": 7.7,
+        "16, 256 x 256": 7.7,
+        "1024, 256 x 256": 7.7,
     }
 
 
@@ -58,12 +60,15 @@ def test_the_ratios_are_those_of_the_times(told: dict[str, Any]) -> None:
 
 
 def test_the_time_to_start_is_told(told: dict[str, Any]) -> None:
-    """Importing the libraries, what the package adds to that, and the time to a first environment."""
+    """Importing the libraries, what the package adds to that, the time to a first environment, and that of a reset."""
     seconds = {row["name"]: row["seconds"] for row in told["starts"]}
-    assert list(seconds) == ["gymnasium and pettingzoo", "what multigrid adds", "multigrid and a first environment"]
+    reset = "a reset, 16 agents, one of 1,000 maps of 64 x 64"
+    first = "multigrid and a first environment"
+    assert list(seconds) == ["gymnasium and pettingzoo", "what multigrid adds", first, reset]
+    assert seconds[reset] > 0
     assert seconds["gymnasium and pettingzoo"] > 0
     assert seconds["multigrid and a first environment"] > 0
-    assert [row["goal"] for row in told["starts"]] == [None, 0.1, 2.0]
+    assert [row["goal"] for row in told["starts"]] == [None, 0.1, 2.0, 0.001]
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"size {case['size']}, seed {case['seed']}")

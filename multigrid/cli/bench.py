@@ -26,8 +26,8 @@ from multigrid.envs.parallel import MultiGridEnv
 
 __all__ = ["BenchOptions", "main"]
 
-_AGENTS = ((1, 5), (8, 16), (64, 32), (256, 64))
-"""Agents, and the side of their grid: about a tenth of the cells is taken."""
+_AGENTS = ((1, 5), (8, 16), (64, 32), (256, 64), (16, 256), (1024, 256))
+"""Agents, and the side of their grid: about a tenth of the cells is taken. Then few and many on a large grid."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
             before = time.perf_counter()
             contender.play()
             contender.seconds.append(time.perf_counter() - before)
-    starts = _start_times(repeats=3 if options.quick else 7)
+    starts = [*_start_times(repeats=3 if options.quick else 7), _pool_resets(repeats=200)]
     if options.json:
         sys.stdout.write(json.dumps({"steps": _rows(contenders), "starts": starts}, indent=2) + "\n")
     else:
@@ -177,6 +177,20 @@ def _start_times(repeats: int) -> list[dict[str, Any]]:
     return [{"name": name, "seconds": round(statistics.median(times), 4), "goal": goal} for name, times, goal in rows]
 
 
+def _pool_resets(repeats: int) -> dict[str, Any]:
+    """Return the median seconds that a reset takes that draws one of 1,000 maps."""
+    maps = np.random.default_rng(0).random((1000, 64, 64)) < 0.2
+    env = MultiGridEnv(GridConfig(walls=maps, num_agents=16))
+    env.reset(seed=0)
+    times = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        env.reset()
+        times.append(time.perf_counter() - before)
+    name = "a reset, 16 agents, one of 1,000 maps of 64 x 64"
+    return {"name": name, "seconds": round(statistics.median(times), 6), "goal": 0.001}
+
+
 def _print(console: Console, rows: Sequence[dict[str, Any]], starts: Sequence[dict[str, Any]]) -> None:
     table = Table(title="a step of one agent, random play", title_justify="left")
     for heading in ("", "us", "M steps/s", "spread", "ratio", "goal"):
@@ -193,10 +207,10 @@ def _print(console: Console, rows: Sequence[dict[str, Any]], starts: Sequence[di
         )
     console.print(table)
     console.print("Ratios: against the documented code in the same run, called the same way.")
-    table = Table(title="starting up, in a new Python", title_justify="left")
+    table = Table(title="starting up, in a new Python, and starting over", title_justify="left")
     table.add_column("")
     table.add_column("seconds", justify="right")
     table.add_column("goal", justify="right")
     for row in starts:
-        table.add_row(row["name"], f"{row['seconds']:.2f}", "" if row["goal"] is None else f"under {row['goal']:g}")
+        table.add_row(row["name"], f"{row['seconds']:.2g}", "" if row["goal"] is None else f"under {row['goal']:g}")
     console.print(table)
