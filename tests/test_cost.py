@@ -48,7 +48,8 @@ def test_memory_does_not_grow_with_the_map(resets: int) -> None:
 def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
     """A compiled reset or step asks Numba's runtime for memory once, for the handle that it is given, and no more."""
     walls = np.random.default_rng(1).random((23, 14)) < 0.2
-    env = parallel_env(walls=walls, num_agents=20, collisions=collisions, on_target=on_target, observe=("view", "walls"))
+    settings = {"walls": walls, "num_agents": 20, "observe": ("view", "walls")}
+    env = parallel_env(collisions=collisions, on_target=on_target, **settings)
     env.reset(seed=0)
     played(env, 2)
     _nrt_python.memsys_enable_stats()
