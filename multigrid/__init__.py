@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from multigrid.config import GridConfig
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
+    from multigrid.envs.vector import MultiGridVectorEnv, vector_env
 
-__all__ = ["Action", "GridConfig", "GridWorldEnv", "MultiGridEnv", "Outcome", "env", "parallel_env"]
+__all__ = [
+    "Action",
+    "GridConfig",
+    "GridWorldEnv",
+    "MultiGridEnv",
+    "MultiGridVectorEnv",
+    "Outcome",
+    "env",
+    "parallel_env",
+    "vector_env",
+]
 
 __version__ = "0.1.0"
 
@@ -29,8 +40,10 @@ _MODULES = {
     "GridConfig": "multigrid.config",
     "GridWorldEnv": "multigrid.envs.grid_world",
     "MultiGridEnv": "multigrid.envs.parallel",
+    "MultiGridVectorEnv": "multigrid.envs.vector",
     "env": "multigrid.envs.parallel",
     "parallel_env": "multigrid.envs.parallel",
+    "vector_env": "multigrid.envs.vector",
 }
 
 

@@ -19,7 +19,14 @@ def register_all() -> None:
     }
     for env_id, max_episode_steps in limits.items():
         if env_id not in gymnasium.registry:
-            gymnasium.register(id=env_id, entry_point=_GRID_WORLD, max_episode_steps=max_episode_steps)
+            # What the documents say of make_vec, that it gives a SyncVectorEnv, is said of their ids.
+            vector = "multigrid.envs.vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
+            gymnasium.register(
+                id=env_id,
+                entry_point=_GRID_WORLD,
+                vector_entry_point=vector,
+                max_episode_steps=max_episode_steps,
+            )
     # PettingZoo has a registry since 1.27.
     if hasattr(pettingzoo, "register"):
         pettingzoo.register("parallel", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:parallel_env")

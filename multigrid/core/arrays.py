@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multigrid.core.compiled import COMPILED
 
-__all__ = ["LEFT", "NOBODY", "PARKED", "TRAVELLING", "Arrays", "allocate", "handle", "opened"]
+__all__ = ["LEFT", "NOBODY", "PARKED", "TRAVELLING", "Arrays", "allocate", "handle", "opened", "with_own_scratch"]
 
 TRAVELLING, PARKED, LEFT = range(3)
 """The status of an agent."""
@@ -73,6 +73,12 @@ class Arrays(NamedTuple):
 def allocate(**shapes: tuple[int, ...]) -> Arrays:
     """Return zeroed arrays of the given shapes, by field."""
     return Arrays(**{name: np.zeros(shapes[name], dtype) for name, dtype in _DTYPES.items()})
+
+
+def with_own_scratch(arrays: Arrays) -> Arrays:
+    """Return the same arrays, save that the scratch is copied, for another thread to work with."""
+    scratch = ("occupant", "claimant", "claims", "wish", "refusal", "region_agents")
+    return arrays._replace(**{name: getattr(arrays, name).copy() for name in scratch})
 
 
 # NDArray[np.int64] is ndarray[shape, dtype[int64]].

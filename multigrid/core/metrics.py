@@ -21,11 +21,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.core.arrays import Arrays
 
-__all__ = ["world_metrics"]
+__all__ = ["METRICS", "episode_metrics", "world_metrics"]
+
+METRICS = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
+"""The figures; the first two are by agent."""
 
 
 def world_metrics(config: GridConfig, arrays: Arrays, e: int) -> dict[str, Any]:
@@ -37,20 +41,29 @@ def world_metrics(config: GridConfig, arrays: Arrays, e: int) -> dict[str, Any]:
         the first step; the arrival step of an agent without success; and under *restart* everything else but the
         success, which then is having arrived at least once.
     """
-    steps = int(arrays.steps[e])
+    figures = episode_metrics(config, arrays, np.array([e]))
+    return {name: value[0] if value.ndim > 1 else value.item() for name, value in figures.items()}
+
+
+def episode_metrics(config: GridConfig, arrays: Arrays, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the figures of K worlds: those by agent as (K, N), the others as float64 (K,)."""
+    steps = arrays.steps[worlds]
+    undefined = np.full(len(worlds), np.nan)
     if config.on_target == "restart":
-        nothing = np.full(config.num_agents, np.nan)
-        throughput = float(arrays.arrivals[e].sum()) / steps if steps else np.nan
-        rest = dict.fromkeys(("csr", "isr", "sum_of_costs", "makespan"), np.nan)
-        return {"success": arrays.arrivals[e] > 0, "arrival_step": nothing, **rest, "throughput": throughput}
-    success = arrays.arrival_step[e] >= 0
-    costs = np.where(success, arrays.arrival_step[e], steps)
-    return {
-        "success": success,
-        "arrival_step": np.where(success, arrays.arrival_step[e], np.nan),
-        "csr": float(success.all()),
-        "isr": float(success.mean()),
-        "sum_of_costs": float(costs.sum()),
-        "makespan": float(costs.max()),
-        "throughput": np.nan,
-    }
+        arrivals = arrays.arrivals[worlds]
+        throughput = np.divide(arrivals.sum(axis=1), steps, out=undefined.copy(), where=steps > 0)
+        figures = (arrivals > 0, np.full(arrivals.shape, np.nan), *(undefined.copy() for _ in range(4)), throughput)
+    else:
+        arrival_step = arrays.arrival_step[worlds]
+        success = arrival_step >= 0
+        costs = np.where(success, arrival_step, steps[:, None]).astype(np.float64)
+        figures = (
+            success,
+            np.where(success, arrival_step, np.nan),
+            success.all(axis=1).astype(np.float64),
+            success.mean(axis=1),
+            costs.sum(axis=1),
+            costs.max(axis=1),
+            undefined,
+        )
+    return dict(zip(METRICS, figures, strict=True))

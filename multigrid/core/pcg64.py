@@ -3,6 +3,9 @@
 The generator is O'Neill's PCG XSL RR 128/64 (HMC-CS-2014-0905); the bounded integers are Lemire's (ACM TOMACS 29(1),
 2019) on 32-bit draws, of which PCG64 makes two from each 64-bit one, the lower half first.
 
+Seeds become states by O'Neill's seed_seq with NumPy's constants, as ``numpy.random.SeedSequence`` documents them, here
+for any number of seeds at once.
+
 A stream is a row of six uint64: the upper and lower halves of the state, the upper and lower halves of the increment,
 whether a 32-bit half is left over, and that half.
 """
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from multigrid.core.compiled import kernel
 
-__all__ = ["STREAM_WORDS", "bounded", "load", "store"]
+__all__ = ["STREAM_WORDS", "bounded", "load", "seeded", "store"]
 
 STREAM_WORDS = 6
 _STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, _INCREMENT_LOW, _HAS_HALF, _HALF = range(STREAM_WORDS)
@@ -31,6 +34,12 @@ _MULTIPLIER_LOW_0 = np.uint64(_MULTIPLIER & 0xFFFFFFFF)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _32, _58, _63, _64 = np.uint64(32), np.uint64(58), np.uint64(63), np.uint64(64)
+
+_POOL_SIZE = 4
+_HASH_A, _HASH_MULTIPLIER_A = 0x43B0D7E5, 0x931E8875
+_HASH_B, _HASH_MULTIPLIER_B = 0x8B51F9DD, 0x58F38DED
+_MIX_LEFT, _MIX_RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
+_16 = np.uint32(16)
 
 
 @kernel
@@ -100,3 +109,62 @@ def store(stream: NDArray[np.uint64]) -> Any:
     state_high, state_low, increment_high, increment_low, has_half, half = stream.tolist()
     inner = {"state": state_high << 64 | state_low, "inc": increment_high << 64 | increment_low}
     return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
+
+
+def seeded(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the streams of many seeds: what ``PCG64(seed)`` starts from.
+
+    Args:
+        seeds: uint64 (K,).
+
+    Returns:
+        uint64 (K, 6).
+
+    >>> store(seeded(np.array([7], np.uint64))[0]) == np.random.PCG64(7).state
+    True
+    """
+    words = [(seeds & _MASK32).astype(np.uint32), (seeds >> _32).astype(np.uint32)]
+    words += [np.zeros_like(words[0])] * (_POOL_SIZE - len(words))
+    hashed = _Hash(_HASH_A, _HASH_MULTIPLIER_A)
+    pool = [hashed(word) for word in words]
+    for source in range(_POOL_SIZE):
+        for target in range(_POOL_SIZE):
+            if source != target:
+                mixed = _MIX_LEFT * pool[target] - _MIX_RIGHT * hashed(pool[source])
+                pool[target] = mixed ^ (mixed >> _16)
+    hashed = _Hash(_HASH_B, _HASH_MULTIPLIER_B)
+    halves = [hashed(pool[index % _POOL_SIZE]).astype(np.uint64) for index in range(2 * _POOL_SIZE)]
+    state_high, state_low, sequence_high, sequence_low = (
+        low | high << _32 for low, high in zip(halves[::2], halves[1::2], strict=True)
+    )
+    streams = np.zeros((len(seeds), STREAM_WORDS), np.uint64)
+    streams[:, _INCREMENT_HIGH] = sequence_high << _ONE | sequence_low >> _63
+    streams[:, _INCREMENT_LOW] = sequence_low << _ONE | _ONE
+    with np.errstate(over="ignore"):
+        _start(streams, np.stack([state_high, state_low], axis=1))
+    return streams
+
+
+class _Hash:
+    """The hash of seed_seq, whose constant goes on from word to word."""
+
+    def __init__(self, constant: int, multiplier: int) -> None:
+        self.constant, self.multiplier = constant, multiplier
+
+    def __call__(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        words = words ^ np.uint32(self.constant)
+        self.constant = self.constant * self.multiplier & 0xFFFFFFFF
+        words = words * np.uint32(self.constant)
+        hashed: NDArray[np.uint32] = words ^ (words >> _16)
+        return hashed
+
+
+@kernel
+def _start(streams: NDArray[np.uint64], states: NDArray[np.uint64]) -> None:
+    """Begin each stream, of which only the increment is set, from a state: uint64 (K, 2), the upper half first."""
+    for e in range(streams.shape[0]):
+        _next_uint64(streams, e)
+        low = streams[e, _STATE_LOW] + states[e, 1]
+        carry = _ONE if low < states[e, 1] else _ZERO
+        streams[e, _STATE_HIGH], streams[e, _STATE_LOW] = streams[e, _STATE_HIGH] + states[e, 0] + carry, low
+        _next_uint64(streams, e)

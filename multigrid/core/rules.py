@@ -50,6 +50,7 @@ from multigrid.regions import WALL
 
 __all__ = [
     "ALL_VALID",
+    "AUTORESET",
     "COLLISIONS",
     "COLLISION_RULES",
     "MAX_CYCLES",
@@ -60,7 +61,10 @@ __all__ = [
     "ON_TARGET_RULES",
     "RULES_VERSION",
     "SHARED_REWARD",
+    "find_bad_action",
     "observe_worlds",
+    "play_worlds",
+    "reset_over_worlds",
     "reset_worlds",
     "step_worlds",
 ]
@@ -68,8 +72,8 @@ __all__ = [
 RULES_VERSION = 1
 """Raised when a rule changes, so that an episode played by other rules is known for what it is."""
 
-COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS = range(5)
-NUM_SETTINGS = 5
+COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS, AUTORESET = range(6)
+NUM_SETTINGS = 6
 
 COLLISION_RULES = ("symmetric", "priority", "block_both", "soft", "none")
 SYMMETRIC, PRIORITY, BLOCK_BOTH, SOFT, NONE = range(5)
@@ -92,33 +96,59 @@ def reset_worlds(table: Any, first: int, last: int, map_index: int, by_hand: boo
     """Begin an episode in worlds first .. last - 1, on a map or a drawn one, from the layout there or a drawn one."""
     w = opened(table)
     for e in range(first, last):
-        if map_index == DRAWN:
-            w.map_index[e] = draw_map(w, e)
-        else:
-            w.map_index[e] = map_index
-        if not by_hand:
-            draw_layout(w, e)
-        _begin(w, e)
-        observe_world(w, e)
+        _reset_world(w, e, map_index, by_hand)
+
+
+@kernel
+def reset_over_worlds(table: Any, first: int, last: int) -> None:
+    """Begin an episode, with all of it drawn, in those of worlds first .. last - 1 that are over."""
+    w = opened(table)
+    for e in range(first, last):
+        if w.over[e]:
+            _reset_world(w, e, DRAWN, False)
 
 
 @kernel
 def step_worlds(table: Any, first: int, last: int) -> int:
     """Play one step of worlds first .. last - 1 with the actions in `Arrays.actions`.
 
-    Returns `ALL_VALID`, or the first row, world * N + agent, whose action is out of range; then no world has moved.
+    Returns what `find_bad_action` returns; unless that is `ALL_VALID`, no world has moved.
+    """
+    bad_row = find_bad_action(table, first, last)
+    if bad_row == ALL_VALID:
+        play_worlds(table, first, last)
+    return bad_row
+
+
+@kernel
+def find_bad_action(table: Any, first: int, last: int) -> int:
+    """Return the first row, world * N + agent, of worlds first .. last - 1 whose action is out of range.
+
+    Actions that nobody asks for, those of agents that have left and of worlds that begin anew, may be anything. Where
+    all others are in range, this is `ALL_VALID`.
     """
     w = opened(table)
     num_agents = w.location.shape[1]
     for e in range(first, last):
+        if w.settings[AUTORESET] and w.over[e]:
+            continue
         for i in range(num_agents):
             action = w.actions[e, i]
-            if w.status[e, i] != LEFT and (action < 0 or action >= w.settings[NUM_ACTIONS]):
+            if (action < 0 or action >= w.settings[NUM_ACTIONS]) and w.status[e, i] != LEFT:
                 return int(e * num_agents + i)
-    for e in range(first, last):
-        _step_world(w, e)
-        observe_world(w, e)
     return ALL_VALID
+
+
+@kernel
+def play_worlds(table: Any, first: int, last: int) -> None:
+    """Play one step of worlds first .. last - 1, with actions in range; `AUTORESET` restarts those that are over."""
+    w = opened(table)
+    for e in range(first, last):
+        if w.settings[AUTORESET] and w.over[e]:
+            _reset_world(w, e, DRAWN, False)
+        else:
+            _step_world(w, e)
+            observe_world(w, e)
 
 
 @kernel
@@ -127,6 +157,15 @@ def observe_worlds(table: Any, first: int, last: int) -> None:
     w = opened(table)
     for e in range(first, last):
         observe_world(w, e)
+
+
+@kernel
+def _reset_world(w: Arrays, e: int, map_index: int, by_hand: bool) -> None:
+    w.map_index[e] = draw_map(w, e) if map_index == DRAWN else map_index
+    if not by_hand:
+        draw_layout(w, e)
+    _begin(w, e)
+    observe_world(w, e)
 
 
 @kernel

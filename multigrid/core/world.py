@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,19 @@ from multigrid.actions import Outcome
 from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
 from multigrid.core import pcg64, rules
-from multigrid.core.arrays import LEFT, Arrays
+from multigrid.core.arrays import LEFT, PARKED, TRAVELLING, Arrays
 from multigrid.core.compiled import COMPILED, announce_compilation, interpreted
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
+from multigrid.core.threads import Threads
 from multigrid.regions import WALL
 
 __all__ = ["World", "part_shapes"]
 
+_EXPECTED_STATE = "expected what get_state() of the same configuration returned"
 _STATE_FIELDS = ("map_index", "steps", "over", "location", "goal", "status", "arrivals", "arrival_step")
 _TOLD_FIELDS = ("rewards", "terminated", "truncated", "endings", "outcomes", "distances")
+_SNAPSHOT_FIELDS = (*_STATE_FIELDS, *_TOLD_FIELDS)
 
 
 def part_shapes(config: GridConfig) -> dict[str, tuple[int, ...]]:
@@ -49,21 +53,28 @@ class World:
     (1, 2, 2)
     """
 
-    def __init__(self, config: GridConfig, num_worlds: int = 1) -> None:
+    def __init__(
+        self, config: GridConfig, num_worlds: int = 1, *, autoreset: bool = False, num_threads: int = 1
+    ) -> None:
         self.config = config
         self.num_worlds = num_worlds
         self.arrays = _allocated(config, num_worlds)
+        self.arrays.settings[rules.AUTORESET] = autoreset
         # Generators that the user holds: their state is loaded before a draw and stored after it.
         self._generators: dict[int, np.random.Generator] = {}
-        self._draws_in_steps = config.on_target == "restart"
+        self._draws_in_steps = autoreset or config.on_target == "restart"
+        self._threads = Threads(num_threads if COMPILED else 1)
+        # Each thread works on the same worlds' arrays, with scratch of its own.
+        self._copies = [self.arrays, *(memory.with_own_scratch(self.arrays) for _ in range(self._threads.count - 1))]
         self._bind()
         announce_compilation()
 
     def _bind(self) -> None:
-        self._handle = memory.handle(self.arrays)
+        self._handles = [memory.handle(arrays) for arrays in self._copies]
+        self._handle = self._handles[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_handle"}
+        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_handles")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -86,17 +97,25 @@ class World:
         """
         self._run(rules.reset_worlds, first, self.num_worlds if last is None else last, map_index, False)
 
-    def step(self, first: int = 0, last: int | None = None) -> int:
-        """Play one step of worlds first .. last - 1 (all of them by default) with the actions in ``arrays.actions``.
+    def reset_over(self) -> None:
+        """Begin an episode, with all of it drawn, in every world that is over."""
+        self._run(rules.reset_over_worlds, 0, self.num_worlds)
+
+    def step(self) -> int:
+        """Play one step of all worlds with the actions in ``arrays.actions``; `autoreset` restarts those that are over.
 
         Returns:
             `multigrid.core.rules.ALL_VALID`; or, if an action is out of range, the first such row, world * N + agent,
             and then no world has moved.
         """
-        last = self.num_worlds if last is None else last
         if COMPILED and not (self._generators and self._draws_in_steps):
-            return rules.step_worlds(self._handle, first, last)
-        return int(self._run(rules.step_worlds, first, last))
+            if self._threads.count == 1:
+                return rules.step_worlds(self._handle, 0, self.num_worlds)
+            bad_row = rules.find_bad_action(self._handle, 0, self.num_worlds)
+            if bad_row == rules.ALL_VALID:
+                self._divide(rules.play_worlds, 0, self.num_worlds)
+            return bad_row
+        return int(self._run(rules.step_worlds, 0, self.num_worlds))
 
     def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
         """Begin an episode in world e from a layout by hand, which nothing here checks: int64 (N, 2) twice."""
@@ -115,10 +134,17 @@ class World:
         rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
         return rows
 
-    def _run(self, kernel: Any, *arguments: Any) -> Any:
+    def _divide(self, kernel: Any, first: int, last: int, *arguments: Any) -> None:
+        """Run a kernel that returns nothing, on parts of the worlds, each on a thread."""
+        bounds = np.linspace(first, last, self._threads.count + 1).astype(int).tolist()
+        parts = zip(self._handles, bounds[:-1], bounds[1:], strict=True)
+        self._threads.run([functools.partial(kernel, *part, *arguments) for part in parts])
+
+    def _run(self, kernel: Any, first: int, last: int, *arguments: Any) -> Any:
         if not self._generators and COMPILED:
-            return kernel(self._handle, *arguments)
-        first, last = arguments[:2]
+            if self._threads.count > 1:
+                return self._divide(kernel, first, last, *arguments)
+            return kernel(self._handle, first, last, *arguments)
         held = {e: generator for e, generator in self._generators.items() if first <= e < last}
         foreign = {e for e, generator in held.items() if type(generator.bit_generator) is not np.random.PCG64}
         for e in held.keys() - foreign:
@@ -127,12 +153,16 @@ class World:
         with np.errstate(over="ignore"):
             if foreign:
                 assert self.num_worlds == 1
-                result = _through(kernel, held[0])(self.arrays, *arguments)
+                result = _through(kernel, held[0])(self.arrays, first, last, *arguments)
             else:
-                result = kernel(self._handle, *arguments)
+                result = kernel(self._handle, first, last, *arguments)
         for e in held.keys() - foreign:
             held[e].bit_generator.state = pcg64.store(self.arrays.streams[e])
         return result
+
+    def close(self) -> None:
+        """End the threads; a later step starts new ones."""
+        self._threads.close()
 
     def generator(self, e: int) -> np.random.Generator:
         """Return the generator that world e draws from; the same object from the first call on."""
@@ -162,10 +192,17 @@ class World:
             copy.state = bits.state
             self._generators[e] = np.random.Generator(copy)
 
+    def seed_many(self, worlds: NDArray[np.int64], seeds: NDArray[np.uint64]) -> None:
+        """Seed the streams of many worlds at once, as ``PCG64(seed)`` would."""
+        streams = pcg64.seeded(seeds)
+        self.arrays.streams[worlds] = streams
+        for k in [k for k, e in enumerate(worlds.tolist()) if e in self._generators]:
+            self._generators[int(worlds[k])].bit_generator.state = pcg64.store(streams[k])
+
     def snapshot(self, e: int) -> dict[str, Any]:
         """Return the whole state of world e, copied: arrays by name, and the random stream with its type."""
         held = self._generators.get(e)
-        state: dict[str, Any] = {name: getattr(self.arrays, name)[e].copy() for name in (*_STATE_FIELDS, *_TOLD_FIELDS)}
+        state: dict[str, Any] = {name: getattr(self.arrays, name)[e].copy() for name in _SNAPSHOT_FIELDS}
         state["np_random"] = pcg64.store(self.arrays.streams[e]) if held is None else dict(held.bit_generator.state)
         return state
 
@@ -177,20 +214,56 @@ class World:
             ValueError: it lacks a field, or a field has another shape than this world's; nothing is changed then.
         """
         checked = self._checked_snapshot(state)
-        self.seed(e, checked.pop("np_random"))
-        for name, value in checked.items():
-            getattr(self.arrays, name)[e] = value
-        rules.observe_worlds(self._handle, e, e + 1)
+        bits = _bit_generator(state.get("np_random"))
+        self._restore_fields(np.array([e]), {name: value[None] for name, value in checked.items()})
+        self.seed(e, bits)
 
-    def _checked_snapshot(self, state: Any) -> dict[str, Any]:
-        expected = "expected what get_state() of the same configuration returned"
+    def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the whole states of K worlds, copied: stacked arrays by name, the random streams as uint64 (K, 6)."""
+        self._store_streams(worlds)
+        return {name: getattr(self.arrays, name)[worlds] for name in (*_SNAPSHOT_FIELDS, "streams")}
+
+    def restore_many(self, worlds: NDArray[np.int64], states: Any) -> None:
+        """Bring K worlds to states from `snapshot_many`.
+
+        Raises:
+            TypeError, ValueError: as `restore`; nothing is changed then.
+        """
+        checked = self._checked_fields(states, (*_SNAPSHOT_FIELDS, "streams"), (len(worlds),))
+        if (checked["streams"][:, pcg64.STREAM_WORDS - 2] > 1).any() or (checked["streams"][:, 3] % 2 == 0).any():
+            raise ValueError("streams in the state are no states of PCG64 generators")
+        self._check_values(checked)
+        self._restore_fields(worlds, checked)
+        for e in worlds.tolist():
+            if e in self._generators:
+                self._generators[e].bit_generator.state = pcg64.store(self.arrays.streams[e])
+
+    def _store_streams(self, worlds: NDArray[np.int64]) -> None:
+        """Bring the streams of generators that somebody holds, and may have drawn from, up to date."""
+        for e in self._generators.keys() & set(worlds.tolist()):
+            pcg64.load(self.arrays.streams[e], self._generators[e].bit_generator.state)
+
+    def _restore_fields(self, worlds: NDArray[np.int64], fields: dict[str, NDArray[Any]]) -> None:
+        for name, value in fields.items():
+            getattr(self.arrays, name)[worlds] = value
+        for e in worlds.tolist():
+            rules.observe_worlds(self._handle, e, e + 1)
+
+    def _checked_snapshot(self, state: Any) -> dict[str, NDArray[Any]]:
+        checked = self._checked_fields(state, _SNAPSHOT_FIELDS, ())
+        self._check_values({name: value[None] for name, value in checked.items()})
+        return checked
+
+    def _checked_fields(self, state: Any, names: tuple[str, ...], stacked: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+        """Return the fields of a state, of one world or stacked, each of the shape and dtype that it must have."""
         if not isinstance(state, dict):
-            raise TypeError(f"the state is of type {type(state).__name__}; {expected}")
-        checked: dict[str, Any] = {}
-        for name in (*_STATE_FIELDS, *_TOLD_FIELDS):
+            raise TypeError(f"the state is of type {type(state).__name__}; {_EXPECTED_STATE}")
+        checked: dict[str, NDArray[Any]] = {}
+        for name in names:
             field = getattr(self.arrays, name)
+            shape = (*stacked, *field.shape[1:])
             value = _array(state.get(name))
-            if value is None or value.shape != field.shape[1:] or value.dtype != field.dtype:
+            if value is None or value.shape != shape or value.dtype != field.dtype:
                 came = (
                     "missing"
                     if name not in state
@@ -199,38 +272,52 @@ class World:
                     else f"{value.dtype} of shape {value.shape}"
                 )
                 raise ValueError(
-                    f"{name} in the state is {came}, not {field.dtype} of shape {field.shape[1:]}; {expected}"
+                    f"{name} in the state is {came}, not {field.dtype} of shape {shape}; {_EXPECTED_STATE}"
                 )
             checked[name] = value
-        if not 0 <= checked["map_index"] < self.config.num_maps:
-            raise ValueError(f"map_index in the state is {checked['map_index']}; there are {self.config.num_maps} maps")
-        for name, last in (("steps", None), ("status", LEFT), ("outcomes", max(Outcome)), ("arrivals", None)):
-            value = checked[name]
-            if (value < 0).any() or (last is not None and (value > last).any()):
-                raise ValueError(f"{name} in the state is {value.tolist()}, out of range; {expected}")
-        self._check_cells(checked)
-        checked["np_random"] = _bit_generator(state.get("np_random"))
         return checked
 
-    def _check_cells(self, state: dict[str, Any]) -> None:
+    def _check_values(self, states: dict[str, NDArray[Any]]) -> None:
+        """Refuse values that no game comes to, in the stacked states of K worlds."""
+        last_status = {"leave": LEFT, "park": PARKED}.get(self.config.on_target, TRAVELLING)
+        maps = self.config.num_maps
+        for name, first, last, why in (
+            ("map_index", 0, maps - 1, f"; there are {maps} maps"),
+            ("steps", 0, np.inf, f", out of range; {_EXPECTED_STATE}"),
+            ("status", 0, last_status, f", out of range; {_EXPECTED_STATE}"),
+            ("outcomes", 0, max(Outcome), f", out of range; {_EXPECTED_STATE}"),
+            ("arrivals", 0, np.inf, f", out of range; {_EXPECTED_STATE}"),
+            ("rewards", 0, 1, f", out of range; {_EXPECTED_STATE}"),
+        ):
+            value = states[name]
+            for k in np.flatnonzero(~((value >= first) & (value <= last)).reshape(len(value), -1).all(axis=1)):
+                raise ValueError(f"{name} in the state is {value[k].tolist()}{why}")
+        self._check_cells(states)
+
+    def _check_cells(self, states: dict[str, NDArray[Any]]) -> None:
         """Refuse cells where no agent or target can be: kernels rely on it to find another target."""
-        regions = self.config.regions[state["map_index"]]
-        sizes = np.bincount(regions.ravel())
+        maps = states["map_index"][:, None]
         within = {}
         for name in ("location", "goal"):
-            cells = state[name]
-            if (cells < 0).any() or (cells >= regions.shape).any():
+            cells = states[name]
+            if (cells < 0).any() or (cells >= (self.config.width, self.config.height)).any():
                 raise ValueError(
                     f"{name} in the state lies outside the {self.config.width} x {self.config.height} grid"
                 )
-            within[name] = regions[cells[:, 0], cells[:, 1]]
-            if (within[name] == WALL).any() or (sizes[within[name]] < 2).any():
-                raise ValueError(f"{name} in the state has walls, or cells that can reach no other: {cells.tolist()}")
+            within[name] = self.config.regions[maps, cells[..., 0], cells[..., 1]]
+            sizes = self.arrays.region_sizes[maps, within[name]]
+            for k in np.flatnonzero(((within[name] == WALL) | (sizes < 2)).any(axis=1)):
+                raise ValueError(
+                    f"{name} in the state has walls, or cells that can reach no other: {cells[k].tolist()}"
+                )
         if (within["location"] != within["goal"]).any():
             raise ValueError("goal in the state has a cell that its agent cannot reach")
-        present = state["location"][state["status"] != LEFT]
-        if self.config.collisions != "none" and len(np.unique(present, axis=0)) < len(present):
-            raise ValueError(f"location in the state has agents in one cell: {present.tolist()}")
+        if self.config.collisions == "none":
+            return
+        for cells, status in zip(states["location"], states["status"], strict=True):
+            present = cells[status != LEFT]
+            if len(np.unique(present[:, 0] * self.config.height + present[:, 1])) < len(present):
+                raise ValueError(f"location in the state has agents in one cell: {present.tolist()}")
 
 
 def _array(value: Any) -> NDArray[Any] | None:

@@ -18,7 +18,7 @@ from multigrid.config import GridConfig, checked_limit
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs.one_world import OneWorld
 
-__all__ = ["MultiGridEnv", "env", "parallel_env"]
+__all__ = ["MultiGridEnv", "env", "made_config", "parallel_env"]
 
 Observation: TypeAlias = Any
 """A dict of a part's name to its array, or one float32 array with ``flatten=True``."""
@@ -55,7 +55,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
     }
 
     def __init__(self, config: GridConfig | None = None, render_mode: str | None = None) -> None:
-        config = _config(config, {})
+        config = made_config(config, {})
         OneWorld.__init__(self, config, render_mode)
         self.possible_agents = list(config.agents)
         self.agents: list[str] = []
@@ -259,7 +259,7 @@ def parallel_env(config: GridConfig | None = None, *, render_mode: str | None = 
     >>> parallel_env(num_agents=3, size=(6, 4)).possible_agents
     ['agent_0', 'agent_1', 'agent_2']
     """
-    return MultiGridEnv(_config(config, settings), render_mode)
+    return MultiGridEnv(made_config(config, settings), render_mode)
 
 
 def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> AECEnv[str, Any, Any]:
@@ -271,7 +271,12 @@ def env(config: GridConfig | None = None, *, render_mode: str | None = None, **s
     return parallel_to_aec(parallel_env(config, render_mode=render_mode, **settings))
 
 
-def _config(config: GridConfig | None, settings: dict[str, Any]) -> GridConfig:
+def made_config(config: GridConfig | None, settings: dict[str, Any]) -> GridConfig:
+    """Return the config, or one of its fields as keywords.
+
+    Raises:
+        TypeError: neither, or both at once.
+    """
     if config is None:
         return GridConfig(**settings)
     if not isinstance(config, GridConfig):

@@ -1,0 +1,583 @@
+"""Many worlds at once, as a Gymnasium VectorEnv: one row for each agent of each world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from multigrid import spaces
+from multigrid.actions import checked_action
+from multigrid.arguments import checked_int, is_int
+from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT
+from multigrid.core.metrics import episode_metrics
+from multigrid.core.placement import DRAWN
+from multigrid.core.rules import ALL_VALID
+from multigrid.core.world import World
+from multigrid.envs.parallel import made_config
+from multigrid.layouts import checked_layout
+from multigrid.rendering.frame import Scene, draw_frame, to_array
+
+__all__ = ["GridWorldVectorEnv", "MultiGridVectorEnv", "vector_env"]
+
+_Bools = NDArray[np.bool_]
+
+_NO_SEED = -2
+
+
+class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Any number of worlds, played by one call: row = world * N + agent, ``num_envs`` = worlds * N.
+
+    World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
+    bit for bit. A world resets as a whole, when its last row has ended:
+
+    - NEXT_STEP: on the step after, which ignores the world's actions and gives the first observations, rewards of 0
+      and False flags;
+    - SAME_STEP: within the same step, with the final observations and infos in ``infos["final_obs"]`` and
+      ``infos["final_info"]``;
+    - DISABLED: not at all; ``reset(options={"reset_mask": ...})`` does it.
+
+    Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
+    its action is ignored; when its world ends it is truncated, so that learners cut there.
+
+    Infos are arrays with a row each, and masks of the rows that have them, as Gymnasium's own vector envs give them:
+    ``distance``, ``outcome``, ``alive``, and at the end of an episode the figures of `multigrid.core.metrics`.
+
+    Args:
+        config: the world; `vector_env` makes it of keywords.
+        num_worlds: how many there are.
+        autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
+        render_mode: None or "rgb_array".
+        copy: whether each call returns observations of its own, as everything else is in any case. False hands out the
+            arrays that observations are written to, and the next call overwrites them.
+        num_threads: on how many threads the worlds are played; the results do not depend on it.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range.
+
+    >>> envs = MultiGridVectorEnv(GridConfig(size=(5, 3), num_agents=2), num_worlds=3)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["agent"].shape, infos["distance"].tolist()
+    ((6, 2), [3.0, 1.0, 2.0, 6.0, 4.0, 2.0])
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}
+    _told: tuple[str, ...] = ("distance", "outcome", "alive")
+    _tells_metrics = True
+
+    def __init__(
+        self,
+        config: GridConfig | None = None,
+        num_worlds: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        copy: bool = True,
+        num_threads: int = 1,
+    ) -> None:
+        self.config = config = made_config(config, {})
+        self.num_worlds = checked_int("num_worlds", num_worlds, 1)
+        self.autoreset_mode = _checked_mode(autoreset_mode)
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode is {render_mode!r}; expected None or 'rgb_array'")
+        self.render_mode = render_mode
+        self.copy = copy
+        self.num_threads = checked_int("num_threads", num_threads, 1)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        self.num_envs = self.num_worlds * config.num_agents
+        self.single_observation_space = spaces.observation_space(config)
+        self.single_action_space = spaces.action_space(config)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._world = World(
+            config,
+            self.num_worlds,
+            autoreset=self.autoreset_mode is AutoresetMode.NEXT_STEP,
+            num_threads=min(self.num_threads, self.num_worlds),
+        )
+        self._seeds = np.full(self.num_worlds, _NO_SEED)
+        self._started = np.zeros(self.num_worlds, dtype=bool)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hold on to the arrays, a row each, that every call reads and writes."""
+        arrays, rows = self._world.arrays, self.num_envs
+        self._actions = arrays.actions.reshape(rows)
+        self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
+        self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
+        self._outcomes = arrays.outcomes.reshape(rows)
+        names = {"": "flat"} if self.config.flatten else {part: f"{part}_part" for part in self.config.parts}
+        self._seen: dict[str, NDArray[Any]] = {}
+        for part, name in names.items():
+            array = getattr(arrays, name)
+            self._seen[part] = array.reshape(rows, *array.shape[2:])
+
+    def __getstate__(self) -> dict[str, Any]:
+        bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen")
+        return {name: value for name, value in vars(self).items() if name not in bound}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every world, or in those of a mask.
+
+        Args:
+            seed: s seeds world i with s + i; a list has a seed, or None, for each world; None goes on with the streams.
+            options: ``"reset_mask"``, bool (num_envs,), equal over a world's rows: which worlds to reset. ``"agents"``
+                and ``"targets"``, (N, 2) for all worlds or (num_worlds, N, 2), set the layouts by hand; ``"map"``, an
+                int or (num_worlds,), the maps of a pool. Other keys are ignored.
+
+        Returns:
+            Observations of all rows, and the infos of those that were reset.
+
+        Raises:
+            TypeError, ValueError: a bad seed, mask or layout; the worlds are then as they were.
+        """
+        if options is not None and not isinstance(options, Mapping):
+            raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
+        worlds = self._worlds_to_reset(options or {})
+        maps, layouts = self._checked_layouts(options or {}, worlds)
+        self._seed(worlds, self._checked_seeds(seed)[worlds])
+        if maps is None and layouts is None and len(worlds) == self.num_worlds:
+            self._world.reset()
+        else:
+            for e in worlds.tolist():
+                index = DRAWN if maps is None else int(maps[e])
+                if layouts is None:
+                    self._world.reset(e, e + 1, index)
+                else:
+                    agents, targets = layouts[e]
+                    self._world.place(e, agents, targets, index)
+        self._started[worlds] = True
+        which = np.zeros((self.num_worlds, self.config.num_agents), dtype=bool)
+        which[worlds] = True
+        self._blank_departed()
+        return self._observations(), self._infos(which.reshape(self.num_envs))
+
+    def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Play one step of every world.
+
+        Args:
+            actions: integers (num_envs,). Those of rows that nobody asks are ignored: of agents that have left, and, in
+                NEXT_STEP mode, of worlds that begin anew.
+
+        Returns:
+            Observations, rewards float64, terminations, truncations and infos, (num_envs, ...) each.
+
+        Raises:
+            TypeError, ValueError: a bad action, which the message gives the row of; no world has moved then.
+            ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
+        """
+        self._check_started()
+        self._write_actions(actions)
+        row = self._world.step()
+        if row != ALL_VALID:
+            num_actions, agent = self.config.num_actions, self.config.agents[row % self.config.num_agents]
+            whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
+            checked_action(self._actions[row], num_actions, whose)
+        self._blank_departed()
+        over = self._world.arrays.over
+        ended = over.any()
+        rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
+        if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            infos = self._final(np.flatnonzero(over))
+            self._world.reset_over()
+            infos |= self._infos(None)
+        else:
+            infos = self._infos(None)
+            if ended and self._tells_metrics:
+                infos |= self._metrics(np.flatnonzero(over))
+        return self._observations(), rewards, terminated, truncated, infos
+
+    def _check_started(self) -> None:
+        if not self._started.all():
+            raise ResetNeeded("there are worlds without an episode; call reset() first")
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._world.arrays.over.any():
+            over = np.flatnonzero(self._world.arrays.over)
+            raise ResetNeeded(
+                f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
+                "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+            )
+
+    def _write_actions(self, actions: Any) -> None:
+        array = np.asarray(actions)
+        expected = f"expected integers of shape ({self.num_envs},), an action for each row"
+        if array.shape != (self.num_envs,):
+            raise ValueError(f"actions have the shape {array.shape}; {expected}")
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"actions are of {array.dtype}; {expected}")
+        if array.dtype == np.uint64:
+            # What int64 does not hold is out of range, and must not wrap into it.
+            array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
+        self._actions[:] = array
+
+    def _observations(self, rows: NDArray[np.int64] | None = None) -> Any:
+        """The observations of some rows, copied, or of all, copied unless the caller wants none of it."""
+        if rows is not None:
+            seen = {part: array[rows] for part, array in self._seen.items()}
+        elif self.copy:
+            seen = {part: array.copy() for part, array in self._seen.items()}
+        else:
+            seen = dict(self._seen)
+        return seen[""] if self.config.flatten else seen
+
+    def _infos(self, which: _Bools | None) -> dict[str, Any]:
+        """The infos of the rows of a mask, zeros elsewhere; None is all of them."""
+        infos: dict[str, Any] = {}
+        for name in self._told:
+            array = self._info(name)
+            infos[name] = array.copy() if which is None else np.where(which, array, array.dtype.type(0))
+            infos[f"_{name}"] = np.ones(self.num_envs, dtype=bool) if which is None else which.copy()
+        return infos
+
+    def _info(self, name: str) -> NDArray[Any]:
+        if name == "distance":
+            return self._distances
+        if name == "outcome":
+            return self._outcomes
+        return ~self._departed().reshape(self.num_envs)
+
+    def _departed(self) -> _Bools:
+        """Which agents had left before the last step: bool (num_worlds, N)."""
+        arrays = self._world.arrays
+        departed: _Bools = (arrays.status == LEFT) & ~arrays.terminated
+        return departed
+
+    def _blank_departed(self) -> None:
+        """Nothing is seen where nobody is; and a learner's cut comes with the end of the world."""
+        if self.config.on_target != "leave":
+            return
+        departed = self._departed()
+        rows = np.flatnonzero(departed)
+        for array in self._seen.values():
+            array[rows] = 0
+        self._truncated[rows] = np.repeat(self._world.arrays.over, self.config.num_agents)[rows]
+
+    def _final(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
+        """What the last step of worlds that have ended has told, in the form of Gymnasium's SAME_STEP mode."""
+        num_agents = self.config.num_agents
+        rows = (worlds[:, None] * num_agents + np.arange(num_agents)).ravel()
+        which = np.zeros(self.num_envs, dtype=bool)
+        which[rows] = True
+        seen = self._observations(rows)
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        if self.config.flatten:
+            final_obs[rows] = list(seen)
+        else:
+            parts = self.config.parts
+            final_obs[rows] = [dict(zip(parts, row, strict=True)) for row in zip(*seen.values(), strict=True)]
+        final_info = self._infos(which)
+        if self._tells_metrics:
+            final_info |= self._metrics(worlds)
+        masks = {f"_{name}": which.copy() for name in ("final_obs", "final_info")}
+        return {"final_obs": final_obs, "final_info": final_info, **masks}
+
+    def _metrics(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
+        """The figures of worlds that have ended, a row for each agent; zeros elsewhere."""
+        shape = (self.num_worlds, self.config.num_agents)
+        which = np.zeros(shape, dtype=bool)
+        which[worlds] = True
+        told: dict[str, Any] = {}
+        for name, figures in episode_metrics(self.config, self._world.arrays, worlds).items():
+            array = np.zeros(shape, dtype=figures.dtype)
+            array[worlds] = figures if figures.ndim > 1 else figures[:, None]
+            told[name], told[f"_{name}"] = array.reshape(self.num_envs), which.reshape(self.num_envs).copy()
+        return told
+
+    def _worlds_to_reset(self, options: Mapping[str, Any]) -> NDArray[np.int64]:
+        mask = options.get("reset_mask")
+        if mask is None:
+            return np.arange(self.num_worlds)
+        expected = f"expected a boolean array of shape ({self.num_envs},), with at least one True"
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+            raise TypeError(f"options['reset_mask'] is of {kind}; {expected}")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            what = f"has the shape {mask.shape}" if mask.any() else "is False everywhere"
+            raise ValueError(f"options['reset_mask'] {what}; {expected}")
+        by_world = mask.reshape(self.num_worlds, self.config.num_agents)
+        mixed = np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))
+        if len(mixed):
+            raise ValueError(
+                f"options['reset_mask'] differs between the agents of world {mixed[0]}; a world resets as a whole"
+            )
+        return np.flatnonzero(by_world[:, 0])
+
+    def _checked_layouts(
+        self, options: Mapping[str, Any], worlds: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64] | None, dict[int, NDArray[np.int64]] | None]:
+        """The map of each world, or None where they are drawn; and the layouts of the worlds to be reset, or None."""
+        config = self.config
+        maps: NDArray[np.int64] | None = None
+        if options.get("map") is not None:
+            given = options["map"]
+            many = [given] * self.num_worlds if is_int(given) or not isinstance(given, Sequence | np.ndarray) else given
+            if len(many) != self.num_worlds:
+                raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
+            maps = np.array([checked_int("options['map']", one, 0) for one in many])
+            if maps.max() >= config.num_maps:
+                raise ValueError(f"options['map'] is {maps.max()}, but there are {config.num_maps} maps")
+        agents, targets = options.get("agents"), options.get("targets")
+        if agents is None and targets is None:
+            return maps, None
+        if agents is None or targets is None:
+            one, other = ("agents", "targets") if targets is None else ("targets", "agents")
+            raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
+        if maps is None:
+            if config.num_maps > 1:
+                raise ValueError(
+                    f"options has a layout for one of {config.num_maps} maps; say which with options['map']"
+                )
+            maps = np.zeros(self.num_worlds, dtype=np.int64)
+        layouts = {}
+        for e in worlds.tolist():
+            starts, goals = (one[e] if _is_stacked(one, self.num_worlds) else one for one in (agents, targets))
+            layouts[e] = checked_layout(config.regions[maps[e]], config.num_agents, starts, goals, "options['{}']")
+        return maps, layouts
+
+    def _checked_seeds(self, seed: Any) -> NDArray[np.int64]:
+        """A seed for each world, or `_NO_SEED`."""
+        if seed is None:
+            return np.full(self.num_worlds, _NO_SEED)
+        if is_int(seed):
+            last = checked_int("seed", checked_int("seed", seed, 0) + self.num_worlds - 1, 0)
+            return np.arange(last - self.num_worlds + 1, last + 1)
+        if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str):
+            raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
+        if len(seed) != self.num_worlds:
+            raise ValueError(f"there are {len(seed)} seeds; expected one for each of {self.num_worlds} worlds")
+        return np.array([_NO_SEED if one is None else checked_int("a seed", one, 0) for one in seed])
+
+    def _seed(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
+        """Seed the streams of worlds; where no seed is given, those that have none yet get one from the system."""
+        drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+        needed = (seeds == _NO_SEED) & (self._seeds[worlds] == _NO_SEED)
+        seeds = np.where(needed, drawn.astype(np.int64), seeds)
+        known = seeds != _NO_SEED
+        self._seeds[worlds[known]] = seeds[known]
+        self._world.seed_many(worlds[known], seeds[known].astype(np.uint64))
+
+    def _seed_the_rest(self) -> None:
+        self._seed(np.arange(self.num_worlds), np.full(self.num_worlds, _NO_SEED))
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The worlds' streams, as Generators that stay the same objects; drawing from one changes its later episodes.
+
+        Worlds whose generators have been handed out are played more slowly, for each state goes to and fro.
+        """
+        self._seed_the_rest()
+        return tuple(self._world.generator(e) for e in range(self.num_worlds))
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seeds of the worlds' streams; -1 where a state was set before there was one."""
+        self._seed_the_rest()
+        return tuple(self._seeds.tolist())
+
+    def get_state(self, worlds: Any = None) -> dict[str, NDArray[Any]]:
+        """Return everything that the rest of the episodes of some worlds, or all, depends on: copied arrays (K, ...).
+
+        Args:
+            worlds: integers (K,), or None for all.
+
+        Raises:
+            ResetNeeded: a world had no reset yet.
+            TypeError, ValueError: no such worlds.
+
+        >>> envs = MultiGridVectorEnv(GridConfig(), num_worlds=4)
+        >>> _ = envs.reset(seed=0)
+        >>> state = envs.get_state([2])
+        >>> envs.set_state({name: array.repeat(4, axis=0) for name, array in state.items()})
+        """
+        chosen = self._checked_worlds(worlds)
+        self._check_known(chosen)
+        return self._world.snapshot_many(chosen)
+
+    def set_state(self, states: Mapping[str, Any], worlds: Any = None) -> None:
+        """Bring some worlds, or all, to states that `get_state` returned, here or in an env of the same configuration.
+
+        Args:
+            states: arrays (K, ...).
+            worlds: integers (K,), no two alike, or None for all.
+
+        Raises:
+            TypeError, ValueError: no such states or worlds; all are then as they were.
+        """
+        chosen = self._checked_worlds(worlds)
+        if len(np.unique(chosen)) < len(chosen):
+            raise ValueError(f"worlds are {chosen.tolist()}; name each once")
+        self._world.restore_many(chosen, states)
+        self._started[chosen] = True
+        self._seeds[chosen] = np.where(self._seeds[chosen] == _NO_SEED, -1, self._seeds[chosen])
+
+    def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
+        if worlds is None:
+            return np.arange(self.num_worlds)
+        array = np.asarray(worlds)
+        expected = f"expected integers (K,) from 0 to {self.num_worlds - 1}"
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
+        if array.size and not (array.min() >= 0 and array.max() < self.num_worlds):
+            raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
+        return array.astype(np.int64)
+
+    def _check_known(self, worlds: NDArray[np.int64]) -> None:
+        if not self._started[worlds].all():
+            raise ResetNeeded("there are worlds without an episode; call reset() first")
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the figures of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
+
+        They are those of `multigrid.core.metrics`.
+        """
+        worlds = np.arange(self.num_worlds)
+        self._check_known(worlds)
+        return episode_metrics(self.config, self._world.arrays, worlds)
+
+    def state(self) -> NDArray[np.int64]:
+        """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
+        self._check_known(np.arange(self.num_worlds))
+        arrays = self._world.arrays
+        state = np.concatenate([arrays.location, arrays.goal], axis=2)
+        state[arrays.status == LEFT] = -1
+        return state
+
+    @property
+    def max_cycles(self) -> int | None:
+        """The number of steps after which an episode is truncated; None for never."""
+        return self._world.max_cycles
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does."""
+        return self.call(name)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world."""
+        value = getattr(self, name)
+        if callable(value):
+            value = value(*args, **kwargs)
+        if name in ("np_random", "np_random_seed"):
+            return tuple(one for one in value for _ in range(self.config.num_agents))
+        return value if name == "render" else (value,) * self.num_envs
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """Return a frame for each row, uint8 (height, width, 3), in "rgb_array" mode: that of its world."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array'")
+            return None
+        self._check_known(np.arange(self.num_worlds))
+        arrays = self._world.arrays
+        frames = []
+        for e in range(self.num_worlds):
+            scene = Scene(
+                regions=arrays.regions[arrays.map_index[e]],
+                agents=arrays.location[e],
+                targets=arrays.goal[e],
+                present=arrays.status[e] != LEFT,
+            )
+            frames += [to_array(draw_frame(self.config, scene))] * self.config.num_agents
+        return tuple(frames)
+
+    def close_extras(self, **_kwargs: Any) -> None:
+        """End the threads, if there are any."""
+        self._world.close()
+
+
+class GridWorldVectorEnv(MultiGridVectorEnv):
+    """Many of Gymnasium's documented GridWorlds: what ``gym.make_vec("multigrid/GridWorld-v0", num_envs=...)`` makes.
+
+    It gives, bit for bit, what Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv` gives.
+
+    Args:
+        num_envs: how many.
+        size: cells a side, at least 2.
+        max_episode_steps: the number of steps after which an episode is truncated; None for never.
+        autoreset_mode: as for `MultiGridVectorEnv`, and so are `render_mode`, `copy` and `num_threads`.
+
+    >>> envs = GridWorldVectorEnv(num_envs=2)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["agent"].tolist(), infos["distance"].tolist()
+    ([[4, 3], [2, 2]], [4.0, 3.0])
+    """
+
+    _told = ("distance",)
+    _tells_metrics = False
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        size: int = 5,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        copy: bool = True,
+        num_threads: int = 1,
+    ) -> None:
+        config = GridConfig(
+            size=checked_int("size", size, 2), num_agents=1, on_target="stay", max_cycles=max_episode_steps
+        )
+        super().__init__(
+            config,
+            checked_int("num_envs", num_envs, 1),
+            autoreset_mode=autoreset_mode,
+            render_mode=render_mode,
+            copy=copy,
+            num_threads=num_threads,
+        )
+
+
+def vector_env(
+    num_worlds: int,
+    config: GridConfig | None = None,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
+    copy: bool = True,
+    num_threads: int = 1,
+    **settings: Any,
+) -> MultiGridVectorEnv:
+    """Return a `MultiGridVectorEnv` of a `GridConfig`, or of its fields as keywords.
+
+    Raises:
+        TypeError: both a config and keywords, or a keyword that is no field of `GridConfig`.
+        ValueError: as `GridConfig` and `MultiGridVectorEnv`.
+
+    >>> vector_env(100, num_agents=8, size=16).num_envs
+    800
+    """
+    return MultiGridVectorEnv(
+        made_config(config, settings),
+        num_worlds,
+        autoreset_mode=autoreset_mode,
+        render_mode=render_mode,
+        copy=copy,
+        num_threads=num_threads,
+    )
+
+
+def _checked_mode(mode: Any) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError as error:
+        names = ", ".join(repr(one.value) for one in AutoresetMode)
+        raise ValueError(f"autoreset_mode is {mode!r}; expected an AutoresetMode or one of {names}") from error
+
+
+def _is_stacked(cells: Any, count: int) -> bool:
+    try:
+        return np.ndim(cells) == 3 and len(cells) == count
+    except ValueError:  # ragged
+        return False
