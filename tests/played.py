@@ -22,7 +22,7 @@ WORLDS = [
     {"walls": POOL[1], "num_agents": 3, "observe": get_args(Part)[::-1], "flatten": True, "view_radius": 2},
     {"size": (1, 3), "num_agents": 1, "observe": ("view", "target"), "view_radius": 1},
 ]
-SCRATCH = {"occupant", "claimant", "claims", "wish", "refusal", "region_agents"}
+SCRATCH = {"occupant", "claimant", "seen", "wish", "refusal", "region_agents"}
 
 
 def told(world):

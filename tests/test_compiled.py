@@ -182,7 +182,7 @@ def test_scratch_is_left_clean(config):
         arrays = world.arrays
         assert (arrays.occupant == -1).all()
         assert (arrays.claimant == -1).all()
-        assert not arrays.claims.any()
+        assert not arrays.seen.any()
         assert not arrays.region_agents.any()
 
 
@@ -209,7 +209,7 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
         side_by_side.step()
         for e, world in enumerate(alone):
             np.testing.assert_equal(side_by_side.snapshot(e), world.snapshot(0))
-            for part in ("agent_part", "target_part", "others_part", "view_part"):
+            for part in ("location", "goal", "others_part", "view_part"):
                 np.testing.assert_array_equal(getattr(side_by_side.arrays, part)[e], getattr(world.arrays, part)[0])
 
 
@@ -220,7 +220,5 @@ def test_a_snapshot_is_restored_with_what_is_seen():
     other = World(config)
     other.restore(0, world.snapshot(1))
     np.testing.assert_equal(other.snapshot(0), world.snapshot(1))
-    for part in get_args(Part):
-        np.testing.assert_array_equal(
-            getattr(other.arrays, f"{part}_part")[0], getattr(world.arrays, f"{part}_part")[1]
-        )
+    for mine, theirs in zip(other.seen, world.seen, strict=True):
+        np.testing.assert_array_equal(mine[0], theirs[1])

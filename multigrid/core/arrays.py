@@ -21,13 +21,15 @@ NOBODY = -1
 class Arrays(NamedTuple):
     """The state of E worlds of N agents on M maps of W x H cells, what it is seen as, and room to work in.
 
-    Observation parts that are not asked for have no rows (E is 0).
+    Observation parts that are not asked for have no rows (E is 0). *agent* and *target* need none: they are `location`
+    and `goal`.
     """
 
     # What the worlds are made of.
     settings: NDArray[np.int64]  # (S,), as multigrid.core.rules numbers them
     regions: NDArray[np.int32]  # (M, W, H), 0 at walls, else the number of the connected region
     region_sizes: NDArray[np.int64]  # (M, R + 1), cells by region
+    blocked: NDArray[np.uint8]  # (M, W + 2r, H + 2r), 1 at walls and outside, for views; or no rows
     layouts: NDArray[np.int64]  # (M, N, 4), x, y, target x, target y of every episode on a map; or no rows
 
     # The state, in full.
@@ -45,13 +47,11 @@ class Arrays(NamedTuple):
     rewards: NDArray[np.float64]  # (E, N)
     terminated: NDArray[np.bool_]  # (E, N)
     truncated: NDArray[np.bool_]  # (E, N)
-    endings: NDArray[np.int64]  # (E,), how many agents were terminated or truncated
+    endings: NDArray[np.int64]  # (E,), above 0 if somebody was terminated or truncated
     outcomes: NDArray[np.int64]  # (E, N)
     distances: NDArray[np.float64]  # (E, N), L1, in cells
 
     # What the agents see.
-    agent_part: NDArray[np.int64]  # (E, N, 2)
-    target_part: NDArray[np.int64]  # (E, N, 2)
     others_part: NDArray[np.int64]  # (E, N, N - 1, 2)
     view_part: NDArray[np.uint8]  # (E, N, 3, 2r + 1, 2r + 1)
     walls_part: NDArray[np.uint8]  # (E, N, W, H)
@@ -64,7 +64,7 @@ class Arrays(NamedTuple):
     actions: NDArray[np.int64]  # (E, N)
     occupant: NDArray[np.int32]  # (W, H), the agent in a cell, or -1
     claimant: NDArray[np.int32]  # (W, H), the first agent that asks for a cell, or -1
-    claims: NDArray[np.int32]  # (W, H), how many agents ask for a cell
+    seen: NDArray[np.uint8]  # (W + 2r, H + 2r), 1 at agents, for views; or no rows
     wish: NDArray[np.int64]  # (N, 2), the cell that an agent asks for
     refusal: NDArray[np.int64]  # (N,), why a request would be refused
     region_agents: NDArray[np.int64]  # (R + 1,), agents placed in a region
@@ -77,7 +77,7 @@ def allocate(**shapes: tuple[int, ...]) -> Arrays:
 
 def with_own_scratch(arrays: Arrays) -> Arrays:
     """Return the same arrays, save that the scratch is copied, for another thread to work with."""
-    scratch = ("occupant", "claimant", "claims", "wish", "refusal", "region_agents")
+    scratch = ("occupant", "claimant", "seen", "wish", "refusal", "region_agents")
     return arrays._replace(**{name: getattr(arrays, name).copy() for name in scratch})
 
 
@@ -88,6 +88,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NDIMS = dict.fromkeys(Arrays._fields, 2) | {
     "settings": 1,
     "regions": 3,
+    "blocked": 3,
     "layouts": 3,
     "map_index": 1,
     "steps": 1,
@@ -95,8 +96,6 @@ _NDIMS = dict.fromkeys(Arrays._fields, 2) | {
     "endings": 1,
     "location": 3,
     "goal": 3,
-    "agent_part": 3,
-    "target_part": 3,
     "others_part": 4,
     "view_part": 5,
     "walls_part": 4,

@@ -23,7 +23,7 @@ except ImportError:
         stacklevel=2,
     )
 
-__all__ = ["COMPILED", "announce_compilation", "interpreted", "kernel"]
+__all__ = ["COMPILED", "announce_compilation", "inlined", "interpreted", "kernel"]
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled; with NUMBA_DISABLE_JIT=1 they are not."""
@@ -72,9 +72,18 @@ def _numba_cache_dir(folder: Path) -> Iterator[None]:
 
 def kernel(function: _Function) -> _Function:
     """Compile a function of the game, keeping the machine code for later processes."""
+    return _compiled(function, forceinline=False)
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a function as `kernel` does, and into each of its callers: for the hot ones that have one caller."""
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: _Function, *, forceinline: bool) -> _Function:
     if not COMPILED:
         return function
-    compile_ = functools.partial(numba.njit, nogil=True, error_model="numpy")
+    compile_ = functools.partial(numba.njit, nogil=True, error_model="numpy", forceinline=forceinline)
     if _FOLDER is not None:
         # Numba raises RuntimeError where it finds no place for its files after all.
         with contextlib.suppress(RuntimeError), _numba_cache_dir(_FOLDER):

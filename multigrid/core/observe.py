@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import DIRECTIONS
-from multigrid.core.arrays import LEFT, NOBODY, Arrays
-from multigrid.core.compiled import kernel
+from multigrid.core.arrays import LEFT, Arrays
+from multigrid.core.compiled import inlined, kernel
 from multigrid.regions import WALL
 
 __all__ = ["PARTS", "observe_world"]
@@ -31,36 +31,35 @@ _ABSENT = -1
 @kernel
 def observe_world(w: Arrays, e: int) -> None:
     """Write the observations of all agents of world e."""
-    looks_around = w.view_part.shape[0] > 0
-    for i in range(w.flat_parts.shape[0]):
-        looks_around = looks_around or w.flat_parts[i] == VIEW
-    if looks_around:
-        _mark(w, e, True)
-    for i in range(w.location.shape[1]):
-        if w.flat.shape[0] > 0:
+    num_agents = w.location.shape[1]
+    if w.seen.shape[0] > 0:
+        _mark(w, e, 1)
+    if w.flat.shape[0] > 0:
+        for i in range(num_agents):
             _write_flat(w, e, i)
-            continue
-        if w.agent_part.shape[0] > 0:
-            _write_cell(w.agent_part[e, i], w.location, e, i)
-        if w.target_part.shape[0] > 0:
-            _write_cell(w.target_part[e, i], w.goal, e, i)
-        if w.others_part.shape[0] > 0:
+    if w.others_part.shape[0] > 0:
+        for i in range(num_agents):
             _write_others(w.others_part[e, i], w, e, i)
-        if w.view_part.shape[0] > 0:
+    if w.view_part.shape[0] > 0:
+        for i in range(num_agents):
             _write_view(w.view_part[e, i], w, e, i)
-        if w.walls_part.shape[0] > 0:
+    if w.walls_part.shape[0] > 0:
+        for i in range(num_agents):
             _write_walls(w.walls_part[e, i], w, e)
-        if w.action_mask_part.shape[0] > 0:
+    if w.action_mask_part.shape[0] > 0:
+        for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
-    if looks_around:
-        _mark(w, e, False)
+    if w.seen.shape[0] > 0:
+        _mark(w, e, 0)
 
 
-@kernel
-def _mark(w: Arrays, e: int, present: bool) -> None:
-    for i in range(w.location.shape[1]):
-        if w.status[e, i] != LEFT:
-            w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = i if present else NOBODY
+@inlined
+def _mark(w: Arrays, e: int, mark: int) -> None:
+    radius = (w.seen.shape[0] - w.regions.shape[1]) // 2
+    location, status, seen = w.location[e], w.status[e], w.seen
+    for i in range(location.shape[0]):
+        if status[i] != LEFT:
+            seen[location[i, 0] + radius, location[i, 1] + radius] = mark
 
 
 @kernel
@@ -82,19 +81,34 @@ def _write_others(out: Any, w: Arrays, e: int, i: int) -> None:
 
 @kernel
 def _write_view(out: Any, w: Arrays, e: int, i: int) -> None:
-    regions = w.regions[w.map_index[e]]
-    radius = out.shape[1] // 2
-    left, low = w.location[e, i, 0] - radius, w.location[e, i, 1] - radius
-    for column in range(out.shape[1]):
-        for row in range(out.shape[2]):
-            x, y = left + column, low + row
-            inside = x >= 0 and y >= 0 and x < regions.shape[0] and y < regions.shape[1]
-            out[0, column, row] = not inside or regions[x, y] == WALL
-            out[1, column, row] = inside and w.occupant[x, y] != NOBODY
-            out[2, column, row] = 0
-    column = min(max(w.goal[e, i, 0] - left, 0), 2 * radius)
-    row = min(max(w.goal[e, i, 1] - low, 0), 2 * radius)
+    blocked, seen = w.blocked[w.map_index[e]], w.seen
+    side = out.shape[1]
+    # The grids have a rim of the view's radius, so the window begins at the agent's own indices.
+    left, low = w.location[e, i, 0], w.location[e, i, 1]
+    blocked = blocked[left : left + side, low : low + side]
+    seen = seen[left : left + side, low : low + side]
+    # What has a length that the compiler knows is copied twice as fast.
+    if side == 5:
+        _copy_window(out, blocked, seen, 5)
+    else:
+        _copy_window(out, blocked, seen, side)
+    radius = side // 2
+    column = min(max(w.goal[e, i, 0] - left + radius, 0), 2 * radius)
+    row = min(max(w.goal[e, i, 1] - low + radius, 0), 2 * radius)
     out[2, column, row] = 1
+
+
+@inlined
+def _copy_window(out: Any, blocked: Any, seen: Any, side: int) -> None:
+    for column in range(side):
+        for row in range(side):
+            out[0, column, row] = blocked[column, row]
+    for column in range(side):
+        for row in range(side):
+            out[1, column, row] = seen[column, row]
+    for column in range(side):
+        for row in range(side):
+            out[2, column, row] = 0
 
 
 @kernel

@@ -43,7 +43,7 @@ from typing import Any
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
-from multigrid.core.compiled import kernel
+from multigrid.core.compiled import inlined, kernel
 from multigrid.core.observe import observe_world
 from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
 from multigrid.regions import WALL
@@ -168,18 +168,18 @@ def _reset_world(w: Arrays, e: int, map_index: int, by_hand: bool) -> None:
     observe_world(w, e)
 
 
-@kernel
+@inlined
 def _step_world(w: Arrays, e: int) -> None:
     w.steps[e] += 1
-    _mark_occupants(w, e)
     _request_moves(w, e)
-    _collide(w, e)
-    _unmark_occupants(w, e)
+    # An agent alone is in nobody's way.
+    if w.location.shape[1] > 1 and w.settings[COLLISIONS] != NONE:
+        _collide(w, e)
     _move(w, e)
     here = _arrive(w, e)
-    _share_rewards(w, e, here)
+    if w.settings[SHARED_REWARD]:
+        _share_rewards(w, e, here)
     _end(w, e)
-    _tell_distances(w, e)
 
 
 @kernel
@@ -195,91 +195,82 @@ def _begin(w: Arrays, e: int) -> None:
         w.terminated[e, i] = False
         w.truncated[e, i] = False
         w.outcomes[e, i] = _STAYED
-    _tell_distances(w, e)
+        w.distances[e, i] = _distance(w, e, i)
 
 
-@kernel
-def _mark_occupants(w: Arrays, e: int) -> None:
-    for i in range(w.location.shape[1]):
-        if w.status[e, i] != LEFT:
-            w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = i
+@inlined
+def _distance(w: Arrays, e: int, i: int) -> int:
+    dx = w.location[e, i, 0] - w.goal[e, i, 0]
+    dy = w.location[e, i, 1] - w.goal[e, i, 1]
+    return int(abs(dx) + abs(dy))
 
 
-@kernel
-def _unmark_occupants(w: Arrays, e: int) -> None:
-    """Empty the cells where the agents stood, and, under *priority*, those they were granted."""
-    for i in range(w.location.shape[1]):
-        w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = NOBODY
-        w.occupant[w.wish[i, 0], w.wish[i, 1]] = NOBODY
-
-
-@kernel
+@inlined
 def _request_moves(w: Arrays, e: int) -> None:
     regions = w.regions[w.map_index[e]]
-    for i in range(w.location.shape[1]):
-        x, y = w.location[e, i, 0], w.location[e, i, 1]
-        w.wish[i, 0], w.wish[i, 1] = x, y
-        action = w.actions[e, i]
-        if w.status[e, i] == LEFT:
-            w.outcomes[e, i] = _STAYED
-        elif w.status[e, i] == PARKED:
-            w.outcomes[e, i] = _PARKED
+    location, status, actions, outcomes, wish = w.location[e], w.status[e], w.actions[e], w.outcomes[e], w.wish
+    for i in range(location.shape[0]):
+        x, y = location[i, 0], location[i, 1]
+        wish[i, 0], wish[i, 1] = x, y
+        action = actions[i]
+        if status[i] == LEFT:
+            outcomes[i] = _STAYED
+        elif status[i] == PARKED:
+            outcomes[i] = _PARKED
         elif action == _STAY_ACTION:
-            w.outcomes[e, i] = _STAYED
+            outcomes[i] = _STAYED
         else:
             x += DIRECTIONS[action, 0]
             y += DIRECTIONS[action, 1]
             if x < 0 or y < 0 or x >= regions.shape[0] or y >= regions.shape[1]:
-                w.outcomes[e, i] = _EDGE
+                outcomes[i] = _EDGE
             elif regions[x, y] == WALL:
-                w.outcomes[e, i] = _WALL
+                outcomes[i] = _WALL
             else:
-                w.outcomes[e, i] = _MOVED
-                w.wish[i, 0], w.wish[i, 1] = x, y
+                outcomes[i] = _MOVED
+                wish[i, 0], wish[i, 1] = x, y
 
 
-@kernel
+@inlined
 def _collide(w: Arrays, e: int) -> None:
     """Turn the outcome of everyone who is refused from moved into the reason."""
     rule = w.settings[COLLISIONS]
-    if rule == NONE:
-        return
-    num_agents = w.location.shape[1]
+    location, status, outcomes = w.location[e], w.status[e], w.outcomes[e]
+    wish, occupant, claimant, refusal = w.wish, w.occupant, w.claimant, w.refusal
+    num_agents = location.shape[0]
     for i in range(num_agents):
-        if w.outcomes[e, i] == _MOVED:
-            x, y = w.wish[i, 0], w.wish[i, 1]
-            if w.claims[x, y] == 0:
-                w.claimant[x, y] = i
-            w.claims[x, y] += 1
+        refusal[i] = _OCCUPIED
+        if status[i] != LEFT:
+            occupant[location[i, 0], location[i, 1]] = i
     for i in range(num_agents):
-        if w.outcomes[e, i] == _MOVED:
-            w.refusal[i] = _why_refused(w, e, i)
+        if outcomes[i] == _MOVED:
+            first = claimant[wish[i, 0], wish[i, 1]]
+            if first == NOBODY:
+                claimant[wish[i, 0], wish[i, 1]] = i
+            else:
+                refusal[first], refusal[i] = _CONTESTED, _CONTESTED
+    for i in range(num_agents):
+        if outcomes[i] == _MOVED:
+            j = occupant[wish[i, 0], wish[i, 1]]
+            if j != NOBODY and wish[j, 0] == location[i, 0] and wish[j, 1] == location[i, 1]:
+                refusal[i] = _SWAP
+            # What is looked at here does not change when somebody is refused, so the order does not matter.
+            if rule != PRIORITY and _is_refused(w, i, rule):
+                outcomes[i] = refusal[i]
 
     if rule == PRIORITY:
         _move_in_turn(w, e)
-    else:
-        # The reasons were settled before anyone is refused, so the order of this loop does not matter.
-        for i in range(num_agents):
-            if w.outcomes[e, i] == _MOVED and _is_refused(w, i, rule):
-                w.outcomes[e, i] = w.refusal[i]
-        if rule != BLOCK_BOTH:
-            _hold_up_followers(w, e)
+    elif rule != BLOCK_BOTH:
+        _hold_up_followers(w, e)
 
     for i in range(num_agents):
-        w.claims[w.wish[i, 0], w.wish[i, 1]] = 0
-        w.claimant[w.wish[i, 0], w.wish[i, 1]] = NOBODY
+        claimant[wish[i, 0], wish[i, 1]] = NOBODY
+        occupant[location[i, 0], location[i, 1]] = NOBODY
+        # Under *priority* agents stand where they were granted to go.
+        occupant[wish[i, 0], wish[i, 1]] = NOBODY
 
 
-@kernel
-def _why_refused(w: Arrays, e: int, i: int) -> int:
-    x, y = w.wish[i, 0], w.wish[i, 1]
-    j = w.occupant[x, y]
-    if j != NOBODY and w.wish[j, 0] == w.location[e, i, 0] and w.wish[j, 1] == w.location[e, i, 1]:
-        return _SWAP
-    return _CONTESTED if w.claims[x, y] > 1 else _OCCUPIED
-
-
-@kernel
+@inlined
 def _is_refused(w: Arrays, i: int, rule: int) -> bool:
     """Whether a request is refused whatever becomes of the other requests."""
     x, y = w.wish[i, 0], w.wish[i, 1]
@@ -302,74 +293,80 @@ def _move_in_turn(w: Arrays, e: int) -> None:
                 w.outcomes[e, i] = w.refusal[i]
 
 
-@kernel
+@inlined
 def _hold_up_followers(w: Arrays, e: int) -> None:
     """Refuse whoever asks for the cell of one who stays, and whoever asks for theirs, along the whole chain."""
-    for i in range(w.location.shape[1]):
-        if w.outcomes[e, i] == _MOVED or w.status[e, i] == LEFT:
+    location, status, outcomes, claimant = w.location[e], w.status[e], w.outcomes[e], w.claimant
+    for i in range(location.shape[0]):
+        if outcomes[i] == _MOVED or status[i] == LEFT:
             continue
         # Everyone but the first to ask for a cell has been refused already.
-        follower = w.claimant[w.location[e, i, 0], w.location[e, i, 1]]
-        while follower != NOBODY and w.outcomes[e, follower] == _MOVED:
-            w.outcomes[e, follower] = w.refusal[follower]
-            follower = w.claimant[w.location[e, follower, 0], w.location[e, follower, 1]]
+        follower = claimant[location[i, 0], location[i, 1]]
+        while follower != NOBODY and outcomes[follower] == _MOVED:
+            outcomes[follower] = w.refusal[follower]
+            follower = claimant[location[follower, 0], location[follower, 1]]
 
 
-@kernel
+@inlined
 def _move(w: Arrays, e: int) -> None:
-    for i in range(w.location.shape[1]):
-        if w.outcomes[e, i] == _MOVED:
-            w.location[e, i, 0], w.location[e, i, 1] = w.wish[i, 0], w.wish[i, 1]
+    location, outcomes = w.location[e], w.outcomes[e]
+    for i in range(location.shape[0]):
+        if outcomes[i] == _MOVED:
+            location[i, 0], location[i, 1] = w.wish[i, 0], w.wish[i, 1]
 
 
-@kernel
+@inlined
 def _arrive(w: Arrays, e: int) -> int:
     """Reward and settle those who stand on their targets; return how many agents were there to play this step."""
     rule = w.settings[ON_TARGET]
+    status, arrival_step = w.status[e], w.arrival_step[e]
+    rewards, terminated, distances = w.rewards[e], w.terminated[e], w.distances[e]
     here = 0
     standing = 0
-    for i in range(w.location.shape[1]):
-        w.rewards[e, i] = 0.0
-        w.terminated[e, i] = False
-        if w.status[e, i] == LEFT:
+    w.endings[e] = 0
+    for i in range(status.shape[0]):
+        rewards[i] = 0.0
+        terminated[i] = False
+        if status[i] == LEFT:
             continue
         here += 1
-        on_target = w.location[e, i, 0] == w.goal[e, i, 0] and w.location[e, i, 1] == w.goal[e, i, 1]
-        if not on_target:
+        distances[i] = _distance(w, e, i)
+        if distances[i] != 0:
             # Under *restart* an agent leaves its target behind by being given another.
             if rule == STAY:
-                w.arrival_step[e, i] = NEVER
+                arrival_step[i] = NEVER
             continue
         standing += 1
-        if w.status[e, i] == PARKED:
+        if status[i] == PARKED:
             continue
         if rule != STAY:
-            w.rewards[e, i] = 1.0
+            rewards[i] = 1.0
         # Under *stay* an agent may stand on its target for many steps, and arrives with the first of them.
-        if w.arrival_step[e, i] == NEVER or rule == RESTART:
-            w.arrival_step[e, i] = w.steps[e]
+        if arrival_step[i] == NEVER or rule == RESTART:
+            arrival_step[i] = w.steps[e]
             w.arrivals[e, i] += 1
         if rule == PARK:
-            w.status[e, i] = PARKED
+            status[i] = PARKED
         elif rule == LEAVE:
-            w.status[e, i] = LEFT
-            w.terminated[e, i] = True
+            status[i] = LEFT
+            terminated[i] = True
+            w.endings[e] += 1
         elif rule == RESTART:
             draw_next_target(w, e, i)
+            distances[i] = _distance(w, e, i)
 
     w.over[e] = rule != RESTART and standing == here
     if w.over[e] and rule != LEAVE:
-        for i in range(w.location.shape[1]):
-            w.terminated[e, i] = True
+        w.endings[e] = here
+        for i in range(status.shape[0]):
+            terminated[i] = True
             if rule == STAY:
-                w.rewards[e, i] = 1.0
+                rewards[i] = 1.0
     return here
 
 
 @kernel
 def _share_rewards(w: Arrays, e: int, here: int) -> None:
-    if not w.settings[SHARED_REWARD] or here == 0:
-        return
     total = 0.0
     for i in range(w.location.shape[1]):
         total += w.rewards[e, i]
@@ -378,20 +375,13 @@ def _share_rewards(w: Arrays, e: int, here: int) -> None:
             w.rewards[e, i] = total / here
 
 
-@kernel
+@inlined
 def _end(w: Arrays, e: int) -> None:
     limit = w.settings[MAX_CYCLES]
-    at_limit = limit != NO_LIMIT and w.steps[e] >= limit
-    w.endings[e] = 0
+    if limit == NO_LIMIT or w.steps[e] < limit:
+        # Nobody has been truncated since the episode began, for that ends it.
+        return
     for i in range(w.location.shape[1]):
-        w.truncated[e, i] = at_limit and (w.status[e, i] != LEFT or w.terminated[e, i])
-        w.endings[e] += w.terminated[e, i] or w.truncated[e, i]
-    w.over[e] = w.over[e] or at_limit
-
-
-@kernel
-def _tell_distances(w: Arrays, e: int) -> None:
-    for i in range(w.location.shape[1]):
-        dx = w.location[e, i, 0] - w.goal[e, i, 0]
-        dy = w.location[e, i, 1] - w.goal[e, i, 1]
-        w.distances[e, i] = abs(dx) + abs(dy)
+        w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
+    w.endings[e] = w.location.shape[1]
+    w.over[e] = True

@@ -81,6 +81,20 @@ class World:
         self._bind()
 
     @property
+    def seen(self) -> list[NDArray[Any]]:
+        """What the agents see: an array (E, N, ...) for each part, in order, or with `flatten` one for all of them."""
+        arrays = self.arrays
+        by_part: dict[str, NDArray[Any]] = {
+            "agent": arrays.location,
+            "target": arrays.goal,
+            "others": arrays.others_part,
+            "view": arrays.view_part,
+            "walls": arrays.walls_part,
+            "action_mask": arrays.action_mask_part,
+        }
+        return [arrays.flat] if self.config.flatten else [by_part[part] for part in self.config.parts]
+
+    @property
     def max_cycles(self) -> int | None:
         """The number of steps after which an episode is truncated; None for never. Takes effect at once."""
         limit = int(self.arrays.settings[rules.MAX_CYCLES])
@@ -292,6 +306,8 @@ class World:
             value = states[name]
             for k in np.flatnonzero(~((value >= first) & (value <= last)).reshape(len(value), -1).all(axis=1)):
                 raise ValueError(f"{name} in the state is {value[k].tolist()}{why}")
+        if (states["truncated"].any(axis=1) & ~states["over"]).any():
+            raise ValueError(f"truncated in the state has agents whose episode is not over; {_EXPECTED_STATE}")
         self._check_cells(states)
 
     def _check_cells(self, states: dict[str, NDArray[Any]]) -> None:
@@ -364,6 +380,8 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
     sizes = [int(np.prod(shape)) for shape in parts.values()]
     regions = config.regions
     num_regions = int(regions.max()) + 1
+    radius = config.view_radius
+    rimmed = (config.width + 2 * radius, config.height + 2 * radius)
     shapes: dict[str, tuple[int, ...]] = {
         "settings": (rules.NUM_SETTINGS,),
         "regions": regions.shape,
@@ -376,11 +394,13 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         **dict.fromkeys(("outcomes", "distances", "actions"), (worlds, n)),
         **{
             f"{part}_part": (0 if config.flatten or part not in parts else worlds, n, *parts.get(part, (0,) * rank))
-            for part, rank in zip(PARTS, (1, 1, 2, 3, 2, 1), strict=True)
+            for part, rank in (("others", 2), ("view", 3), ("walls", 2), ("action_mask", 1))
         },
         "flat": (worlds if config.flatten else 0, n, sum(sizes)),
         **dict.fromkeys(("flat_parts", "flat_sizes"), (len(parts) if config.flatten else 0,)),
-        **dict.fromkeys(("occupant", "claimant", "claims"), regions.shape[1:]),
+        **dict.fromkeys(("occupant", "claimant"), regions.shape[1:]),
+        "seen": rimmed if "view" in parts else (0, 0),
+        "blocked": (len(regions), *rimmed) if "view" in parts else (0, 0, 0),
         "wish": (n, 2),
         "refusal": (n,),
         "region_agents": (num_regions,),
@@ -393,6 +413,8 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
     arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
     arrays.regions[...] = regions
     arrays.region_sizes[...] = [np.bincount(labels.ravel(), minlength=num_regions) for labels in regions]
+    if "view" in parts:
+        arrays.blocked[...] = np.pad(regions == WALL, ((0, 0), (radius, radius), (radius, radius)), constant_values=1)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
     arrays.occupant[...] = memory.NOBODY

@@ -71,8 +71,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._actions = arrays.actions[0]
         self._rewards, self._distances, self._outcomes = arrays.rewards[0], arrays.distances[0], arrays.outcomes[0]
         self._terminated, self._truncated, self._endings = arrays.terminated[0], arrays.truncated[0], arrays.endings
-        names = ["flat"] if self.config.flatten else [f"{part}_part" for part in self.config.parts]
-        self._seen = [getattr(arrays, name)[0] for name in names]
+        self._seen = [part[0] for part in self._world.seen]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

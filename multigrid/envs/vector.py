@@ -55,8 +55,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_worlds: how many there are.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations of its own, as everything else is in any case. False hands out the
-            arrays that observations are written to, and the next call overwrites them.
+        copy: whether each call returns observations of its own, as everything else is in any case. False returns the
+            same arrays each time, with new content.
         num_threads: on how many threads the worlds are played; the results do not depend on it.
 
     Raises:
@@ -113,14 +113,13 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
         self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
         self._outcomes = arrays.outcomes.reshape(rows)
-        names = {"": "flat"} if self.config.flatten else {part: f"{part}_part" for part in self.config.parts}
-        self._seen: dict[str, NDArray[Any]] = {}
-        for part, name in names.items():
-            array = getattr(arrays, name)
-            self._seen[part] = array.reshape(rows, *array.shape[2:])
+        names = ("",) if self.config.flatten else self.config.parts
+        by_part = zip(names, self._world.seen, strict=True)
+        self._seen = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
+        self._buffers = {} if self.copy else {part: np.empty_like(array) for part, array in self._seen.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen")
+        bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen", "_buffers")
         return {name: value for name, value in vars(self).items() if name not in bound}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,7 +161,6 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._started[worlds] = True
         which = np.zeros((self.num_worlds, self.config.num_agents), dtype=bool)
         which[worlds] = True
-        self._blank_departed()
         return self._observations(), self._infos(which.reshape(self.num_envs))
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -186,10 +184,12 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             num_actions, agent = self.config.num_actions, self.config.agents[row % self.config.num_agents]
             whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
             checked_action(self._actions[row], num_actions, whose)
-        self._blank_departed()
         over = self._world.arrays.over
         ended = over.any()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
+        if ended and self.config.on_target == "leave":
+            # A learner's cut comes with the end of the world, also for those that left earlier.
+            truncated |= (self._departed() & over[:, None]).reshape(self.num_envs)
         if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = self._final(np.flatnonzero(over))
             self._world.reset_over()
@@ -223,13 +223,20 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._actions[:] = array
 
     def _observations(self, rows: NDArray[np.int64] | None = None) -> Any:
-        """The observations of some rows, copied, or of all, copied unless the caller wants none of it."""
+        """The observations of all rows, in arrays of their own or in those that `copy` asks for; or of some rows."""
         if rows is not None:
             seen = {part: array[rows] for part, array in self._seen.items()}
         elif self.copy:
             seen = {part: array.copy() for part, array in self._seen.items()}
         else:
-            seen = dict(self._seen)
+            seen = dict(self._buffers)
+            for part, array in self._seen.items():
+                np.copyto(seen[part], array)
+        if self.config.on_target == "leave":
+            # Nothing is seen where nobody is.
+            departed = self._departed().reshape(self.num_envs)
+            for array in seen.values():
+                array[departed if rows is None else departed[rows]] = 0
         return seen[""] if self.config.flatten else seen
 
     def _infos(self, which: _Bools | None) -> dict[str, Any]:
@@ -253,16 +260,6 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         arrays = self._world.arrays
         departed: _Bools = (arrays.status == LEFT) & ~arrays.terminated
         return departed
-
-    def _blank_departed(self) -> None:
-        """Nothing is seen where nobody is; and a learner's cut comes with the end of the world."""
-        if self.config.on_target != "leave":
-            return
-        departed = self._departed()
-        rows = np.flatnonzero(departed)
-        for array in self._seen.values():
-            array[rows] = 0
-        self._truncated[rows] = np.repeat(self._world.arrays.over, self.config.num_agents)[rows]
 
     def _final(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
         """What the last step of worlds that have ended has told, in the form of Gymnasium's SAME_STEP mode."""
@@ -322,7 +319,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         maps: NDArray[np.int64] | None = None
         if options.get("map") is not None:
             given = options["map"]
-            many = [given] * self.num_worlds if is_int(given) or not isinstance(given, Sequence | np.ndarray) else given
+            many = given if _is_listed(given) else [given] * self.num_worlds
             if len(many) != self.num_worlds:
                 raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
             maps = np.array([checked_int("options['map']", one, 0) for one in many])
@@ -351,9 +348,10 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if seed is None:
             return np.full(self.num_worlds, _NO_SEED)
         if is_int(seed):
-            last = checked_int("seed", checked_int("seed", seed, 0) + self.num_worlds - 1, 0)
-            return np.arange(last - self.num_worlds + 1, last + 1)
-        if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str):
+            first = checked_int("seed", seed, 0)
+            checked_int("the last world's seed", first + self.num_worlds - 1, 0)
+            return first + np.arange(self.num_worlds)
+        if not _is_listed(seed):
             raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
         if len(seed) != self.num_worlds:
             raise ValueError(f"there are {len(seed)} seeds; expected one for each of {self.num_worlds} worlds")
@@ -574,6 +572,12 @@ def _checked_mode(mode: Any) -> AutoresetMode:
     except ValueError as error:
         names = ", ".join(repr(one.value) for one in AutoresetMode)
         raise ValueError(f"autoreset_mode is {mode!r}; expected an AutoresetMode or one of {names}") from error
+
+
+def _is_listed(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _is_stacked(cells: Any, count: int) -> bool:
