@@ -13,7 +13,8 @@ With t the steps played and a_i the step in which agent i arrived:
 Sources: Stern et al. (SoCS 2019) for the sum of costs and the makespan, in which waiting on a target is not charged to
 an agent that does not leave it again; Skrynnik et al. (POGEMA, ICLR 2025) for the rates, the throughput, and for
 counting an agent without success with all the steps. POGEMA divides the throughput by the limit of steps, which is the
-same at the limit.
+same at the limit, and its sum of costs charges an agent that walks off its target in the very last step with its
+earlier arrival only, although its own rates count it as without success.
 """
 
 from __future__ import annotations

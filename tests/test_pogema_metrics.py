@@ -1,0 +1,134 @@
+"""The figures of an episode are those that POGEMA itself reported of the same episode."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from multigrid import MultiGridEnv, parallel_env
+
+EPISODES = json.loads((Path(__file__).parent / "golden" / "pogema_metrics.json").read_text())
+
+
+def recorded(on_target: str) -> list[int]:
+    """Which of the episodes were recorded under one of POGEMA's rules."""
+    return [index for index, episode in enumerate(EPISODES) if episode["on_target"] == on_target]
+
+
+@functools.cache
+def play(index: int) -> list[dict[str, Any]]:
+    """Play an episode to its end; return the metrics at reset and after each step."""
+    episode = EPISODES[index]
+    env = parallel_env(
+        walls="\n".join(episode["map"]),
+        num_agents=len(episode["starts"]),
+        collisions=episode["collisions"],
+        on_target={"finish": "leave", "nothing": "stay", "restart": "restart"}[episode["on_target"]],
+        allow_stay=True,
+        max_cycles=episode["limit"],
+    )
+    env.reset(seed=0, options={"agents": episode["starts"], "targets": episode["targets"]})
+    told = [env.metrics()]
+    for step, actions in enumerate(episode["actions"], 1):
+        assert env.agents, step
+        rewards = env.step(dict(zip(env.possible_agents, map(int, actions), strict=True)))[1]
+        if episode["on_target"] == "restart":
+            assigned = {i: cell for when, i, *cell in episode["next_targets"] if when == step}
+            assert [env.possible_agents[i] for i in assigned] == [agent for agent, one in rewards.items() if one], step
+            install(env, assigned)
+        told.append(env.metrics())
+    assert env.agents == []
+    return told
+
+
+def install(env: MultiGridEnv, targets: dict[int, list[int]]) -> None:
+    """Put the targets that POGEMA assigned in the place of those that the env has drawn."""
+    state = env.get_state()
+    for i, cell in targets.items():
+        state["goal"][i] = cell
+    env.set_state(state)
+
+
+def walked_off(before: dict[str, Any], after: dict[str, Any]) -> np.ndarray:
+    """Who stood on a target and does not any more."""
+    return before["success"] & ~after["success"]
+
+
+def test_the_recordings_have_something_to_tell() -> None:
+    """Each rule has its episodes, with all, some and none of the agents successful, some of them cut short."""
+    assert Counter((one["collisions"], one["on_target"]) for one in EPISODES) == {
+        (collisions, on_target): 10
+        for collisions in ("priority", "block_both", "soft")
+        for on_target in ("finish", "nothing", "restart")
+    }
+    for on_target in ("finish", "nothing"):
+        some = [EPISODES[index] for index in recorded(on_target)]
+        rates = [one["metrics"]["ISR"] for one in some]
+        assert rates.count(1.0) >= 8
+        assert rates.count(0.0) >= 5
+        assert sum(0 < rate < 1 for rate in rates) >= 5
+        assert [one["metrics"]["CSR"] for one in some] == [float(rate == 1) for rate in rates]
+        assert sum(len(one["actions"]) < one["limit"] for one in some) >= 8
+    throughputs = [EPISODES[index]["metrics"]["avg_throughput"] for index in recorded("restart")]
+    assert len(set(throughputs)) >= 15
+    assert min(throughputs) == 0
+    restless = [
+        index
+        for index in recorded("nothing")
+        if any(walked_off(*pair).any() for pair in zip(play(index)[:-2], play(index)[1:-1], strict=True))
+    ]
+    assert len(restless) >= 8
+
+
+@pytest.mark.parametrize("index", recorded("finish"))
+def test_leave_has_pogemas_figures(index: int) -> None:
+    """Under leave both success rates are POGEMA's, and its episode length is the mean of the agents' costs."""
+    metrics = play(index)[-1]
+    mean = metrics["sum_of_costs"] / len(metrics["success"])
+    ours = {"CSR": metrics["csr"], "ISR": metrics["isr"], "ep_length": pytest.approx(mean, rel=1e-12)}
+    assert ours == EPISODES[index]["metrics"]
+
+
+@pytest.mark.parametrize("index", recorded("nothing"))
+def test_stay_has_pogemas_figures(index: int) -> None:
+    """Under stay all figures are POGEMA's but one: it forgives an agent that walks off in the very last step.
+
+    Such an agent has failed, says POGEMA's success rate, and so do both of ours; POGEMA's sum of costs still charges it
+    with its arrival only, ours with all the steps.
+    """
+    *_, before, metrics = play(index)
+    forgiven = walked_off(before, metrics)
+    steps = len(EPISODES[index]["actions"])
+    ours = {name: metrics[key] for name, key in (("CSR", "csr"), ("ISR", "isr"), ("makespan", "makespan"))}
+    sum_of_costs = metrics["sum_of_costs"] - (steps - before["arrival_step"][forgiven]).sum()
+    assert {**ours, "SoC": sum_of_costs, "ep_length": steps} == EPISODES[index]["metrics"]
+
+
+def test_few_sums_of_costs_differ() -> None:
+    """The one difference shows in exactly those episodes in which somebody walks off in the last step."""
+    differ, last = set(), set()
+    for index in recorded("nothing"):
+        *_, before, metrics = play(index)
+        if walked_off(before, metrics).any():
+            last.add(index)
+        if metrics["sum_of_costs"] != EPISODES[index]["metrics"]["SoC"]:
+            assert metrics["sum_of_costs"] > EPISODES[index]["metrics"]["SoC"]
+            differ.add(index)
+    assert differ == last
+    assert len(differ) == 4
+
+
+@pytest.mark.parametrize("index", recorded("restart"))
+def test_restart_has_pogemas_throughput(index: int) -> None:
+    """Under restart the throughput is POGEMA's, and so is each arrival, with the targets that POGEMA assigned."""
+    metrics = play(index)[-1]
+    assert {"avg_throughput": metrics["throughput"]} == EPISODES[index]["metrics"]
+    assert metrics["success"].tolist() == [
+        any(i == arrived for _, arrived, *_ in EPISODES[index]["next_targets"]) for i in range(len(metrics["success"]))
+    ]
