@@ -104,6 +104,9 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
         self._seeds = np.full(self.num_worlds, _NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
+        self._all_started = False
+        self._ends_matter = self._tells_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
+        self._every_row = np.ones(self.num_envs, dtype=bool)
         self._bind()
 
     def _bind(self) -> None:
@@ -158,7 +161,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 else:
                     agents, targets = layouts[e]
                     self._world.place(e, agents, targets, index)
-        self._started[worlds] = True
+        self._begin(worlds)
         which = np.zeros((self.num_worlds, self.config.num_agents), dtype=bool)
         which[worlds] = True
         return self._observations(), self._infos(which.reshape(self.num_envs))
@@ -185,7 +188,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
             checked_action(self._actions[row], num_actions, whose)
         over = self._world.arrays.over
-        ended = over.any()
+        ended = self._ends_matter and over.any()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
         if ended and self.config.on_target == "leave":
             # A learner's cut comes with the end of the world, also for those that left earlier.
@@ -200,9 +203,13 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 infos |= self._metrics(np.flatnonzero(over))
         return self._observations(), rewards, terminated, truncated, infos
 
+    def _begin(self, worlds: NDArray[np.int64]) -> None:
+        self._started[worlds] = True
+        self._all_started = bool(self._started.all())
+
     def _check_started(self) -> None:
-        if not self._started.all():
-            raise ResetNeeded("there are worlds without an episode; call reset() first")
+        if not self._all_started:
+            self._check_known(np.arange(self.num_worlds))
         if self.autoreset_mode is AutoresetMode.DISABLED and self._world.arrays.over.any():
             over = np.flatnonzero(self._world.arrays.over)
             raise ResetNeeded(
@@ -245,7 +252,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for name in self._told:
             array = self._info(name)
             infos[name] = array.copy() if which is None else np.where(which, array, array.dtype.type(0))
-            infos[f"_{name}"] = np.ones(self.num_envs, dtype=bool) if which is None else which.copy()
+            infos[f"_{name}"] = (self._every_row if which is None else which).copy()
         return infos
 
     def _info(self, name: str) -> NDArray[Any]:
@@ -253,6 +260,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             return self._distances
         if name == "outcome":
             return self._outcomes
+        if self.config.on_target != "leave":
+            return self._every_row
         return ~self._departed().reshape(self.num_envs)
 
     def _departed(self) -> _Bools:
@@ -417,7 +426,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if len(np.unique(chosen)) < len(chosen):
             raise ValueError(f"worlds are {chosen.tolist()}; name each once")
         self._world.restore_many(chosen, states)
-        self._started[chosen] = True
+        self._begin(chosen)
         self._seeds[chosen] = np.where(self._seeds[chosen] == _NO_SEED, -1, self._seeds[chosen])
 
     def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
