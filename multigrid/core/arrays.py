@@ -29,6 +29,7 @@ class Arrays(NamedTuple):
     settings: NDArray[np.int64]  # (S,), as multigrid.core.rules numbers them
     regions: NDArray[np.int32]  # (M, W, H), 0 at walls, else the number of the connected region
     region_sizes: NDArray[np.int64]  # (M, R + 1), cells by region
+    moves: NDArray[np.int8]  # (M, W, H, A), the outcome of each action in a cell, were nobody else there
     blocked: NDArray[np.uint8]  # (M, W + 2r, H + 2r), 1 at walls and outside, for views; or no rows
     layouts: NDArray[np.int64]  # (M, N, 4), x, y, target x, target y of every episode on a map; or no rows
 
@@ -58,6 +59,7 @@ class Arrays(NamedTuple):
     action_mask_part: NDArray[np.int8]  # (E, N, A)
     flat: NDArray[np.float32]  # (E, N, D), all parts in one, instead of the others
     flat_parts: NDArray[np.int64]  # (P,), which parts, as multigrid.core.observe numbers them
+    scaled: NDArray[np.float32]  # (2, max(W, H)), each x, then each y, scaled to 0 .. 1
     flat_sizes: NDArray[np.int64]  # (P,), how many numbers each takes
 
     # The caller's actions, and scratch that every kernel leaves as it found it.
@@ -88,6 +90,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NDIMS = dict.fromkeys(Arrays._fields, 2) | {
     "settings": 1,
     "regions": 3,
+    "moves": 4,
     "blocked": 3,
     "layouts": 3,
     "map_index": 1,

@@ -15,17 +15,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.actions import DIRECTIONS
+from multigrid.actions import Outcome
 from multigrid.core.arrays import LEFT, Arrays
 from multigrid.core.compiled import inlined, kernel
 from multigrid.regions import WALL
 
-__all__ = ["PARTS", "observe_world"]
+__all__ = ["PARTS", "observe_world", "writes_observations"]
 
 PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
 AGENT, TARGET, OTHERS, VIEW, WALLS, ACTION_MASK = range(6)
 
 _ABSENT = -1
+_EDGE, _WALL = int(Outcome.EDGE), int(Outcome.WALL)
+
+
+@inlined
+def writes_observations(w: Arrays) -> bool:
+    """Whether there is anything to observe but *agent* and *target*, which are the state itself."""
+    parts = w.others_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0] + w.action_mask_part.shape[0]
+    return bool(w.flat.shape[0] + parts > 0)
 
 
 @kernel
@@ -121,12 +129,9 @@ def _write_walls(out: Any, w: Arrays, e: int) -> None:
 
 @kernel
 def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
-    regions = w.regions[w.map_index[e]]
+    moves = w.moves[w.map_index[e], w.location[e, i, 0], w.location[e, i, 1]]
     for action in range(out.shape[0]):
-        x = w.location[e, i, 0] + DIRECTIONS[action, 0]
-        y = w.location[e, i, 1] + DIRECTIONS[action, 1]
-        inside = x >= 0 and y >= 0 and x < regions.shape[0] and y < regions.shape[1]
-        out[action] = inside and regions[x, y] != WALL
+        out[action] = moves[action] != _EDGE and moves[action] != _WALL
 
 
 @kernel
@@ -154,9 +159,9 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
         start = end
 
 
-@kernel
+@inlined
 def _scale(coordinates: Any, w: Arrays) -> None:
     """Scale x, y, x, y, ... to 0 .. 1; absent ones stay as they are."""
     for k in range(coordinates.shape[0]):
         if coordinates[k] != _ABSENT:
-            coordinates[k] = coordinates[k] / max(w.regions.shape[1 + k % 2] - 1, 1)
+            coordinates[k] = w.scaled[k % 2, int(coordinates[k])]

@@ -44,7 +44,7 @@ from typing import Any
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
 from multigrid.core.compiled import inlined, kernel
-from multigrid.core.observe import observe_world
+from multigrid.core.observe import observe_world, writes_observations
 from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
 from multigrid.regions import WALL
 
@@ -61,6 +61,7 @@ __all__ = [
     "ON_TARGET_RULES",
     "RULES_VERSION",
     "SHARED_REWARD",
+    "chart_moves",
     "find_bad_action",
     "observe_worlds",
     "play_worlds",
@@ -143,12 +144,14 @@ def find_bad_action(table: Any, first: int, last: int) -> int:
 def play_worlds(table: Any, first: int, last: int) -> None:
     """Play one step of worlds first .. last - 1, with actions in range; `AUTORESET` restarts those that are over."""
     w = opened(table)
+    writes = writes_observations(w)
     for e in range(first, last):
         if w.settings[AUTORESET] and w.over[e]:
             _reset_world(w, e, DRAWN, False)
         else:
             _step_world(w, e)
-            observe_world(w, e)
+            if writes:
+                observe_world(w, e)
 
 
 @kernel
@@ -205,30 +208,43 @@ def _distance(w: Arrays, e: int, i: int) -> int:
     return int(abs(dx) + abs(dy))
 
 
+@kernel
+def chart_moves(table: Any) -> None:
+    """Write down what each action comes to in each cell of each map, were nobody else there: the outcome."""
+    w = opened(table)
+    width, height = w.regions.shape[1], w.regions.shape[2]
+    for m in range(w.regions.shape[0]):
+        for x in range(width):
+            for y in range(height):
+                for action in range(w.moves.shape[3]):
+                    to_x = x + DIRECTIONS[action, 0]
+                    to_y = y + DIRECTIONS[action, 1]
+                    if action == _STAY_ACTION:
+                        w.moves[m, x, y, action] = _STAYED
+                    elif to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
+                        w.moves[m, x, y, action] = _EDGE
+                    elif w.regions[m, to_x, to_y] == WALL:
+                        w.moves[m, x, y, action] = _WALL
+                    else:
+                        w.moves[m, x, y, action] = _MOVED
+
+
 @inlined
 def _request_moves(w: Arrays, e: int) -> None:
-    regions = w.regions[w.map_index[e]]
+    moves = w.moves[w.map_index[e]]
     location, status, actions, outcomes, wish = w.location[e], w.status[e], w.actions[e], w.outcomes[e], w.wish
     for i in range(location.shape[0]):
         x, y = location[i, 0], location[i, 1]
-        wish[i, 0], wish[i, 1] = x, y
-        action = actions[i]
-        if status[i] == LEFT:
-            outcomes[i] = _STAYED
-        elif status[i] == PARKED:
-            outcomes[i] = _PARKED
-        elif action == _STAY_ACTION:
-            outcomes[i] = _STAYED
+        if status[i] == TRAVELLING:
+            action = actions[i]
+            outcomes[i] = moves[x, y, action]
+            # No branch: in random play nobody could guess which way it goes.
+            step = int(outcomes[i] == _MOVED)
+            x += step * DIRECTIONS[action, 0]
+            y += step * DIRECTIONS[action, 1]
         else:
-            x += DIRECTIONS[action, 0]
-            y += DIRECTIONS[action, 1]
-            if x < 0 or y < 0 or x >= regions.shape[0] or y >= regions.shape[1]:
-                outcomes[i] = _EDGE
-            elif regions[x, y] == WALL:
-                outcomes[i] = _WALL
-            else:
-                outcomes[i] = _MOVED
-                wish[i, 0], wish[i, 1] = x, y
+            outcomes[i] = _PARKED if status[i] == PARKED else _STAYED
+        wish[i, 0], wish[i, 1] = x, y
 
 
 @inlined

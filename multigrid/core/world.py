@@ -68,6 +68,7 @@ class World:
         self._copies = [self.arrays, *(memory.with_own_scratch(self.arrays) for _ in range(self._threads.count - 1))]
         self._bind()
         announce_compilation()
+        rules.chart_moves(self._handle)
 
     def _bind(self) -> None:
         self._handles = [memory.handle(arrays) for arrays in self._copies]
@@ -399,6 +400,8 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         "flat": (worlds if config.flatten else 0, n, sum(sizes)),
         **dict.fromkeys(("flat_parts", "flat_sizes"), (len(parts) if config.flatten else 0,)),
         **dict.fromkeys(("occupant", "claimant"), regions.shape[1:]),
+        "scaled": (2, max(config.width, config.height)),
+        "moves": (*regions.shape, config.num_actions),
         "seen": rimmed if "view" in parts else (0, 0),
         "blocked": (len(regions), *rimmed) if "view" in parts else (0, 0, 0),
         "wish": (n, 2),
@@ -419,6 +422,8 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.layouts[...] = config.layouts
     arrays.occupant[...] = memory.NOBODY
     arrays.claimant[...] = memory.NOBODY
+    for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
+        scaled[:side] = np.arange(side) / max(side - 1, 1)
     if config.flatten:
         arrays.flat_parts[...] = [PARTS.index(part) for part in parts]
         arrays.flat_sizes[...] = sizes
