@@ -499,7 +499,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_kwargs: Any) -> None:
         """End the threads, if there are any."""
-        self._world.close()
+        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes what could not be made
+            self._world.close()
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
