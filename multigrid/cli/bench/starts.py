@@ -1,0 +1,91 @@
+"""Starting up and starting over: imports, first environments, resets, seeds; and what worlds take up in memory."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from multigrid.cli.bench.contenders import restarting
+from multigrid.config import GridConfig
+from multigrid.core.world import World
+from multigrid.envs.parallel import MultiGridEnv
+
+__all__ = ["memory_per_world", "start_times"]
+
+_LIBRARIES = "import gymnasium, pettingzoo"
+_PACKAGE = "import multigrid"
+_FIRST_ENVIRONMENT = "import multigrid; multigrid.GridWorldEnv().reset(seed=0)"
+
+
+def start_times(repeats: int) -> list[dict[str, Any]]:
+    """Return the median seconds of each, beside what they should stay under."""
+    return [*_imports(repeats), _pool_resets(), _seeding(repeats)]
+
+
+def _imports(repeats: int) -> list[dict[str, Any]]:
+    """The time until each is there, in a Python of its own."""
+    timed = "import time; before = time.perf_counter(); {}; print(time.perf_counter() - before)"
+    seconds: dict[str, list[float]] = {statement: [] for statement in (_LIBRARIES, _PACKAGE, _FIRST_ENVIRONMENT)}
+    for _ in range(repeats):
+        for statement, times in seconds.items():
+            command = [sys.executable, "-c", timed.format(statement)]
+            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own
+            times.append(float(printed))
+    added = [package - libraries for package, libraries in zip(seconds[_PACKAGE], seconds[_LIBRARIES], strict=True)]
+    return [
+        _row("importing gymnasium and pettingzoo", seconds[_LIBRARIES], None),
+        _row("what importing multigrid adds", added, 0.1),
+        _row("importing it, and a first environment", seconds[_FIRST_ENVIRONMENT], 2.0),
+    ]
+
+
+def _pool_resets() -> dict[str, Any]:
+    maps = np.random.default_rng(0).random((1000, 64, 64)) < 0.2
+    env = MultiGridEnv(GridConfig(walls=maps, num_agents=16))
+    env.reset(seed=0)
+    return _row("a reset, 16 agents, one of 1,000 maps of 64 x 64", _timed(env.reset, 200), 0.001)
+
+
+def _seeding(repeats: int) -> dict[str, Any]:
+    worlds = np.arange(100_000)
+    world, seeds = World(GridConfig(), len(worlds)), worlds.astype(np.uint64)
+    # NumPy's own generators take 7 microseconds each.
+    return _row("seeding 100,000 worlds", _timed(lambda: world.seed_many(worlds, seeds), repeats), 0.7)
+
+
+def _timed(call: Callable[[], Any], repeats: int) -> list[float]:
+    times = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - before)
+    return times
+
+
+def _row(name: str, times: list[float], goal: float | None) -> dict[str, Any]:
+    return {"name": name, "seconds": round(statistics.median(times), 6), "goal": goal}
+
+
+def memory_per_world() -> list[dict[str, Any]]:
+    """Return the bytes of all arrays that a further world adds."""
+    configs = {
+        "one agent on 5 x 5": restarting(1, 5, "agent", "target"),
+        "8 agents on 16 x 16": restarting(8, 16, "agent", "target"),
+        "8 agents on 16 x 16, view": restarting(8, 16, "view"),
+        "64 agents on 32 x 32": restarting(64, 32, "agent", "target"),
+    }
+    few, more = 10, 1010
+    return [
+        {"name": name, "bytes": (_bytes(config, more) - _bytes(config, few)) // (more - few)}
+        for name, config in configs.items()
+    ]
+
+
+def _bytes(config: GridConfig, num_worlds: int) -> int:
+    return sum(array.nbytes for array in World(config, num_worlds).arrays)
