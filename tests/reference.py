@@ -117,8 +117,6 @@ class Reference:
         last_seen = dict(self.at)
 
         reward, terminated = self.arrive(here)
-        if self.config.reward == "shared":
-            reward = dict.fromkeys(here, sum(reward.values()) / len(here))
         at_limit = self.config.max_cycles is not None and self.steps >= self.config.max_cycles
         self.over = at_limit or (all(terminated.values()) if self.config.on_target != "leave" else not self.at)
         return {
@@ -161,6 +159,8 @@ class Reference:
         if mode == "leave":
             for i in standing:
                 del self.at[i]
+        if self.config.reward == "shared":
+            reward = dict.fromkeys(here, sum(reward.values()) / len(here))
         return reward, terminated
 
     def observe(self, i: int, me: tuple[int, int]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.core import arrays, rules
-from multigrid.core.world import World
-from reference import MOVED, Reference, collide, requests, why_refused
+from reference import Reference
 
 PARTS = ["agent", "target", "others", "view", "walls", "action_mask"]
 ON_TARGET = ["park", "leave", "stay", "restart"]
@@ -248,66 +245,3 @@ def test_the_other_rules_do_know_them(collisions: str) -> None:
     layout = np.array([[0, 0, 0, 1], [2, 0, 2, 1]])
     actions = np.array([[0, 2]])
     assert renamed(config, layout, (1, 0), actions) != renamed(config, layout, (0, 1), actions)
-
-
-def joint_states(free: list[tuple[int, int]], num_agents: int, shared: bool) -> Iterator[tuple[Any, ...]]:
-    """Every way to place the agents."""
-    return itertools.product(free, repeat=num_agents) if shared else itertools.permutations(free, num_agents)
-
-
-@pytest.mark.parametrize("collisions", COLLISIONS)
-def test_every_joint_action_from_every_joint_state(collisions: str) -> None:
-    """In a small world with a wall, every transition of three agents is the reference's, outcomes included."""
-    walls = np.zeros((3, 2), dtype=bool)
-    walls[2, 1] = True
-    free = [(x, y) for x in range(3) for y in range(2) if not walls[x, y]]
-    config = GridConfig(
-        walls=walls, num_agents=3, collisions=collisions, on_target="stay", allow_stay=True, max_cycles=None
-    )
-    env = MultiGridEnv(config)
-    env.reset(seed=0)
-    state = env.get_state()
-    targets = [(1, 1), (0, 0), (2, 0)]
-    count = 0
-    for agents in joint_states(free, 3, collisions == "none"):
-        start = state | {"location": np.array(agents), "goal": np.array(targets), "status": np.zeros(3, np.int8)}
-        for actions in itertools.product(range(5), repeat=3):
-            env.set_state(start)
-            reference = Reference(config, agents, targets, walls)
-            _, rewards, terminations, _, infos = env.step(dict(zip(env.agents, actions, strict=True)))
-            expected = reference.step(dict(enumerate(actions)))
-            assert env.state().tolist() == reference.state(), (agents, actions)
-            told = [(rewards[a], terminations[a], infos[a]["outcome"]) for a in env.possible_agents]
-            assert told == [(one[1], one[2], one[5]) for one in expected.values()], (agents, actions)
-            count += 1
-    assert count == {"none": 5**3, "symmetric": 60}.get(collisions, 60) * 5**3
-
-
-@pytest.mark.parametrize("collisions", COLLISIONS[:4])
-def test_every_joint_action_of_a_crowd(collisions: str) -> None:
-    """With one free cell left, every joint action of four agents, parked ones among them, is the reference's."""
-    walls = np.zeros((3, 2), dtype=bool)
-    walls[2, 1] = True
-    free = [(x, y) for x in range(3) for y in range(2) if not walls[x, y]]
-    targets = [(0, 0), (1, 1), (0, 1), (2, 0)]
-    config = GridConfig(walls=walls, num_agents=4, collisions=collisions, observe=("agent",), max_cycles=None)
-    joint_actions = list(itertools.product(range(4), repeat=4))
-    world = World(config, len(joint_actions))
-    world.arrays.goal[:] = targets
-    for agents in joint_states(free, 4, shared=False):
-        at = dict(enumerate(agents))
-        parked = {i for i in at if at[i] == targets[i]}
-        if len(parked) == 4:
-            continue
-        world.arrays.location[:] = agents
-        world.arrays.status[:] = [arrays.PARKED if i in parked else arrays.TRAVELLING for i in at]
-        world.arrays.actions[:] = joint_actions
-        assert world.step() == rules.ALL_VALID
-        after, told = world.arrays.location.tolist(), world.arrays.outcomes.tolist()
-        for e, actions in enumerate(joint_actions):
-            wish, outcome = requests(walls, at, parked, dict(enumerate(actions)))
-            granted = collide(collisions, at, wish)
-            expected = [list(wish[i] if i in granted else at[i]) for i in at]
-            assert after[e] == expected, (agents, actions)
-            reasons = [outcome.get(i, MOVED if i in granted else why_refused(i, at, wish)) for i in at]
-            assert told[e] == reasons, (agents, actions)

@@ -1,0 +1,231 @@
+"""Every joint action from every joint state of small worlds, against the reference; more with `--all-worlds`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from multigrid import GridConfig
+from multigrid.core import rules
+from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
+from multigrid.core.compiled import COMPILED
+from multigrid.core.world import World
+from reference import MOVED, Reference, collide, requests, why_refused
+
+Cell: TypeAlias = tuple[int, int]
+
+COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
+NUM_ACTIONS = 5
+
+# The letters are the targets; a world of N agents has the first N of them.
+WORLDS = {
+    "corner": """
+        AB
+        EC
+        D#
+    """,
+    "corridor": """
+        AC.B#ED
+    """,
+    "bay": """
+        A.D.B
+        ##CE#
+    """,
+    "T": """
+        A.BC
+        #.##
+        ED##
+    """,
+    "crossing": """
+        #A##
+        BE.C
+        #D##
+    """,
+    "two regions": """
+        .A#C
+        BE#D
+    """,
+    "hall": """
+        A.E#
+        C.BD
+    """,
+    "ring": """
+        A..B
+        .##E
+        C..D
+    """,
+}
+SMALL = [name for name in WORLDS if name != "ring"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose worlds, numbers of agents and modes: thirty million transitions, or with `--all-worlds` 850 million."""
+    if metafunc.config.getoption("--all-worlds"):
+        cases = list(itertools.product(WORLDS, (2, 3, 4), ("stay", "park", "leave")))
+        cases += itertools.product(SMALL, (2, 3, 4), ("restart",))
+        cases += itertools.product(SMALL, (5,), ("stay", "park"))
+    else:
+        cases = list(itertools.product(SMALL, (2, 3, 4), ("stay",)))
+        cases += itertools.product(WORLDS, (2, 3), ("park",))
+        cases += itertools.product(("corner", "T"), (4,), ("park",))
+        cases += itertools.product(("corner", "T"), (2, 3, 4), ("leave",))
+        cases += itertools.product(("corner", "T", "two regions"), (2, 3), ("restart",))
+    # Interpreted kernels play the same game, as other tests show, a hundred times slower.
+    metafunc.parametrize(("picture", "num_agents", "on_target"), [case for case in cases if COMPILED or case[1] < 4])
+
+
+def parsed(picture: str) -> tuple[np.ndarray, list[Cell]]:
+    """Walls as bool (W, H), and the targets in the order of their letters."""
+    marks = np.array([list(line) for line in picture.split()]).T
+    lettered = sorted((str(mark), cell) for cell, mark in np.ndenumerate(marks) if mark.isalpha())
+    return marks == "#", [(x, y) for _, (x, y) in lettered]
+
+
+def joint_states(
+    cells: list[Cell], targets: list[Cell], shared: bool, on_target: str
+) -> Iterator[tuple[dict[int, Cell], set[int]]]:
+    """Where everyone stands who has not left, and who of them is parked, in every way that goes with the targets."""
+    agents = range(len(targets))
+    for size in agents if on_target == "leave" else [0]:
+        for gone in itertools.combinations(agents, size):
+            here = [i for i in agents if i not in gone]
+            places = itertools.product(cells, repeat=len(here)) if shared else itertools.permutations(cells, len(here))
+            for place in places:
+                at = dict(zip(here, place, strict=True))
+                standing = {i for i in here if at[i] == targets[i]}
+                if on_target == "stay":
+                    yield at, set()
+                elif on_target == "park" and len(standing) < len(agents):
+                    yield at, standing
+                elif on_target in ("leave", "restart") and not standing:
+                    yield at, set()
+
+
+def how_many_states(cells: int, num_agents: int, shared: bool, on_target: str) -> int:
+    """The number of joint states, by formula."""
+
+    def off_target(count: int) -> int:
+        if shared:
+            return (cells - 1) ** count
+        # Inclusion and exclusion: at least k of them stand on their targets.
+        return sum(
+            (-1) ** k * math.comb(count, k) * math.perm(cells - k, count - k) for k in range(min(count, cells) + 1)
+        )
+
+    if on_target == "leave":
+        return sum(math.comb(num_agents, count) * off_target(count) for count in range(1, num_agents + 1))
+    if on_target == "restart":
+        return off_target(num_agents)
+    everywhere: int = cells**num_agents if shared else math.perm(cells, num_agents)
+    return everywhere - (on_target == "park")
+
+
+class Judge:
+    """What the reference says of all transitions of a world; it is asked once what holds in many of them."""
+
+    def __init__(self, config: GridConfig, walls: np.ndarray, targets: list[Cell]) -> None:
+        """Judge one configuration, with the same targets in every state."""
+        self.config, self.walls, self.targets = config, walls, targets
+        self.reference = Reference(config, targets, targets, walls)
+        self.arrivals: dict[Any, tuple[list[Any], bool]] = {}
+
+    def arrive(self, after: tuple[tuple[int, Cell], ...], parked: frozenset[int], seed: int) -> tuple[list[Any], bool]:
+        """The rows of `told` after moves to these cells, and whether the episode is over."""
+        key = (after, parked, seed)
+        if key not in self.arrivals:
+            at, reference = dict(after), self.reference
+            reference.at, reference.parked = dict(after), set(parked)
+            reference.target = dict(enumerate(self.targets))
+            reference.generator = np.random.default_rng(seed) if self.config.on_target == "restart" else None
+            reward, terminated = reference.arrive(sorted(at))
+            rows = []
+            for i, target in reference.target.items():
+                x, y = at.get(i, target)
+                status = LEFT if i not in reference.at else PARKED if i in reference.parked else TRAVELLING
+                distance = abs(x - target[0]) + abs(y - target[1])
+                rows.append([x, y, *target, status, reward.get(i, 0.0), terminated.get(i, False), distance])
+            over = not reference.at if self.config.on_target == "leave" else all(terminated.values())
+            self.arrivals[key] = rows, over
+        return self.arrivals[key]
+
+    def step(
+        self, at: dict[int, Cell], parked: set[int], actions: np.ndarray, seed: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `told` must be after each joint action, and the outcomes, and where the episode is over."""
+        asked = [requests(self.walls, at, parked, dict.fromkeys(at, action)) for action in range(NUM_ACTIONS)]
+        choices = {i: sorted({wish[i] for wish, _ in asked}) for i in at}
+        # Joint actions in which everyone asks for the same cell differ in no more than why they ask for their own.
+        case = np.zeros(len(actions), dtype=int)
+        known = np.full(actions.shape, -1)
+        for i in at:
+            case = case * len(choices[i]) + np.array([choices[i].index(wish[i]) for wish, _ in asked])[actions[:, i]]
+            known[:, i] = np.array([outcome.get(i, -1) for _, outcome in asked])[actions[:, i]]
+        fixed = frozenset(parked)
+        rows, reasons, over = [], [], []
+        for wishes in itertools.product(*choices.values()):
+            wish = dict(zip(at, wishes, strict=True))
+            granted = collide(self.config.collisions, at, wish)
+            after = tuple((i, wish[i] if i in granted else cell) for i, cell in at.items())
+            arrived, ended = self.arrive(after, fixed, seed)
+            rows.append(arrived)
+            over.append(ended)
+            reasons.append([-1] * len(self.targets))
+            for i, cell in at.items():
+                if wish[i] != cell:
+                    reasons[-1][i] = MOVED if i in granted else why_refused(i, at, wish)
+        return np.array(rows)[case], np.where(known == -1, np.array(reasons)[case], known), np.array(over)[case]
+
+
+def told(world: World) -> np.ndarray:
+    """Of each agent of each world: cell, target, status, reward, terminated, distance."""
+    w = world.arrays
+    return np.concatenate([w.location, w.goal, np.stack([w.status, w.rewards, w.terminated, w.distances], -1)], -1)
+
+
+@pytest.mark.parametrize("collisions", COLLISIONS)
+def test_every_joint_action_from_every_joint_state(
+    picture: str, num_agents: int, on_target: str, collisions: str
+) -> None:
+    """Every transition is the reference's: cells, outcomes, targets, rewards, who is parked, has left or terminates."""
+    walls, letters = parsed(WORLDS[picture])
+    targets = letters[:num_agents]
+    assert len(targets) == num_agents
+    cells = [(int(x), int(y)) for x, y in np.argwhere(~walls)]
+    config = GridConfig(
+        walls=walls,
+        num_agents=num_agents,
+        collisions=collisions,
+        on_target=on_target,
+        reward="shared" if num_agents == 3 else "individual",
+        observe=("agent",),
+        allow_stay=True,
+        max_cycles=None,
+    )
+    actions = np.array(list(itertools.product(range(NUM_ACTIONS), repeat=num_agents)))
+    world = World(config, len(actions))
+    judge = Judge(config, walls, targets)
+    transitions = 0
+    for number, (at, parked) in enumerate(joint_states(cells, targets, collisions == "none", on_target)):
+        seed = number if on_target == "restart" else 0  # where nothing is drawn, fewer cases to judge
+        here = sorted(at)
+        world.arrays.location[:] = [at.get(i, targets[i]) for i in range(num_agents)]
+        world.arrays.goal[:] = targets
+        world.arrays.status[:] = [
+            LEFT if i not in at else PARKED if i in parked else TRAVELLING for i in range(num_agents)
+        ]
+        world.arrays.distances[:] = 0  # what those who have left were told, standing on their targets
+        world.seed(0, np.random.PCG64(seed))
+        world.arrays.streams[:] = world.arrays.streams[0]
+        world.arrays.actions[:] = actions
+        assert world.step() == rules.ALL_VALID
+        expected, outcomes, over = judge.step(at, parked, actions, seed)
+        wrong = (told(world) != expected).any(axis=(1, 2)) | (world.arrays.over != over)
+        wrong |= (world.arrays.outcomes != outcomes)[:, here].any(axis=1) | world.arrays.truncated.any(axis=1)
+        assert not wrong.any(), (at, parked, actions[wrong.argmax()].tolist())
+        transitions += len(wrong)
+    assert transitions == how_many_states(len(cells), num_agents, collisions == "none", on_target) * 5**num_agents
