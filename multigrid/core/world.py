@@ -305,7 +305,8 @@ class World:
             ("rewards", 0, 1, f", out of range; {_EXPECTED_STATE}"),
         ):
             value = states[name]
-            for k in np.flatnonzero(~((value >= first) & (value <= last)).reshape(len(value), -1).all(axis=1)):
+            within = ((value >= first) & (value <= last)).all(axis=tuple(range(1, value.ndim)))
+            for k in np.flatnonzero(~within):
                 raise ValueError(f"{name} in the state is {value[k].tolist()}{why}")
         if (states["truncated"].any(axis=1) & ~states["over"]).any():
             raise ValueError(f"truncated in the state has agents whose episode is not over; {_EXPECTED_STATE}")

@@ -1,0 +1,274 @@
+"""Threads: the same play as without, and processes of every kind can still be started, and play, afterwards."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+from multigrid import GridConfig, GridWorldEnv, MultiGridVectorEnv, vector_env
+from multigrid.config import Collisions, OnTarget
+from multigrid.core.arrays import Arrays
+from multigrid.core.compiled import COMPILED
+from multigrid.envs.vector import GridWorldVectorEnv
+
+# Newer Pythons warn of what is tested here: a process with threads forks.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
+SCRATCH = {"occupant", "claimant", "seen", "wish", "refusal", "region_agents"}
+by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
+
+
+def plain(value: Any) -> Any:
+    """What was returned as bytes, with shapes and dtypes, so that == compares it to the bit."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist()) if value.dtype == object else (str(value.dtype), value.shape, value.tobytes())
+    return value
+
+
+def tale(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
+    """All that some steps of random play return, and where the worlds and their streams are then."""
+    random, told = np.random.default_rng(1), []
+    for _ in range(steps):
+        told.append(plain(envs.step(random.integers(4, size=envs.num_envs))))
+        if envs.autoreset_mode is AutoresetMode.DISABLED:
+            over = np.repeat(envs._world.arrays.over, envs.config.num_agents)
+            if over.any():
+                told.append(plain(envs.reset(options={"reset_mask": over})))
+    return [*told, plain(envs.get_state())]
+
+
+def names_of_threads() -> list[str]:
+    """The threads of ours that are there."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("multigrid")]
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., MultiGridVectorEnv]]:
+    """`vector_env`, with what it made closed at the end of the test."""
+    made: list[MultiGridVectorEnv] = []
+
+    def make_one(num_worlds: int, **settings: Any) -> MultiGridVectorEnv:
+        made.append(vector_env(num_worlds, **{"size": (4, 3), "num_agents": 3, "max_cycles": 9, **settings}))
+        return made[-1]
+
+    assert names_of_threads() == []
+    yield make_one
+    for envs in made:
+        envs.close()
+    assert names_of_threads() == []
+
+
+@pytest.fixture
+def threaded(make: Callable[..., MultiGridVectorEnv]) -> MultiGridVectorEnv:
+    """Worlds that have been stepped with threads, which wait for the next step."""
+    envs = make(10, num_threads=3, on_target="restart")
+    envs.reset(seed=1)
+    tale(envs, 5)
+    assert len(names_of_threads()) == (2 if COMPILED else 0)
+    return envs
+
+
+@by_mode
+@pytest.mark.parametrize("on_target", get_args(OnTarget))
+def test_any_number_of_threads_plays_the_same(
+    on_target: str, mode: AutoresetMode, make: Callable[..., MultiGridVectorEnv]
+) -> None:
+    """Whole episodes, with all that is returned and drawn, do not depend on the number of threads."""
+    told = []
+    for num_threads in (1, 2, 3, 50):
+        envs = make(11, on_target=on_target, autoreset_mode=mode, num_threads=num_threads)
+        told.append([plain(envs.reset(seed=3)), *tale(envs, 40), plain(envs.reset()), *tale(envs)])
+        told[-1] += [plain(envs.reset(options={"reset_mask": np.arange(33) // 3 % 2 == 1})), *tale(envs)]
+    assert all(one == told[0] for one in told[1:])
+
+
+@pytest.mark.parametrize("collisions", get_args(Collisions))
+def test_threads_do_not_meet(collisions: str, make: Callable[..., MultiGridVectorEnv]) -> None:
+    """In worlds enough to keep two threads busy at the same time, neither ever writes where the other works."""
+    crowd = {"size": (6, 5), "num_agents": 12, "collisions": collisions, "on_target": "restart", "observe": ("view",)}
+    one, two = (make(1500, num_threads=number, **crowd) for number in (1, 2))
+    assert plain(one.reset(seed=0)) == plain(two.reset(seed=0))
+    assert tale(one, 12) == tale(two, 12)
+
+
+def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """Threads share the worlds' arrays, and of the rest no byte; so do they in a copy."""
+    envs = make(6, num_threads=3, observe=("view",))
+    for world in (envs._world, copy.deepcopy(envs)._world, pickle.loads(pickle.dumps(envs))._world):
+        parts = world._copies
+        assert parts[0] is world.arrays
+        assert len(parts) == (3 if COMPILED else 1)
+        for i, j in ((0, 1), (0, 2), (1, 2)) if COMPILED else ():
+            shared = {name for name in Arrays._fields if getattr(parts[i], name) is getattr(parts[j], name)}
+            assert shared == set(Arrays._fields) - SCRATCH
+            assert not any(np.may_share_memory(getattr(parts[i], name), getattr(parts[j], name)) for name in SCRATCH)
+
+
+def test_generators_that_are_held_are_drawn_from_in_threads_too(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """A generator that was handed out counts as with one thread, for its world alone."""
+    told = []
+    for number in (1, 3):
+        envs = make(10, num_threads=number, on_target="restart")
+        envs.reset(seed=1)
+        before = tale(envs, 5)
+        drawn = [envs.np_random[e].random() for e in (0, 4, 9)]
+        told.append([before, drawn, tale(envs, 30), [generator.random() for generator in envs.np_random]])
+    assert told[0] == told[1]
+
+
+def test_a_bad_action_moves_no_thread(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """An action out of range, in the part of any thread, is refused before any world has moved."""
+    envs = make(9, num_threads=3)
+    envs.reset(seed=1)
+    state = plain(envs.get_state())
+    for row in (0, 13, 26):
+        with pytest.raises(ValueError, match=rf"row {row} \(agent_{row % 3} of world {row // 3}\).* 7"):
+            envs.step(np.where(np.arange(27) == row, 7, 0))
+        assert plain(envs.get_state()) == state
+
+
+def test_threads_are_started_when_needed_and_ended_by_close(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """Making an env starts none; one step starts as many as were asked for, this one counted; close() ends them."""
+    envs = make(4, num_threads=3)
+    assert names_of_threads() == []
+    envs.reset(seed=0)
+    tale(envs, 3)
+    assert len(names_of_threads()) == (2 if COMPILED else 0)
+    envs.close()
+    assert names_of_threads() == []
+    envs.close()
+    make(4, num_threads=1).reset(seed=0)
+    one = make(1, num_threads=8)
+    one.reset(seed=0)
+    assert names_of_threads() == []
+
+
+def test_threads_end_with_an_env_that_nobody_closed(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """An env that is gone leaves no threads behind."""
+    envs = vector_env(4, num_threads=2)
+    envs.reset(seed=0)
+    waiting = [thread for thread in threading.enumerate() if thread.name.startswith("multigrid")]
+    assert len(waiting) == COMPILED
+    del envs
+    for thread in waiting:
+        thread.join(timeout=60)
+    assert names_of_threads() == []
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))], ids=["deepcopy", "pickle"]
+)
+def test_copies_have_no_threads_until_they_play(copied: Callable[[Any], Any], threaded: MultiGridVectorEnv) -> None:
+    """A copy starts with none of its original's threads, plays on with as many of its own, and closes them alone."""
+    before = len(names_of_threads())
+    twin = copied(threaded)
+    assert len(names_of_threads()) == before
+    assert tale(twin) == tale(threaded)
+    assert len(names_of_threads()) == 2 * before
+    twin.close()
+    assert len(names_of_threads()) == before
+
+
+def _play(envs: MultiGridVectorEnv, results: Any) -> None:
+    told = tale(envs, 30)
+    envs.close()
+    results.put((told, names_of_threads()))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_the_same_env_plays_on_in_other_processes(method: str, threaded: MultiGridVectorEnv) -> None:
+    """Processes started after steps with threads play on with threads of their own, and so does this one."""
+    context = multiprocessing.get_context(method)
+    results = context.Queue()
+    process = context.Process(target=_play, args=(threaded, results))
+    process.start()
+    told, left = results.get(timeout=120)
+    process.join(timeout=60)
+    assert process.exitcode == 0
+    assert (told, left) == (tale(threaded, 30), [])
+
+
+def _grandchild(envs: MultiGridVectorEnv, results: Any) -> None:
+    told = tale(envs, 5)
+    inner = multiprocessing.get_context("fork").Queue()
+    process = multiprocessing.get_context("fork").Process(target=_play, args=(envs, inner))
+    process.start()
+    results.put((told, inner.get(timeout=60)))
+    process.join(timeout=60)
+
+
+def test_forks_of_forks_play_on(threaded: MultiGridVectorEnv) -> None:
+    """A forked process that has played with threads may fork in its turn."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    process = context.Process(target=_grandchild, args=(threaded, results))
+    process.start()
+    first, (then, left) = results.get(timeout=120)
+    process.join(timeout=60)
+    assert process.exitcode == 0
+    assert (first, then, left) == (tale(threaded, 5), tale(threaded, 30), [])
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_async_vector_env_works_afterwards(context: str, threaded: MultiGridVectorEnv) -> None:
+    """Gymnasium's workers, forked or spawned, play the documented game after steps with threads."""
+    async_envs = AsyncVectorEnv([functools.partial(GridWorldEnv, size=3)] * 2, context=context)
+    try:
+        envs = GridWorldVectorEnv(2, size=3, num_threads=2)
+        assert plain(async_envs.reset(seed=4)) == plain(envs.reset(seed=4))
+        random = np.random.default_rng(0)
+        for _ in range(25):
+            actions = random.integers(4, size=2)
+            assert plain(async_envs.step(actions)) == plain(envs.step(actions))
+    finally:
+        async_envs.close()
+        envs.close()
+
+
+def test_supersuit_works_afterwards(threaded: MultiGridVectorEnv) -> None:
+    """SuperSuit's forked workers play as they do without processes, after steps with threads."""
+    from multigrid.integrations.supersuit import to_sb3  # not above: spawned processes read this file, without torch
+
+    config = GridConfig(size=(4, 3), num_agents=3, max_cycles=9)
+    told = []
+    for num_cpus in (0, 2):
+        vec_env = to_sb3(config, 2, num_cpus=num_cpus, seed=3)
+        try:
+            told.append([plain(vec_env.reset()), *(plain(vec_env.step(np.full(6, t % 4))) for t in range(20))])
+        finally:
+            vec_env.close()
+    assert told[0] == told[1]
+
+
+def test_stable_baselines_workers_work_afterwards(threaded: MultiGridVectorEnv) -> None:
+    """Stable-Baselines3's forked workers play the documented game after steps with threads."""
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    vec_env = SubprocVecEnv([functools.partial(GridWorldEnv, size=3)] * 2, start_method="fork")
+    try:
+        vec_env.seed(4)
+        envs = GridWorldVectorEnv(2, size=3, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=2)
+        assert plain(vec_env.reset()) == plain(envs.reset(seed=4)[0])
+        random = np.random.default_rng(0)
+        for _ in range(25):
+            actions = random.integers(4, size=2)
+            seen, rewards, dones, _ = vec_env.step(actions)
+            expected, gained, terminated, *_ = envs.step(actions)
+            assert plain(seen) == plain(expected)
+            assert (rewards.tolist(), dones.tolist()) == (gained.tolist(), terminated.tolist())
+    finally:
+        vec_env.close()
+        envs.close()
