@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from multigrid import GridConfig, MultiGridEnv
@@ -50,14 +51,21 @@ def straight(agent: np.ndarray, target: np.ndarray) -> int:
     return 1 if target[1] > agent[1] else 3
 
 
-def test_who_walks_straight_succeeds_in_the_least_steps() -> None:
+# Whether who arrives waits for the other or leaves makes no difference to who has arrived, and when.
+either = pytest.mark.parametrize(
+    "config", [GHOSTS, dataclasses.replace(GHOSTS, on_target="leave")], ids=lambda config: config.on_target
+)
+
+
+@either
+def test_who_walks_straight_succeeds_in_the_least_steps(config: GridConfig) -> None:
     """With nobody in the way every episode succeeds, and takes as many steps as the longer of the two ways."""
     longest = []
     for seed in range(20):
         _, infos = MultiGridEnv(GHOSTS).reset(seed=seed)
         longest.append(max(info["distance"] for info in infos.values()))
     policy: Any = Scripted(straight)
-    told = evaluate(policy, GHOSTS, range(20))
+    told = evaluate(policy, config, range(20))
     assert vars(told) == {"episodes": 20, "success_rate": 1.0, "mean_steps": np.mean(longest), "mean_return": 1.0}
 
 
@@ -68,7 +76,8 @@ def test_nobody_moving_is_no_success() -> None:
     assert vars(told) == {"episodes": 5, "success_rate": 0.0, "mean_steps": 15.0, "mean_return": 0.0}
 
 
-def test_one_of_two_arriving_is_no_success() -> None:
+@either
+def test_one_of_two_arriving_is_no_success(config: GridConfig) -> None:
     """Success is all agents arriving: one that stays behind spoils the episode, though not the other's return."""
 
     def walks(target: np.ndarray) -> bool:
@@ -81,7 +90,7 @@ def test_one_of_two_arriving_is_no_success() -> None:
         all_walk.append(all(walking))
         share.append(np.mean(walking))
     policy: Any = Scripted(lambda agent, target: straight(agent, target) if walks(target) else STAY)
-    told = evaluate(policy, GHOSTS, range(40))
+    told = evaluate(policy, config, range(40))
     assert 0 < np.mean(all_walk) < np.mean(share) < 1
     assert (told.success_rate, told.mean_return) == (np.mean(all_walk), np.mean(share))
 
@@ -106,11 +115,12 @@ def test_every_recorded_episode_is_a_whole_one() -> None:
     assert [len(record_frames(policy, config, range(6), room)) for room in (8, 13, 25, 30, 1000)] == [8, 13, 13, 26, 78]
 
 
-def test_the_end_of_a_recorded_episode_is_held() -> None:
+@either
+def test_the_end_of_a_recorded_episode_is_held(config: GridConfig) -> None:
     """The last frame of an episode, with all agents on their targets, is shown three times, and no other one is."""
     policy: Any = Scripted(straight)
     _, infos = MultiGridEnv(GHOSTS).reset(seed=2)
-    frames = record_frames(policy, GHOSTS, [2], 100)
+    frames = record_frames(policy, config, [2], 100)
     steps = int(max(info["distance"] for info in infos.values()))
     assert len(frames) == 1 + steps + 2
     same = [bool((one == other).all()) for one, other in itertools.pairwise(frames)]

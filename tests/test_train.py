@@ -30,9 +30,11 @@ from multigrid.cli.evaluate import evaluate
 from multigrid.cli.outputs import make_folder
 from multigrid.cli.train import TrainOptions
 from multigrid.core.rules import RULES_VERSION
+from multigrid.integrations.sb3 import MultiGridVecEnv
 
 OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "metrics.csv", "model.zip"]
 TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
+IN_PROCESS = f"{TINY} --episodes 2 --folder run"
 # 64 steps of 4 copies of 2 agents, four times over.
 ROLLOUT = 64 * 4 * 2
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
@@ -159,10 +161,10 @@ def test_the_config_rebuilds_the_run(folder: Path) -> None:
     assert GridConfig(**told["grid"]) == GridConfig(max_cycles=20)
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
     assert {name: told[name] for name in flags} == flags
-    assert (told["seed"], told["num_cpus"]) == (5, 0)
-    for package in ("gymnasium", "pettingzoo", "supersuit", "stable-baselines3", "torch", "numpy"):
-        assert told["versions"][package] == importlib.metadata.version(package)
-    assert told["versions"]["multigrid-marl"] == multigrid.__version__
+    assert (told["seed"], told["vectorizer"], told["num_threads"], told["num_cpus"]) == (5, "native", 1, 0)
+    packages = {"gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy"}
+    versions = {package: importlib.metadata.version(package) for package in packages}
+    assert told["versions"] == versions | {"multigrid-marl": multigrid.__version__}
     assert told["rules"] == RULES_VERSION
 
 
@@ -180,9 +182,12 @@ def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:
     assert env.action_space("agent_0").contains(np.int64(action))
 
 
-def test_the_same_seed_gives_the_same_run(folder: Path, tmp_path: Path) -> None:
-    """With the seed and flags of another run, but over two processes, metrics and weights are the same to the bit."""
-    done = run_train(f"{TINY} --seed 5 --num-cpus 2 --folder again", tmp_path)
+@pytest.mark.parametrize(
+    "flags", ["--vectorizer supersuit", "--vectorizer supersuit --num-cpus 2", "--vectorizer native --num-threads 2"]
+)
+def test_the_same_seed_gives_the_same_run(flags: str, folder: Path, tmp_path: Path) -> None:
+    """With the same seed, metrics and weights are the same to the bit, whatever plays the worlds."""
+    done = run_train(f"{TINY} --seed 5 {flags} --folder again", tmp_path)
     assert done.returncode == 0, done.stderr
     rows = [[row | {"seconds": ""} for row in read_rows(one)] for one in (folder, tmp_path / "again")]
     assert rows[0] == rows[1]
@@ -202,10 +207,14 @@ def test_another_seed_gives_another_run(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    ["--on-target restart --flatten", "--num-agents 1 --size 4 3 --observe target view walls action_mask agent"],
+    [
+        "--on-target restart --flatten",
+        "--on-target leave",
+        "--num-agents 1 --size 4 3 --observe target view walls action_mask agent",
+    ],
 )
 def test_other_worlds_are_trained(flags: str, tmp_path: Path) -> None:
-    """Where nobody ever terminates, arrivals are told instead; a single agent and every observation will do."""
+    """Where nobody ever terminates, arrivals are told instead; agents may leave, or be alone, and see everything."""
     done = run_train(f"{TINY} --steps 512 --folder run {flags}", tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
@@ -229,10 +238,10 @@ def test_training_learns(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
-@pytest.mark.parametrize("num_cpus", [0, 2])
-def test_ctrl_c_keeps_what_was_learned(num_cpus: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("vectorizer", ["native", "supersuit --num-cpus 2"])
+def test_ctrl_c_keeps_what_was_learned(vectorizer: str, tmp_path: Path) -> None:
     """Ctrl-C, which reaches the workers too, ends the training; every output is there, and the exit code is 130."""
-    flags = f"{TINY} --steps 100000000 --num-cpus {num_cpus} --folder run"
+    flags = f"{TINY} --steps 100000000 --vectorizer {vectorizer} --folder run"
     # As in a terminal: the bar is drawn while it runs, and the signal goes to the whole group.
     process = subprocess.Popen(
         command(flags),
@@ -294,7 +303,14 @@ def test_default_folders_never_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        ("--on-target leave", "on_target is 'leave', but SuperSuit cannot .*'park'.*'stay'.*'restart'"),
+        (
+            "--vectorizer supersuit --on-target leave",
+            "on_target is 'leave', but SuperSuit cannot .*'park'.*'stay'.*'restart'",
+        ),
+        ("--num-cpus 2", "--num-cpus is 2, but only SuperSuit .* use --vectorizer supersuit, or --num-threads"),
+        ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
+        ("--num-threads 0", "--num-threads is 0; expected at least 1"),
+        ("--vectorizer supersuit --num-cpus -1", "--num-cpus is -1; expected at least 0"),
         ("--num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
         ("--size 0", "size is 0; expected"),
         ("--max-cycles 0", "max_cycles is 0; expected"),
@@ -332,7 +348,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest
     assert "Not a directory" in said
 
 
-@pytest.mark.parametrize("missing", ["torch", "stable_baselines3", "supersuit", "matplotlib", "imageio"])
+@pytest.mark.parametrize("missing", ["torch", "stable_baselines3", "matplotlib", "imageio"])
 def test_a_missing_extra_names_the_install_command(missing: str, tmp_path: Path) -> None:
     """Without one of the libraries of the extra, one line says which and how to install it."""
     code = f"import sys; sys.modules[{missing!r}] = None; from multigrid.cli import main; sys.exit(main(['train']))"
@@ -344,6 +360,25 @@ def test_a_missing_extra_names_the_install_command(missing: str, tmp_path: Path)
     assert f"needs {missing}" in done.stderr
     assert 'pip install "multigrid-marl[train]"' in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_supersuit_is_needed_by_its_own_vectorizer_only(tmp_path: Path) -> None:
+    """Where SuperSuit is not installed, training works; asking for it is refused in one line, and leaves no folder."""
+    code = "import sys; sys.modules['supersuit'] = None; from multigrid.cli import main; sys.exit(main(sys.argv[1:]))"
+    for flags, expected in (("--vectorizer supersuit", 2), ("--vectorizer native", 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "train", *IN_PROCESS.split(), *flags.split()],
+            cwd=tmp_path,
+            env=AROUND,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == expected, done.stderr
+        assert (tmp_path / "run").exists() == (expected == 0)
+        if expected:
+            assert done.stderr.count("\n") == 1
+            assert "--vectorizer is supersuit, which is not installed: pip install supersuit, or" in done.stderr
 
 
 def test_no_command_gives_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -370,9 +405,6 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-IN_PROCESS = f"{TINY} --episodes 2 --max-cycles 20 --folder run"
-
-
 def test_a_model_holds_no_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """model.zip can be loaded by another version of Python: nothing in it is compiled code."""
     monkeypatch.chdir(tmp_path)
@@ -385,12 +417,42 @@ def test_a_model_holds_no_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not any(b"CodeType" in one for one in pickles)
 
 
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
+def test_metrics_count_the_episodes_of_the_rollout(
+    on_target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Episodes, success and steps in a row are those that the final infos of its rollout tell, world by world."""
+    ends: list[tuple[float, float]] = []
+    step_wait = MultiGridVecEnv.step_wait
+
+    def recorded(vec_env: MultiGridVecEnv) -> Any:
+        told = step_wait(vec_env)
+        # Two rows a world; all that have arrived or run out of time make the makespan the last step.
+        ends.extend((info["csr"], info["makespan"]) for info in told[3][::2] if "csr" in info)
+        return told
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(MultiGridVecEnv, "step_wait", recorded)
+    flags = f"{IN_PROCESS} --size 3 --on-target {on_target} --seed 3"
+    assert main(["train", *flags.split()]) == 0
+    rows = read_rows(tmp_path / "run")
+    first = 0
+    for row in rows:
+        episodes = ends[first : first + int(row["episodes"])]
+        first += len(episodes)
+        assert float(row["success_rate"]) == pytest.approx(np.mean([csr for csr, _ in episodes]), abs=6e-5)
+        assert float(row["mean_steps"]) == pytest.approx(np.mean([steps for _, steps in episodes]), abs=6e-3)
+    assert first == len(ends)
+    assert {csr for csr, _ in ends} == {0.0, 1.0}
+
+
 def test_runs_share_no_training_episodes() -> None:
     """The copies of runs with different seeds play different episodes, all of them above the held-out seeds."""
+    copies = TrainOptions().copies
     firsts = sorted(train_module._training_seed(TrainOptions(seed=seed)) for seed in range(300))
     assert firsts[0] >= 1_000_000
-    assert firsts[-1] + 16 < 2**32
-    assert min(later - earlier for earlier, later in itertools.pairwise(firsts)) >= 16
+    assert firsts[-1] + copies < 2**32
+    assert min(later - earlier for earlier, later in itertools.pairwise(firsts)) >= copies
 
 
 def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(

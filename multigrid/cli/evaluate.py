@@ -48,7 +48,8 @@ def evaluate(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int]
     success, steps, returns = np.zeros(len(envs), dtype=bool), np.zeros(len(envs)), np.zeros(len(envs))
     while any(env.agents for env in envs):
         live = [index for index, env in enumerate(envs) if env.agents]
-        chosen = iter(_drawn_actions(policy, config, [observations[index] for index in live], draw))
+        asked = [_asked(envs[index], observations[index]) for index in live]
+        chosen = iter(_drawn_actions(policy, config, asked, draw))
         for index in live:
             env = envs[index]
             actions = {agent: next(chosen) for agent in env.agents}
@@ -73,7 +74,7 @@ def record_frames(
         draw = np.random.default_rng([seed, 1])
         episode = [env.render()]
         while env.agents and len(episode) < max_frames - _HELD_FRAMES:
-            chosen = _drawn_actions(policy, config, [observations], draw)
+            chosen = _drawn_actions(policy, config, [_asked(env, observations)], draw)
             observations, *_ = env.step(dict(zip(env.agents, chosen, strict=True)))
             episode.append(env.render())
         episode += episode[-1:] * _HELD_FRAMES
@@ -81,6 +82,11 @@ def record_frames(
             break
         frames += [frame for frame in episode if frame is not None]
     return frames
+
+
+def _asked(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, Any]:
+    """Return what those see who act next, without the last observations of agents that have left."""
+    return {agent: observations[agent] for agent in env.agents}
 
 
 def _drawn_actions(

@@ -1,4 +1,4 @@
-"""``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO over SuperSuit."""
+"""``multigrid train``: one shared policy for N agents, with Stable-Baselines3's PPO."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -26,8 +26,12 @@ from multigrid.cli.evaluate import Evaluation, evaluate, record_frames
 from multigrid.cli.outputs import Panel, make_folder, write_curve, write_gif, write_json, write_rows
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.files import replaced
-from multigrid.integrations.supersuit import SuperSuitVecEnv, to_sb3
+from multigrid.integrations.sb3 import to_sb3
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
 
 __all__ = ["TrainOptions", "main", "train"]
 
@@ -42,7 +46,7 @@ _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step"
 
 @dataclasses.dataclass(frozen=True)
 class TrainOptions:
-    """Train one shared policy for all agents, with PPO over SuperSuit.
+    """Train one shared policy for all agents, with Stable-Baselines3's PPO.
 
     The run folder gets model.zip, config.json, metrics.csv, curve.png and evaluation.gif. Ctrl-C stops the training,
     and what was learned until then is saved and evaluated all the same.
@@ -55,20 +59,24 @@ class TrainOptions:
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     seed: int = 0
-    """Two runs with the same seed and flags end with the same weights."""
-    copies: int = 16
+    """Two runs with the same seed and flags end with the same weights, whatever plays the worlds."""
+    copies: int = 64
     """Worlds played side by side."""
+    vectorizer: Literal["native", "supersuit"] = "native"
+    """What plays the worlds side by side: this package's own vector env, or SuperSuit. Both play the same episodes."""
+    num_threads: int = 1
+    """Threads of the native vectorizer, which pay with thousands of worlds only."""
     num_cpus: int = 0
-    """Worker processes for the worlds; 0 plays them in this one, which is nearly always faster."""
+    """Worker processes of SuperSuit; 0 plays the worlds in this one, which is nearly always faster."""
     episodes: int = 200
     """Held-out episodes in each evaluation."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     """PPO's, falling linearly to 0."""
-    rollout: int = 128
+    rollout: int = 32
     """Steps of each world between two updates."""
-    batch_size: int = 512
+    batch_size: int = 1024
     """Transitions in a minibatch."""
-    epochs: int = 8
+    epochs: int = 6
     """Passes over a rollout in an update."""
     gamma: float = 0.95
     """The discount."""
@@ -95,21 +103,23 @@ class _Progress(BaseCallback):
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
-        # The rows of a world end together, so the first of each speaks for all.
-        num_agents = self.training_env.get_attr("config")[0].num_agents
+        num_agents = self.training_env.get_attr("config", 0)[0].num_agents
         self._ages += 1
-        for row in np.flatnonzero(dones[::num_agents]) * num_agents:
+        # Only at its end are all rows of a world done, those of agents that left earlier for the second time.
+        for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)):
+            own = infos[world * num_agents : (world + 1) * num_agents]
             self._episodes += 1
-            self._successes += not infos[row]["TimeLimit.truncated"]
-            self._episode_steps += self._ages[row]
-            self._ages[row : row + num_agents] = 0
+            self._successes += not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
+            self._episode_steps += self._ages[world]
+            self._ages[world] = 0
         self._reward += float(rewards.sum())
         self._agent_steps += len(rewards)
         self._progress.update(self._task, completed=self.num_timesteps)
         return True
 
     def _on_training_start(self) -> None:
-        self._ages = np.zeros(self.training_env.num_envs, dtype=np.int64)
+        num_agents = self.training_env.get_attr("config", 0)[0].num_agents
+        self._ages = np.zeros(self.training_env.num_envs // num_agents, dtype=np.int64)
 
     def _on_rollout_end(self) -> None:
         rate = self._successes / self._episodes if self._episodes else float("nan")
@@ -125,7 +135,7 @@ class _Progress(BaseCallback):
         }
         self.rows.append(row)
         figures = f"reward/step {reward:.3f}"
-        if self._episodes and self.training_env.get_attr("config")[0].on_target != "restart":
+        if self._episodes and self.training_env.get_attr("config", 0)[0].on_target != "restart":
             figures = f"success {rate:4.0%}  steps {length:5.1f}  {figures}"
         self._progress.update(self._task, figures=figures)
         self._clear()
@@ -154,13 +164,29 @@ def train(options: TrainOptions, console: Console) -> int:
     _check(options)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
-    with contextlib.closing(to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)) as vec_env:
+    with contextlib.closing(_vec_env(options)) as vec_env:
         folder = make_folder(options.folder)
         write_json(folder / "config.json", _description(options))
         return _train_in(folder, vec_env, options, console)
 
 
-def _train_in(folder: Path, vec_env: SuperSuitVecEnv, options: TrainOptions, console: Console) -> int:
+def _vec_env(options: TrainOptions) -> VecEnv:
+    if options.vectorizer == "native":
+        return to_sb3(
+            MultiGridVectorEnv(options.grid, options.copies, autoreset_mode="SameStep", num_threads=options.num_threads)
+        )
+    try:
+        from multigrid.integrations import supersuit
+    except ModuleNotFoundError as error:
+        if error.name != "supersuit":
+            raise
+        raise ValueError(
+            "--vectorizer is supersuit, which is not installed: pip install supersuit, or leave it at native"
+        ) from error
+    return supersuit.to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)
+
+
+def _train_in(folder: Path, vec_env: VecEnv, options: TrainOptions, console: Console) -> int:
     # Whole rollouts, for Stable-Baselines3 plays no others. It asks for the rate after each, the last one included.
     rollout = options.rollout * vec_env.num_envs
     rollouts = math.ceil(options.steps / rollout)
@@ -209,6 +235,7 @@ def _check(options: TrainOptions) -> None:
         "steps": 1,
         "seed": 0,
         "copies": 1,
+        "num_threads": 1,
         "num_cpus": 0,
         "episodes": 1,
         "rollout": 2,
@@ -218,6 +245,13 @@ def _check(options: TrainOptions) -> None:
     for name, bound in least.items():
         if getattr(options, name) < bound:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
+    if options.vectorizer == "native" and options.num_cpus > 0:
+        raise ValueError(
+            f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "
+            "or --num-threads"
+        )
+    if options.vectorizer == "supersuit" and options.num_threads > 1:
+        raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
     if options.seed > _LARGEST_SEED:
         raise ValueError(f"--seed is {options.seed}; expected at most {_LARGEST_SEED}")
     if not options.learning_rate > 0:
@@ -232,7 +266,9 @@ def _check(options: TrainOptions) -> None:
 
 def _description(options: TrainOptions) -> dict[str, Any]:
     """Return what a run was made with: all flags, the version of the rules, and the versions that matter."""
-    packages = ("gymnasium", "pettingzoo", "supersuit", "stable-baselines3", "torch", "numpy")
+    packages = ["gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy"]
+    if options.vectorizer == "supersuit":
+        packages.append("supersuit")
     versions = {package: importlib.metadata.version(package) for package in packages}
     versions["multigrid-marl"] = multigrid.__version__
     flags = dataclasses.asdict(options) | {"folder": None if options.folder is None else str(options.folder)}

@@ -1,0 +1,232 @@
+"""The native vector env as a Stable-Baselines3 VecEnv."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+
+from multigrid.envs.vector import MultiGridVectorEnv
+
+__all__ = ["MultiGridVecEnv", "to_sb3"]
+
+_BY_WORLD = ("np_random", "np_random_seed")
+
+
+def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
+    """Return a Stable-Baselines3 VecEnv that plays a vector env; row = world * num_agents + agent, as there.
+
+    Args:
+        vector_env: in SAME_STEP mode, for Stable-Baselines3 expects a reset within the step that ends an episode. It
+            belongs to the VecEnv from now on.
+
+    Raises:
+        TypeError: it is something else.
+        ValueError: it is in another mode.
+
+    >>> import multigrid
+    >>> vec_env = to_sb3(multigrid.vector_env(2, autoreset_mode="SameStep", num_agents=3))
+    >>> vec_env.seed(7)
+    [7, 7, 7, 8, 8, 8]
+    >>> vec_env.reset()["agent"].shape
+    (6, 2)
+    """
+    return MultiGridVecEnv(vector_env)
+
+
+class MultiGridVecEnv(VecEnv):
+    """What `to_sb3` returns.
+
+    The info of a row is that of its last step: ``distance`` and ``outcome``, under ``on_target="leave"`` also
+    ``alive``. Where a row's episode has ended, there are ``terminal_observation`` and ``TimeLimit.truncated``, and
+    when its whole world has, the figures of `multigrid.core.metrics`. `reset_infos` has the infos of the episodes that
+    have begun.
+
+    Under ``on_target="leave"`` the episode of a row is done when its agent arrives. Until the world ends, the row then
+    plays an episode of nothing: zeros to see, rewards of 0, actions ignored, ``alive`` False in the infos. The end of
+    the world truncates it, so learners go on from the value of zeros, which they learn to be 0. What counts episodes,
+    as `VecMonitor` does, counts these too; ``alive`` tells them apart.
+    """
+
+    def __init__(self, vector_env: MultiGridVectorEnv) -> None:
+        if not isinstance(vector_env, MultiGridVectorEnv):
+            raise TypeError(
+                f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env(...) returns"
+            )
+        if vector_env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"vector_env has autoreset_mode {vector_env.autoreset_mode.value!r}, but Stable-Baselines3 expects a "
+                'reset within the step that ends an episode; make it with autoreset_mode="SameStep"'
+            )
+        self.vector_env = vector_env
+        self._num_agents = vector_env.config.num_agents
+        self._leaves = vector_env.config.on_target == "leave"
+        # Whoever cannot leave is always alive, which is not worth a word in every info.
+        self._untold = frozenset() if self._leaves else frozenset({"alive"})
+        self._fixed = frozenset(vars(vector_env))
+        self._actions: Any = None
+        super().__init__(vector_env.num_envs, vector_env.single_observation_space, vector_env.single_action_space)
+        self.metadata = vector_env.metadata
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Let the next reset seed world i with seed + i; None draws a seed. Return the seed of each row's world."""
+        super().seed(seed)
+        self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
+        return self._seeds
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Set the options of the next reset.
+
+        Args:
+            options: those of `MultiGridVectorEnv.reset` but ``"reset_mask"``, for all worlds together; or a list with
+                the options of each row, equal over a world's rows: ``"agents"`` and ``"targets"`` (N, 2), ``"map"``.
+
+        Raises:
+            TypeError, ValueError: a mask, or a list that does not fit; nothing is set then.
+        """
+        together: Any = self._stacked(options) if isinstance(options, list) else {} if options is None else options
+        if not isinstance(together, dict):
+            raise TypeError(f"options are of type {type(options).__name__}; expected a dict, a list of dicts, or None")
+        if "reset_mask" in together:
+            raise ValueError("options have 'reset_mask', but reset() of a Stable-Baselines3 VecEnv resets every world")
+        super().set_options(together)
+
+    def _stacked(self, options: list[dict[str, Any]]) -> dict[str, Any]:
+        if len(options) != self.num_envs:
+            raise ValueError(f"there are {len(options)} options; expected {self.num_envs}, those of each row")
+        by_world = options[:: self._num_agents]
+        for row, one in enumerate(options):
+            first = by_world[row // self._num_agents]
+            if set(one) != set(first) or not all(np.array_equal(one[key], first[key]) for key in one):
+                raise ValueError(
+                    f"the options of row {row} differ from those of the other agents of world "
+                    f"{row // self._num_agents}; a world resets as a whole"
+                )
+            if set(one) != set(by_world[0]):
+                raise ValueError(f"row {row} has the options {sorted(one)}, row 0 {sorted(by_world[0])}; set the same")
+        return {key: [one[key] for one in by_world] for key in by_world[0]}
+
+    def reset(self) -> Any:
+        """Begin an episode in every world, and return the observations; the infos are in `reset_infos`."""
+        seeds = None if self._seeds[0] is None else self._seeds[:: self._num_agents]
+        observations, told = self.vector_env.reset(seed=seeds, options=self._options[0])
+        self.reset_infos = self._listed(told)
+        self._reset_seeds()
+        self._reset_options()
+        return self._own(observations)
+
+    def step_async(self, actions: NDArray[np.int64]) -> None:
+        """Take the actions, one a row."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Play the step; worlds that it ends begin anew at once."""
+        observations, rewards, terminated, truncated, told = self.vector_env.step(self._actions)
+        observations = self._own(observations)
+        dones = terminated | truncated
+        infos = self._listed(told)
+        if dones.any():
+            if "final_info" in told:
+                self._tell_ends(told, infos)
+            if self._leaves:
+                self._tell_departures(observations, dones, told, infos)
+            rows = np.flatnonzero(dones)
+            for row, limited in zip(rows.tolist(), (truncated & ~terminated)[rows].tolist(), strict=True):
+                infos[row]["TimeLimit.truncated"] = limited
+        return observations, rewards.astype(np.float32), dones, infos
+
+    def _own(self, observations: Any) -> Any:
+        """Observations that no later call changes."""
+        if self.vector_env.copy:
+            return observations
+        if isinstance(observations, dict):
+            return {part: rows.copy() for part, rows in observations.items()}
+        return observations.copy()
+
+    def _listed(self, told: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The infos of all rows, as a dict for each."""
+        # Dict displays are quicker than dict(): this is made for every row of every step.
+        infos: list[dict[str, Any]] = [{"distance": distance} for distance in told["distance"].tolist()]
+        for name in ("outcome", "alive"):
+            if name in told and name not in self._untold:
+                for info, value in zip(infos, told[name].tolist(), strict=True):
+                    info[name] = value
+        return infos
+
+    def _tell_ends(self, told: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
+        """Replace the infos of worlds that have ended by those of the last step, and keep those of the first one."""
+        rows = np.flatnonzero(told["_final_info"])
+        finals = {
+            name: array[rows].tolist()
+            for name, array in told["final_info"].items()
+            if not name.startswith("_") and name not in self._untold
+        }
+        for row, *values in zip(rows.tolist(), *finals.values(), strict=True):
+            self.reset_infos[row] = infos[row]
+            infos[row] = dict(zip(finals, values, strict=True))
+            infos[row]["terminal_observation"] = told["final_obs"][row]
+
+    def _tell_departures(
+        self, observations: Any, dones: NDArray[np.bool_], told: Mapping[str, Any], infos: list[dict[str, Any]]
+    ) -> None:
+        """Give agents that leave before their world ends a last observation, and zeros from here on."""
+        departing = dones & ~told["_final_info"] if "_final_info" in told else dones
+        for row in np.flatnonzero(departing).tolist():
+            infos[row]["terminal_observation"] = (
+                {part: rows[row].copy() for part, rows in observations.items()}
+                if isinstance(observations, dict)
+                else observations[row].copy()
+            )
+        for array in observations.values() if isinstance(observations, dict) else [observations]:
+            array[departing] = 0
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the vector env for each row asked for; streams and seeds are those of its world."""
+        value = getattr(self.vector_env, attr_name)
+        if attr_name in _BY_WORLD:
+            return [value[row // self._num_agents] for row in self._rows(indices)]
+        return [value for _ in self._rows(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the vector env, which all rows share.
+
+        Raises:
+            ValueError: `indices` names some rows only.
+            AttributeError: the vector env is built upon it.
+        """
+        if len(set(self._rows(indices))) < self.num_envs:
+            raise ValueError(
+                f"{attr_name!r} is set for rows {indices}, but all rows share one vector env; set it for all"
+            )
+        if attr_name in self._fixed:
+            raise AttributeError(f"{attr_name!r} cannot be set once the vector env is made; make a new one with it")
+        setattr(self.vector_env, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Call a method of the vector env, once for all worlds, and return its result for each row asked for.
+
+        That of ``render`` is the frame of the row's world.
+        """
+        rows = self._rows(indices)
+        results: Any = self.vector_env.call(method_name, *method_args, **method_kwargs)
+        return [None if results is None else results[row] for row in rows]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
+        """No world has a Gymnasium wrapper around it."""
+        return [False for _ in self._rows(indices)]
+
+    def _rows(self, indices: Any) -> list[int]:
+        return [range(self.num_envs)[index] for index in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """Return a frame for each world; a vector env without a render_mode warns, and there are None."""
+        frames = self.vector_env.render()
+        return [None] * self.vector_env.num_worlds if frames is None else frames[:: self._num_agents]
+
+    def close(self) -> None:
+        """Close the vector env; closing twice is fine."""
+        self.vector_env.close()
