@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
 TRAIN = 'pip install -c constraints.txt -e ".[train]" && multigrid train'
-TEST = 'pip install -c constraints.txt -e ".[test]" && pytest'
+TEST = 'pip install -c constraints.txt -e ".[test]" && pytest -n 2 --dist loadfile'
 
 SHELLS = ("bash", "console")
 PROGRAMS = {"multigrid": [sys.executable, "-m", "multigrid"], "python": [sys.executable]}
@@ -142,7 +142,7 @@ def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
         for words in commands:
             if words[0] == "pip":
                 check_install(words, root)
-            elif words == ["pytest"] and commands[0][0] == "pip":
+            elif words[0] == "pytest" and commands[0][0] == "pip":
                 check_ci(line, root)
             else:
                 run_command(words, folder)

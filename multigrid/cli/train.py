@@ -70,13 +70,13 @@ class TrainOptions:
     """Worker processes of SuperSuit; 0 plays the worlds in this one, which is nearly always faster."""
     episodes: int = 200
     """Held-out episodes in each evaluation."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     """PPO's, falling linearly to 0."""
     rollout: int = 32
     """Steps of each world between two updates."""
     batch_size: int = 1024
     """Transitions in a minibatch."""
-    epochs: int = 6
+    epochs: int = 8
     """Passes over a rollout in an update."""
     gamma: float = 0.95
     """The discount."""
