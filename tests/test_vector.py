@@ -803,7 +803,7 @@ def test_all_that_is_returned_is_fresh(settings: dict[str, Any], mode: Autoreset
 @by_mode
 @pytest.mark.parametrize("settings", BUFFERS, ids=lambda settings: settings["on_target"])
 def test_without_copies_observations_come_in_the_same_arrays(settings: dict[str, Any], mode: AutoresetMode) -> None:
-    """With copy=False each call returns the same observation arrays, written anew, in which nothing of the game lives."""
+    """With copy=False each call returns the same observation arrays, written anew; the game itself is not in them."""
     envs = some_envs(autoreset_mode=mode, copy=False, **settings)
     twin = some_envs(autoreset_mode=mode, **settings)
     first, infos = envs.reset(seed=3)
