@@ -81,6 +81,19 @@ def threaded(make: Callable[..., MultiGridVectorEnv]) -> MultiGridVectorEnv:
     return envs
 
 
+def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """Threads share the worlds' arrays, and of the rest no byte; so do they in a copy."""
+    envs = make(6, num_threads=3, observe=("view",))
+    for world in (envs._world, copy.deepcopy(envs)._world, pickle.loads(pickle.dumps(envs))._world):
+        parts = world._copies
+        assert parts[0] is world.arrays
+        assert len(parts) == (3 if COMPILED else 1)
+        for i, j in ((0, 1), (0, 2), (1, 2)) if COMPILED else ():
+            shared = {name for name in Arrays._fields if getattr(parts[i], name) is getattr(parts[j], name)}
+            assert shared == set(Arrays._fields) - SCRATCH
+            assert not any(np.may_share_memory(getattr(parts[i], name), getattr(parts[j], name)) for name in SCRATCH)
+
+
 @by_mode
 @pytest.mark.parametrize("on_target", get_args(OnTarget))
 def test_any_number_of_threads_plays_the_same(
@@ -102,19 +115,6 @@ def test_threads_do_not_meet(collisions: str, make: Callable[..., MultiGridVecto
     one, two = (make(1500, num_threads=number, **crowd) for number in (1, 2))
     assert plain(one.reset(seed=0)) == plain(two.reset(seed=0))
     assert tale(one, 12) == tale(two, 12)
-
-
-def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorEnv]) -> None:
-    """Threads share the worlds' arrays, and of the rest no byte; so do they in a copy."""
-    envs = make(6, num_threads=3, observe=("view",))
-    for world in (envs._world, copy.deepcopy(envs)._world, pickle.loads(pickle.dumps(envs))._world):
-        parts = world._copies
-        assert parts[0] is world.arrays
-        assert len(parts) == (3 if COMPILED else 1)
-        for i, j in ((0, 1), (0, 2), (1, 2)) if COMPILED else ():
-            shared = {name for name in Arrays._fields if getattr(parts[i], name) is getattr(parts[j], name)}
-            assert shared == set(Arrays._fields) - SCRATCH
-            assert not any(np.may_share_memory(getattr(parts[i], name), getattr(parts[j], name)) for name in SCRATCH)
 
 
 def test_generators_that_are_held_are_drawn_from_in_threads_too(make: Callable[..., MultiGridVectorEnv]) -> None:
