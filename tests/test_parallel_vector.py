@@ -556,7 +556,7 @@ BAD_ENVS = [
 ]
 
 
-@pytest.mark.parametrize(("env_fns", "error", "message"), BAD_ENVS, ids=[f"{number}" for number in range(len(BAD_ENVS))])
+@pytest.mark.parametrize(("env_fns", "error", "message"), BAD_ENVS, ids=map(str, range(len(BAD_ENVS))))
 def test_envs_that_do_not_fit_together(env_fns, error, message):
     """Factories of no ParallelEnv, of one env twice, or of agents with unequal names or spaces are clear errors."""
     with pytest.raises(error, match=re.escape(message)):
