@@ -57,7 +57,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: None or "rgb_array".
         copy: whether each call returns observations of its own, as everything else is in any case. False returns the
             same arrays each time, with new content.
-        num_threads: on how many threads the worlds are played; the results do not depend on it.
+        num_threads: on how many threads the worlds are played; the results do not depend on it. It pays from some
+            thousands of worlds.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
