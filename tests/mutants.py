@@ -48,6 +48,7 @@ TESTS = {
     ],
     "core/observe.py": [
         "test_rules.py",
+        "test_worlds.py",
         "test_compiled.py::test_scratch_is_left_clean",
         "test_invariants.py::test_play_is_that_of_the_reference",
     ],

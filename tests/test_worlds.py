@@ -89,6 +89,19 @@ def test_the_map_of_a_pool_is_drawn_first() -> None:
         assert env.state()[0, :2].tolist() == list(cell)
 
 
+def test_everything_seen_is_of_the_episodes_own_map() -> None:
+    """With a pool, the view, the walls and the action mask are those of the map that is played."""
+    maps = np.zeros((2, 4, 3), dtype=bool)
+    maps[1, 2, 1] = True
+    env = parallel_env(walls=maps, num_agents=1, observe=("view", "walls", "action_mask"), view_radius=1)
+    layout = {"agents": [[1, 1]], "targets": [[0, 0]]}
+    for index in (1, 0, 1):
+        seen = env.reset(options={"map": index, **layout})[0]["agent_0"]
+        assert seen["view"][0].tolist() == [[0, 0, 0], [0, 0, 0], [0, index, 0]]
+        assert seen["walls"].tolist() == maps[index].tolist()
+        assert seen["action_mask"].tolist() == [1 - index, 1, 1, 1]
+
+
 def test_options_choose_the_map() -> None:
     """options["map"] sets the map of a pool, with or without a layout, and the map is not drawn then."""
     maps = np.zeros((3, 4, 3), dtype=bool)
