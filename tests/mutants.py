@@ -485,10 +485,6 @@ CHANGES = {
         a new target is another cell
         - or (x == here_x and y == here_y):
         + or False:
-
-        a new target may lie in the same row
-        - or (x == here_x and y == here_y):
-        + or x == here_x or y == here_y:
     """,
     "core/observe.py": """
         who has left is not seen in the view
@@ -993,4 +989,5 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # as Ctrl-C does: what has been started is ended too
     sys.exit(main())

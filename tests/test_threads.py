@@ -193,7 +193,8 @@ def test_the_same_env_plays_on_in_other_processes(method: str, threaded: MultiGr
     """Processes started after steps with threads play on with threads of their own, and so does this one."""
     context = multiprocessing.get_context(method)
     results = context.Queue()
-    process = context.Process(target=_play, args=(threaded, results))
+    # A daemon, so that one that hangs ends with the tests.
+    process = context.Process(target=_play, args=(threaded, results), daemon=True)
     process.start()
     told, left = results.get(timeout=120)
     process.join(timeout=60)
@@ -204,7 +205,7 @@ def test_the_same_env_plays_on_in_other_processes(method: str, threaded: MultiGr
 def _grandchild(envs: MultiGridVectorEnv, results: Any) -> None:
     told = tale(envs, 5)
     inner = multiprocessing.get_context("fork").Queue()
-    process = multiprocessing.get_context("fork").Process(target=_play, args=(envs, inner))
+    process = multiprocessing.get_context("fork").Process(target=_play, args=(envs, inner), daemon=True)
     process.start()
     results.put((told, inner.get(timeout=60)))
     process.join(timeout=60)
