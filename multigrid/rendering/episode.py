@@ -1,0 +1,46 @@
+"""A whole episode as arrays: what films, pages and figures are made of."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+
+__all__ = ["Episode"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Episode:
+    """What happened in an episode of T steps; index 0 is the state after the reset, index t that after step t."""
+
+    name: str
+    """What people call it."""
+    config: GridConfig
+    """The world; its walls may be other ones than those of this episode."""
+    regions: NDArray[np.int32]
+    """int32 (W, H), the map: 0 at a wall."""
+    agents: NDArray[np.int64]
+    """int64 (T + 1, N, 2), cells, kept where it was for an agent that has left."""
+    targets: NDArray[np.int64]
+    """int64 (T + 1, N, 2)."""
+    present: NDArray[np.bool_]
+    """bool (T + 1, N), False for an agent that has left."""
+    distances: NDArray[np.float64]
+    """float64 (T + 1, N), to the target, in cells; 0 for one that stands on it."""
+    arrivals: NDArray[np.int64]
+    """int64 (T + 1, N), how often the agent has arrived so far."""
+    outcomes: NDArray[np.int64]
+    """int64 (T + 1, N), as `multigrid.Outcome` numbers them; "stayed" for an agent that had left."""
+    rewards: NDArray[np.float64]
+    """float64 (T + 1, N), 0 after the reset."""
+    metrics: dict[str, Any]
+    """The figures of the whole episode, as `multigrid.core.metrics` defines them."""
+
+    @property
+    def num_steps(self) -> int:
+        """T."""
+        return len(self.agents) - 1

@@ -1,0 +1,81 @@
+"""Episodes collected while they are played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multigrid.core.arrays import LEFT
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.rendering.episode import Episode
+from multigrid.scenarios.recording import replay
+from multigrid.scenarios.scenario import Scenario
+
+__all__ = ["Watcher", "watch"]
+
+_FIELDS = ("location", "goal", "status", "distances", "arrivals", "outcomes", "rewards")
+
+
+class Watcher:
+    """Collects the episode that an environment plays: `note` after its reset, and after each step.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(size=(4, 3), num_agents=2)
+    >>> watcher = Watcher(env)
+    >>> _ = env.reset(seed=0)
+    >>> watcher.note()
+    >>> _ = env.step({"agent_0": 0, "agent_1": 3})
+    >>> watcher.note()
+    >>> watcher.episode("first").agents.shape
+    (2, 2, 2)
+    """
+
+    def __init__(self, env: MultiGridEnv) -> None:
+        self._env = env
+        self._states: list[dict[str, Any]] = []
+
+    def note(self) -> None:
+        """Take down what the environment is like now."""
+        state = self._env.get_state()
+        self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
+
+    def episode(self, name: str) -> Episode:
+        """Return what has been noted.
+
+        Raises:
+            ValueError: nothing has been.
+        """
+        if not self._states:
+            raise ValueError("nothing has been noted; call note() after the reset, and after each step")
+        told = {field: np.stack([state[field] for state in self._states]) for field in _FIELDS}
+        return Episode(
+            name=name,
+            config=self._env.config,
+            regions=self._env.config.regions[self._states[0]["map_index"]],
+            agents=told["location"],
+            targets=told["goal"],
+            present=told["status"] != LEFT,
+            distances=told["distances"],
+            arrivals=told["arrivals"],
+            outcomes=told["outcomes"],
+            rewards=told["rewards"],
+            metrics=self._env.metrics(),
+        )
+
+
+def watch(scenario: Scenario) -> Episode:
+    """Play a recorded episode again, compared with the recording step by step, and return what happened.
+
+    Raises:
+        ValueError: as `multigrid.scenarios.replay`.
+
+    >>> import multigrid.scenarios
+    >>> watch(multigrid.scenarios.get("empty-9x7-2")).metrics["csr"]
+    1.0
+    """
+    env = scenario.env()
+    watcher = Watcher(env)
+    for _ in replay(scenario, env):
+        watcher.note()
+    return watcher.episode(scenario.name)
