@@ -7,6 +7,7 @@ import functools
 import multiprocessing
 import pickle
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
@@ -166,6 +167,58 @@ def test_threads_end_with_an_env_that_nobody_closed(make: Callable[..., MultiGri
     for thread in waiting:
         thread.join(timeout=60)
     assert names_of_threads() == []
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@pytest.mark.parametrize("steps", [1, 5])
+def test_threads_that_fell_asleep_are_woken(steps: int, make: Callable[..., MultiGridVectorEnv]) -> None:
+    """A thread that has had nothing to do sleeps, and plays on as if it had not."""
+    envs, alone = make(10, num_threads=3), make(10)
+    for each in (envs, alone):
+        each.reset(seed=0)
+    for _ in range(3):
+        deadline = time.monotonic() + 60
+        while not all(follower.sleeps for follower in envs._world._threads._crew._followers):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert tale(envs, steps) == tale(alone, steps)
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_ctrl_c_leaves_no_step_half_played(
+    make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while another thread still plays ends the waiting when the step has been played in every world."""
+    envs, alone = make(10, num_threads=2), make(10)
+    for each in (envs, alone):
+        each.reset(seed=0)
+    crew = envs._world._threads._crew
+    deadline = time.monotonic() + 60
+    while not crew._followers[0].sleeps:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    wake, calls = crew._wake, []
+
+    def wakes_late() -> None:
+        calls.append("wake")
+        if len(calls) > 3:
+            wake()
+
+    def interrupted(_seconds: float) -> None:
+        calls.append("sleep")
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(crew, "_wake", wakes_late)
+    monkeypatch.setattr("multigrid.core.threads.time.sleep", interrupted)
+    actions = np.arange(envs.num_envs) % 4
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(actions)
+    monkeypatch.undo()
+    assert calls[:3] == ["wake", "wake", "sleep"]
+    alone.step(actions)
+    assert plain(envs.get_state()) == plain(alone.get_state())
+    assert tale(envs) == tale(alone)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from multigrid.core.arrays import LEFT, PARKED, TRAVELLING, Arrays
 from multigrid.core.compiled import COMPILED, announce_compilation, interpreted
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
-from multigrid.core.threads import Threads
+from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
 from multigrid.regions import WALL
 
 __all__ = ["World", "part_shapes"]
@@ -24,6 +23,7 @@ __all__ = ["World", "part_shapes"]
 _EXPECTED_STATE = "expected what get_state() of the same configuration returned"
 _STATE_FIELDS = ("map_index", "steps", "over", "location", "goal", "status", "arrivals", "arrival_step")
 _TOLD_FIELDS = ("rewards", "terminated", "truncated", "endings", "outcomes", "distances")
+_TASKS = {rules.reset_worlds: RESET, rules.reset_over_worlds: RESET_OVER}
 _SNAPSHOT_FIELDS = (*_STATE_FIELDS, *_TOLD_FIELDS)
 
 
@@ -128,7 +128,7 @@ class World:
                 return rules.step_worlds(self._handle, 0, self.num_worlds)
             bad_row = rules.find_bad_action(self._handle, 0, self.num_worlds)
             if bad_row == rules.ALL_VALID:
-                self._divide(rules.play_worlds, 0, self.num_worlds)
+                self._threads.run(self._handles, PLAY, (0, self.num_worlds))
             return bad_row
         return int(self._run(rules.step_worlds, 0, self.num_worlds))
 
@@ -149,16 +149,10 @@ class World:
         rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
         return rows
 
-    def _divide(self, kernel: Any, first: int, last: int, *arguments: Any) -> None:
-        """Run a kernel that returns nothing, on parts of the worlds, each on a thread."""
-        bounds = np.linspace(first, last, self._threads.count + 1).astype(int).tolist()
-        parts = zip(self._handles, bounds[:-1], bounds[1:], strict=True)
-        self._threads.run([functools.partial(kernel, *part, *arguments) for part in parts])
-
     def _run(self, kernel: Any, first: int, last: int, *arguments: Any) -> Any:
         if not self._generators and COMPILED:
             if self._threads.count > 1:
-                return self._divide(kernel, first, last, *arguments)
+                return self._threads.run(self._handles, _TASKS[kernel], (first, last), arguments or (0, False))
             return kernel(self._handle, first, last, *arguments)
         held = {e: generator for e, generator in self._generators.items() if first <= e < last}
         foreign = {e for e, generator in held.items() if type(generator.bit_generator) is not np.random.PCG64}
