@@ -20,7 +20,7 @@ def register_all() -> None:
     for env_id, max_episode_steps in limits.items():
         if env_id not in gymnasium.registry:
             # What the documents say of make_vec, that it gives a SyncVectorEnv, is said of their ids.
-            vector = "multigrid.envs.vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
+            vector = "multigrid.envs.grid_world_vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
             gymnasium.register(
                 id=env_id,
                 entry_point=_GRID_WORLD,

@@ -1,4 +1,16 @@
-"""The Gymnasium spaces of a configuration; the only place where a space is built."""
+"""The Gymnasium spaces of a configuration; the only place where a space is built.
+
+The parts of an observation, of N agents on W x H cells, with a view of r cells each way:
+
+- ``agent``: the agent's own cell.
+- ``target``: its target.
+- ``others``: the other N - 1 agents' cells, in index order; (-1, -1) for one that has left.
+- ``view``: the window of 2r + 1 x 2r + 1 cells around the agent's own, (x, y), in three layers: ``view[c, i, j]`` looks
+  at the cell (x + i - r, y + j - r). Layer 0 has 1 at walls and outside the grid, layer 1 at agents, the observer among
+  them, layer 2 at the own target, which is drawn on the window's edge when it lies outside.
+- ``walls``: the whole map, 1 at walls.
+- ``action_mask``: 1 where an action runs neither into the edge of the grid nor into a wall.
+"""
 
 from __future__ import annotations
 

@@ -100,6 +100,8 @@ def test_every_contender_is_told_with_its_goal(told: dict[str, Any]) -> None:
         "ParallelEnv, N = 1": (documented, 1),
         "documented GridWorld, gym.make": ("documented GridWorld, gym.make", None),
         "GridWorldEnv, gym.make": ("documented GridWorld, gym.make", 4),
+        "512x512 frame, documented": ("512x512 frame, documented", None),
+        "512x512 frame": ("512x512 frame, documented", 3),
         many: (many, None),
         "GridWorld, gym.make_vec": (many, 500),
         "GridWorld, gym.make_vec, 2 threads": (many, None),

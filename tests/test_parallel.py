@@ -776,7 +776,8 @@ def test_the_picture_shows_everyone() -> None:
     assert frame.dtype == np.uint8
 
     def at(x: int, y: int) -> list[int]:
-        return frame[int((y + 0.5) * side), int((x + 0.5) * side)].tolist()
+        # Beside the middle, where the number is.
+        return frame[int((y + 0.5) * side), int((x + 0.25) * side)].tolist()
 
     first, second = at(0, 2), at(5, 0)
     assert len({tuple(colour) for colour in (first, second, at(1, 2), at(3, 2), at(4, 0), at(6, 0))}) == 6

@@ -15,7 +15,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, VecNormalize
 
 from multigrid import Action, GridConfig, MultiGridEnv, Outcome, vector_env
-from multigrid.envs.vector import GridWorldVectorEnv
+from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.integrations import supersuit
 from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
 

@@ -19,7 +19,7 @@ from multigrid import GridConfig, GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
-from multigrid.envs.vector import GridWorldVectorEnv
+from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 # Newer Pythons warn of what is tested here: a process with threads forks.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")

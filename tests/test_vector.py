@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 import multigrid
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, Outcome, vector_env
 from multigrid.config import Collisions, OnTarget, Part
-from multigrid.envs.vector import GridWorldVectorEnv
+from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from oracle import Oracle
 
 GRID_WORLD = "multigrid/GridWorld-v0"

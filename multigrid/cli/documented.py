@@ -11,8 +11,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS
+from multigrid.rendering.backend import import_pygame
 
 __all__ = ["DocumentedGridWorld"]
 
@@ -49,3 +51,16 @@ class DocumentedGridWorld(gymnasium.Env[dict[str, Any], Any]):
         self._location = np.clip(self._location + self._direction[action], 0, self.size - 1)
         terminated = np.array_equal(self._location, self._target)
         return self._seen(), 1 if terminated else 0, terminated, False, self._told()
+
+    def render(self) -> NDArray[np.uint8]:
+        """Draw the frame of "rgb_array" mode: the target, the agent, then the lines, on a new canvas."""
+        game = import_pygame()
+        canvas = game.Surface((512, 512))
+        canvas.fill((255, 255, 255))
+        side = 512 / self.size
+        game.draw.rect(canvas, (255, 0, 0), game.Rect(side * self._target, (side, side)))
+        game.draw.circle(canvas, (0, 0, 255), (self._location + 0.5) * side, side / 3)
+        for x in range(self.size + 1):
+            game.draw.line(canvas, 0, (0, side * x), (512, side * x), width=3)
+            game.draw.line(canvas, 0, (side * x, 0), (side * x, 512), width=3)
+        return np.transpose(np.array(game.surfarray.pixels3d(canvas)), axes=(1, 0, 2))

@@ -98,8 +98,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             TypeError, ValueError: a bad layout; the env is then as it was.
         """
         self._reset_world(seed, options)
-        if self.render_mode == "human":
-            self._show()
+        if self.render_mode is not None:
+            self._watch()
         return {"agent": self._agent.copy(), "target": self._target.copy()}, {"distance": self._distance.item()}
 
     def step(self, action: Any) -> tuple[Observation, int, bool, bool, dict[str, Any]]:
@@ -121,8 +121,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             self._check_started()
         self._action[0] = action
         self._world.step()
-        if self.render_mode == "human":
-            self._show()
+        if self.render_mode is not None:
+            self._watch()
         return (
             {"agent": self._agent.copy(), "target": self._target.copy()},
             int(self._reward.item()),

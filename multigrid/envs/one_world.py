@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 
 from multigrid.arguments import checked_int
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT
 from multigrid.core.metrics import world_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
 from multigrid.layouts import checked_layout
-from multigrid.rendering.frame import Scene, draw_frame, to_array
+from multigrid.pictures import format_map
+from multigrid.regions import WALL
+from multigrid.rendering.frame import WINDOW_SIZE, Painter, checked_look
+from multigrid.rendering.scene import Scene, scene_in
 from multigrid.rendering.window import Window
 
 __all__ = ["OneWorld"]
@@ -28,7 +31,14 @@ class OneWorld:
 
     metadata: dict[str, Any]
 
-    def __init__(self, config: GridConfig, render_mode: str | None) -> None:
+    def __init__(
+        self,
+        config: GridConfig,
+        render_mode: str | None,
+        render_size: int = WINDOW_SIZE,
+        render_trails: int = 0,
+        render_view: int | None = None,
+    ) -> None:
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise ValueError(f"render_mode is {render_mode!r}; expected None or one of {', '.join(map(repr, modes))}")
@@ -37,11 +47,15 @@ class OneWorld:
         self._world = World(config)
         self._started = False
         self._seed: int | None = None
+        self._look = checked_look(config, render_size, render_trails, render_view)
+        # The cells of the last states, this one included.
+        self._cells: deque[NDArray[np.int64]] = deque(maxlen=self._look[1] + 1)
+        self._painter: Painter | None = None
         self._window: Window | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A window belongs to this process and this object; a copy opens its own.
-        return {**vars(self), "_window": None}
+        # A window belongs to this process and this object, and so do a painter's surfaces; a copy makes its own.
+        return {**vars(self), "_window": None, "_painter": None}
 
     @property
     def np_random(self) -> np.random.Generator:
@@ -85,6 +99,7 @@ class OneWorld:
         else:
             self._world.place(0, layout[0], layout[1], map_index)
         self._started = True
+        self._cells.clear()
 
     def _checked_options(self, options: Any) -> tuple[int, NDArray[np.int64] | None]:
         """Return the map and the layout that the options set, or `DRAWN` and None."""
@@ -133,6 +148,9 @@ class OneWorld:
         """
         self._world.restore(0, state)
         self._started = True
+        # The state does not say how everyone got there.
+        self._cells.clear()
+        self._note()
         if self._seed is None:
             self._seed = -1
 
@@ -148,23 +166,35 @@ class OneWorld:
         self._check_started()
         return world_metrics(self.config, self._world.arrays, 0)
 
-    def _canvas(self) -> Any:
-        arrays = self._world.arrays
-        scene = Scene(
-            regions=arrays.regions[arrays.map_index[0]],
-            agents=arrays.location[0],
-            targets=arrays.goal[0],
-            present=arrays.status[0] != LEFT,
-        )
-        return draw_frame(self.config, scene)
+    def _note(self) -> None:
+        """Take down what the trails of later frames show."""
+        if self._look[1]:
+            self._cells.append(self._world.arrays.location[0].copy())
+
+    def _watch(self) -> None:
+        """Take down what later frames show, and in human mode show this one; called after each reset and step."""
+        self._note()
+        if self.render_mode == "human":
+            if self._window is None:
+                self._window = Window(self.metadata["render_fps"])
+            self._window.show(self._drawing().surface(self._scene()))
+
+    def _drawing(self) -> Painter:
+        if self._painter is None:
+            self._painter = Painter(self.config, *self._look)
+        return self._painter
+
+    def _scene(self) -> Scene:
+        past = list(self._cells)[:-1]
+        return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
 
     def _frame(self) -> NDArray[np.uint8]:
-        return to_array(self._canvas())
+        return self._drawing().frame(self._scene())
 
-    def _show(self) -> None:
-        if self._window is None:
-            self._window = Window(self.metadata["render_fps"])
-        self._window.show(self._canvas())
+    def _text(self) -> str:
+        scene = self._scene()
+        cells = (np.where(scene.present[:, None], cells, -1) for cells in (scene.agents, scene.targets))
+        return format_map(scene.regions == WALL, *cells)
 
     def close(self) -> None:
         """Shut the window, if there is one. The game goes on where it was; closing twice is fine."""

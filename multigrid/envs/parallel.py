@@ -17,6 +17,7 @@ from multigrid.actions import checked_action
 from multigrid.config import GridConfig, checked_limit
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs.one_world import OneWorld
+from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["MultiGridEnv", "env", "made_config", "parallel_env"]
 
@@ -36,10 +37,15 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
     Args:
         config: the world; `parallel_env` makes it of keywords.
-        render_mode: None, "human" or "rgb_array".
+        render_mode: None; "human" for a window, which whoever watches may resize, and may close: a warning says so, and
+            the game goes on without it until `close` was called; "rgb_array" or "ansi" for what `render` returns.
+        render_size: the longer side of a frame in pixels, at least 16.
+        render_trails: over how many cells the way of each agent is drawn, paler with age.
+        render_view: the index of an agent; its window of `GridConfig.view_radius` cells each way stands out.
 
     Raises:
-        ValueError: the render mode is unknown.
+        TypeError: one of the three that is no integer.
+        ValueError: the render mode is unknown, or one of the three is out of range.
 
     >>> env = MultiGridEnv(GridConfig(size=(5, 3), num_agents=2))
     >>> observations, infos = env.reset(seed=0)
@@ -49,14 +55,22 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
     metadata: dict[str, Any] = {
         "name": "multigrid_v0",
-        "render_modes": ["human", "rgb_array"],
+        "render_modes": ["human", "rgb_array", "ansi"],
         "render_fps": 4,
         "is_parallelizable": True,
     }
 
-    def __init__(self, config: GridConfig | None = None, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        config: GridConfig | None = None,
+        render_mode: str | None = None,
+        *,
+        render_size: int = WINDOW_SIZE,
+        render_trails: int = 0,
+        render_view: int | None = None,
+    ) -> None:
         config = made_config(config, {})
-        OneWorld.__init__(self, config, render_mode)
+        OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
         self.possible_agents = list(config.agents)
         self.agents: list[str] = []
         self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
@@ -112,8 +126,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         """
         self._reset_world(seed, options)
         self.agents = list(self.possible_agents)
-        if self.render_mode == "human":
-            self._show()
+        if self.render_mode is not None:
+            self._watch()
         return self._observations(self.agents), self._infos(self.agents)
 
     def step(
@@ -147,8 +161,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             self.agents = self._still_here()
         else:
             terminations, truncations = dict.fromkeys(agents, False), dict.fromkeys(agents, False)
-        if self.render_mode == "human":
-            self._show()
+        if self.render_mode is not None:
+            self._watch()
         rewards = dict(zip(agents, _listed(self._rewards, rows)))
         return self._observations(agents, rows), rewards, terminations, truncations, self._infos(agents, rows)
 
@@ -228,15 +242,23 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         present = [] if self._world.arrays.over[0] else self._world.present(0)
         self.agents = [self.possible_agents[row] for row in present]
 
-    def render(self) -> NDArray[np.uint8] | None:
-        """Return the frame, uint8 (height, width, 3), the longer side 512, in "rgb_array" mode; None otherwise."""
+    def render(self) -> NDArray[np.uint8] | str | None:
+        """Return what the render mode promises.
+
+        Returns:
+            "rgb_array": the frame, uint8 (height, width, 3), the longer side `render_size`. "ansi": the map as text, as
+            `multigrid.pictures.format_map` draws it. None in human mode, and without a mode, which is warned of.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
         if self.render_mode is None:
             logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")
             return None
-        if self.render_mode != "rgb_array":
+        if self.render_mode == "human":
             return None
         self._check_started()
-        return self._frame()
+        return self._text() if self.render_mode == "ansi" else self._frame()
 
     def close(self) -> None:
         """Shut the window, if there is one; closing twice is fine."""
@@ -248,8 +270,18 @@ def _listed(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
     return chosen
 
 
-def parallel_env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> MultiGridEnv:
+def parallel_env(
+    config: GridConfig | None = None,
+    *,
+    render_mode: str | None = None,
+    render_size: int = WINDOW_SIZE,
+    render_trails: int = 0,
+    render_view: int | None = None,
+    **settings: Any,
+) -> MultiGridEnv:
     """Return a PettingZoo ParallelEnv of a `GridConfig`, or of its fields as keywords.
+
+    The `render_...` keywords are those of `MultiGridEnv`.
 
     Raises:
         TypeError: both a config and keywords, or a keyword that is no field of `GridConfig`.
@@ -258,11 +290,17 @@ def parallel_env(config: GridConfig | None = None, *, render_mode: str | None = 
     >>> parallel_env(num_agents=3, size=(6, 4)).possible_agents
     ['agent_0', 'agent_1', 'agent_2']
     """
-    return MultiGridEnv(made_config(config, settings), render_mode)
+    return MultiGridEnv(
+        made_config(config, settings),
+        render_mode,
+        render_size=render_size,
+        render_trails=render_trails,
+        render_view=render_view,
+    )
 
 
 def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> AECEnv[str, Any, Any]:
-    """Return the AEC form of `parallel_env`, made by PettingZoo's own conversion.
+    """Return the AEC form of `parallel_env`, of the same arguments, made by PettingZoo's own conversion.
 
     >>> env(num_agents=2).possible_agents
     ['agent_0', 'agent_1']

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multigrid import spaces
 from multigrid.actions import checked_action
-from multigrid.arguments import checked_int, is_int
+from multigrid.arguments import checked_int
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.core.metrics import episode_metrics
@@ -22,14 +22,13 @@ from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
 from multigrid.envs.parallel import made_config
-from multigrid.layouts import checked_layout
-from multigrid.rendering.frame import Scene, draw_frame, to_array
+from multigrid.envs.vector_reset import NO_SEED, checked_layouts, checked_mask, checked_seeds
+from multigrid.rendering.frame import Painter
+from multigrid.rendering.scene import scene_in
 
-__all__ = ["GridWorldVectorEnv", "MultiGridVectorEnv", "vector_env"]
+__all__ = ["MultiGridVectorEnv", "vector_env"]
 
 _Bools = NDArray[np.bool_]
-
-_NO_SEED = -2
 
 
 class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -57,8 +56,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: None or "rgb_array".
         copy: whether each call returns observations of its own, as everything else is in any case. False returns the
             same arrays each time, with new content.
-        num_threads: on how many threads the worlds are played; the results do not depend on it. It pays from some
-            thousands of worlds.
+        num_threads: on how many threads the worlds are played; the results do not depend on it. Two pay from some
+            thousand worlds of eight agents.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -103,11 +102,12 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             autoreset=self.autoreset_mode is AutoresetMode.NEXT_STEP,
             num_threads=min(self.num_threads, self.num_worlds),
         )
-        self._seeds = np.full(self.num_worlds, _NO_SEED)
+        self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
         self._ends_matter = self._tells_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
         self._every_row = np.ones(self.num_envs, dtype=bool)
+        self._painter: Painter | None = None
         self._bind()
 
     def _bind(self) -> None:
@@ -124,7 +124,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen", "_buffers")
-        return {name: value for name, value in vars(self).items() if name not in bound}
+        return {name: value for name, value in vars(self).items() if name not in bound} | {"_painter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -149,9 +149,9 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         if options is not None and not isinstance(options, Mapping):
             raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
-        worlds = self._worlds_to_reset(options or {})
-        maps, layouts = self._checked_layouts(options or {}, worlds)
-        self._seed(worlds, self._checked_seeds(seed)[worlds])
+        worlds = checked_mask(options or {}, self.num_worlds, self.config.num_agents)
+        maps, layouts = checked_layouts(options or {}, self.config, self.num_worlds, worlds)
+        self._seed(worlds, checked_seeds(seed, self.num_worlds)[worlds])
         if maps is None and layouts is None and len(worlds) == self.num_worlds:
             self._world.reset()
         else:
@@ -302,82 +302,17 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             told[name], told[f"_{name}"] = array.reshape(self.num_envs), which.reshape(self.num_envs).copy()
         return told
 
-    def _worlds_to_reset(self, options: Mapping[str, Any]) -> NDArray[np.int64]:
-        mask = options.get("reset_mask")
-        if mask is None:
-            return np.arange(self.num_worlds)
-        expected = f"expected a boolean array of shape ({self.num_envs},), with at least one True"
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
-            raise TypeError(f"options['reset_mask'] is of {kind}; {expected}")
-        if mask.shape != (self.num_envs,) or not mask.any():
-            what = f"has the shape {mask.shape}" if mask.any() else "is False everywhere"
-            raise ValueError(f"options['reset_mask'] {what}; {expected}")
-        by_world = mask.reshape(self.num_worlds, self.config.num_agents)
-        mixed = np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))
-        if len(mixed):
-            raise ValueError(
-                f"options['reset_mask'] differs between the agents of world {mixed[0]}; a world resets as a whole"
-            )
-        return np.flatnonzero(by_world[:, 0])
-
-    def _checked_layouts(
-        self, options: Mapping[str, Any], worlds: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64] | None, dict[int, NDArray[np.int64]] | None]:
-        """The map of each world, or None where they are drawn; and the layouts of the worlds to be reset, or None."""
-        config = self.config
-        maps: NDArray[np.int64] | None = None
-        if options.get("map") is not None:
-            given = options["map"]
-            many = given if _is_listed(given) else [given] * self.num_worlds
-            if len(many) != self.num_worlds:
-                raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
-            maps = np.array([checked_int("options['map']", one, 0) for one in many])
-            if maps.max() >= config.num_maps:
-                raise ValueError(f"options['map'] is {maps.max()}, but there are {config.num_maps} maps")
-        agents, targets = options.get("agents"), options.get("targets")
-        if agents is None and targets is None:
-            return maps, None
-        if agents is None or targets is None:
-            one, other = ("agents", "targets") if targets is None else ("targets", "agents")
-            raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
-        if maps is None:
-            if config.num_maps > 1:
-                raise ValueError(
-                    f"options has a layout for one of {config.num_maps} maps; say which with options['map']"
-                )
-            maps = np.zeros(self.num_worlds, dtype=np.int64)
-        layouts = {}
-        for e in worlds.tolist():
-            starts, goals = (one[e] if _is_stacked(one, self.num_worlds) else one for one in (agents, targets))
-            layouts[e] = checked_layout(config.regions[maps[e]], config.num_agents, starts, goals, "options['{}']")
-        return maps, layouts
-
-    def _checked_seeds(self, seed: Any) -> NDArray[np.int64]:
-        """A seed for each world, or `_NO_SEED`."""
-        if seed is None:
-            return np.full(self.num_worlds, _NO_SEED)
-        if is_int(seed):
-            first = checked_int("seed", seed, 0)
-            checked_int("the last world's seed", first + self.num_worlds - 1, 0)
-            return first + np.arange(self.num_worlds)
-        if not _is_listed(seed):
-            raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
-        if len(seed) != self.num_worlds:
-            raise ValueError(f"there are {len(seed)} seeds; expected one for each of {self.num_worlds} worlds")
-        return np.array([_NO_SEED if one is None else checked_int("a seed", one, 0) for one in seed])
-
     def _seed(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
         """Seed the streams of worlds; where no seed is given, those that have none yet get one from the system."""
         drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
-        needed = (seeds == _NO_SEED) & (self._seeds[worlds] == _NO_SEED)
+        needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
         seeds = np.where(needed, drawn.astype(np.int64), seeds)
-        known = seeds != _NO_SEED
+        known = seeds != NO_SEED
         self._seeds[worlds[known]] = seeds[known]
         self._world.seed_many(worlds[known], seeds[known].astype(np.uint64))
 
     def _seed_the_rest(self) -> None:
-        self._seed(np.arange(self.num_worlds), np.full(self.num_worlds, _NO_SEED))
+        self._seed(np.arange(self.num_worlds), np.full(self.num_worlds, NO_SEED))
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
@@ -428,7 +363,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"worlds are {chosen.tolist()}; name each once")
         self._world.restore_many(chosen, states)
         self._begin(chosen)
-        self._seeds[chosen] = np.where(self._seeds[chosen] == _NO_SEED, -1, self._seeds[chosen])
+        self._seeds[chosen] = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
 
     def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
         if worlds is None:
@@ -486,66 +421,15 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array'")
             return None
         self._check_known(np.arange(self.num_worlds))
-        arrays = self._world.arrays
-        frames = []
-        for e in range(self.num_worlds):
-            scene = Scene(
-                regions=arrays.regions[arrays.map_index[e]],
-                agents=arrays.location[e],
-                targets=arrays.goal[e],
-                present=arrays.status[e] != LEFT,
-            )
-            frames += [to_array(draw_frame(self.config, scene))] * self.config.num_agents
-        return tuple(frames)
+        if self._painter is None:
+            self._painter = Painter(self.config)
+        frames = (self._painter.frame(scene_in(self._world.arrays, e)) for e in range(self.num_worlds))
+        return tuple(frame for frame in frames for _ in range(self.config.num_agents))
 
     def close_extras(self, **_kwargs: Any) -> None:
         """End the threads, if there are any."""
         if hasattr(self, "_world"):  # Gymnasium 1.1 also closes what could not be made
             self._world.close()
-
-
-class GridWorldVectorEnv(MultiGridVectorEnv):
-    """Many of Gymnasium's documented GridWorlds: what ``gym.make_vec("multigrid/GridWorld-v0", num_envs=...)`` makes.
-
-    It gives, bit for bit, what Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv` gives.
-
-    Args:
-        num_envs: how many.
-        size: cells a side, at least 2.
-        max_episode_steps: the number of steps after which an episode is truncated; None for never.
-        autoreset_mode: as for `MultiGridVectorEnv`, and so are `render_mode`, `copy` and `num_threads`.
-
-    >>> envs = GridWorldVectorEnv(num_envs=2)
-    >>> observations, infos = envs.reset(seed=0)
-    >>> observations["agent"].tolist(), infos["distance"].tolist()
-    ([[4, 3], [2, 2]], [4.0, 3.0])
-    """
-
-    _told = ("distance",)
-    _tells_metrics = False
-
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        size: int = 5,
-        max_episode_steps: int | None = None,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
-        copy: bool = True,
-        num_threads: int = 1,
-    ) -> None:
-        config = GridConfig(
-            size=checked_int("size", size, 2), num_agents=1, on_target="stay", max_cycles=max_episode_steps
-        )
-        super().__init__(
-            config,
-            checked_int("num_envs", num_envs, 1),
-            autoreset_mode=autoreset_mode,
-            render_mode=render_mode,
-            copy=copy,
-            num_threads=num_threads,
-        )
 
 
 def vector_env(
@@ -583,16 +467,3 @@ def _checked_mode(mode: Any) -> AutoresetMode:
     except ValueError as error:
         names = ", ".join(repr(one.value) for one in AutoresetMode)
         raise ValueError(f"autoreset_mode is {mode!r}; expected an AutoresetMode or one of {names}") from error
-
-
-def _is_listed(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _is_stacked(cells: Any, count: int) -> bool:
-    try:
-        return np.ndim(cells) == 3 and len(cells) == count
-    except ValueError:  # ragged
-        return False

@@ -2,119 +2,96 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from multigrid.arguments import checked_int
 from multigrid.config import GridConfig
-from multigrid.regions import WALL
+from multigrid.rendering.backend import surface_on
+from multigrid.rendering.documented import DocumentedStyle
+from multigrid.rendering.general import GeneralStyle
+from multigrid.rendering.scene import Scene
 
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["WINDOW_SIZE", "Scene", "draw_frame", "import_pygame", "to_array"]
+__all__ = ["WINDOW_SIZE", "Painter", "checked_look"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
 
-_BACKGROUND = (255, 255, 255)
-_LINE = (0, 0, 0)
-_LINE_WIDTH = 3
-_WALL = (70, 70, 78)
-# The documented pair: a blue agent and its red target.
-_ONE_AGENT, _ONE_TARGET = (0, 0, 255), (255, 0, 0)
-# Okabe and Ito's palette (2008), which colour-blind readers can tell apart, without its black.
-_PALETTE = (
-    (0, 114, 178),
-    (230, 159, 0),
-    (0, 158, 115),
-    (204, 121, 167),
-    (213, 94, 0),
-    (86, 180, 233),
-    (190, 175, 20),
-)
-_TINT = 0.55
+_SMALLEST = 16
 
 
-class Scene:
-    """What there is to draw of one world.
+class Painter:
+    """Draws one world, again and again; what does not move is drawn once.
 
-    Attributes:
-        regions: int32 (W, H), 0 at a wall.
-        agents: int64 (N, 2), the agents' cells.
-        targets: int64 (N, 2), their targets.
-        present: bool (N,), False for an agent that has left, which is not drawn, nor is its target.
+    One agent on a square grid without walls gives the documented picture, to the bit at 512 pixels; everything else,
+    and whatever has trails or a view, walls, discs with numbers, and targets as rounded squares in a tint. A painter
+    knows nothing of the game's past: scenes may come in any order.
+
+    Args:
+        config: the world.
+        size: the longer side of a frame in pixels, at least 16; cells are squares.
+        trails: over how many cells the past of each agent is drawn, paler with age; 0 for none.
+        view_of: the index of an agent, whose window of `view_radius` cells stands out; None for nobody.
+
+    Raises:
+        TypeError: an argument that is no integer.
+        ValueError: an integer out of range.
+
+    >>> from multigrid.core.world import World
+    >>> from multigrid.rendering.scene import scene_in
+    >>> world = World(GridConfig(size=(4, 3), num_agents=2))
+    >>> world.seed(0, np.random.PCG64(0))
+    >>> world.reset()
+    >>> painter = Painter(world.config, size=400)
+    >>> painter.size, painter.frame(scene_in(world.arrays, 0)).shape
+    ((400, 300), (300, 400, 3))
     """
 
     def __init__(
-        self,
-        regions: NDArray[np.int32],
-        agents: NDArray[np.int64],
-        targets: NDArray[np.int64],
-        present: NDArray[np.bool_],
+        self, config: GridConfig, size: int = WINDOW_SIZE, trails: int = 0, view_of: int | None = None
     ) -> None:
-        self.regions = regions
-        self.agents = agents
-        self.targets = targets
-        self.present = present
+        size, trails, view_of = checked_look(config, size, trails, view_of)
+        longer = max(config.width, config.height)
+        width, height = (max(1, round(size * cells / longer)) for cells in (config.width, config.height))
+        self.size = width, height
+        """The width and the height of a frame, in pixels."""
+        walled = config.maps is not None and bool(config.maps.any())
+        documented = config.num_agents == 1 and config.width == config.height and not walled
+        self._style: DocumentedStyle | GeneralStyle = (
+            DocumentedStyle(config.width, size)
+            if documented and not trails and view_of is None
+            else GeneralStyle(config, width, height, trails, view_of)
+        )
+
+    def frame(self, scene: Scene) -> NDArray[np.uint8]:
+        """Draw a scene: uint8 (height, width, 3), red, green and blue, a fresh array."""
+        return self._style.frame(scene)
+
+    def surface(self, scene: Scene) -> pygame.Surface:
+        """Draw a scene on a surface of its own."""
+        return surface_on(self.frame(scene))
 
 
-def import_pygame() -> Any:
-    """Return the pygame module.
+def checked_look(config: GridConfig, size: int, trails: int, view_of: int | None) -> tuple[int, int, int | None]:
+    """Return the arguments of a `Painter`, as ints.
 
     Raises:
-        DependencyNotInstalled: neither pygame-ce nor pygame is installed.
+        TypeError: an argument that is no integer.
+        ValueError: an integer out of range.
+
+    >>> checked_look(GridConfig(), 64, 0, None)
+    (64, 0, None)
     """
-    try:
-        import pygame
-        import pygame.draw
-    except ImportError as error:
-        raise DependencyNotInstalled("rendering needs pygame: pip install pygame-ce") from error
-    return pygame
-
-
-def draw_frame(config: GridConfig, scene: Scene) -> pygame.Surface:
-    """Draw a world: targets as squares, agents as discs, black grid lines, walls dark.
-
-    One agent on a square grid without walls gives the documented picture to the bit.
-
-    Returns:
-        A surface whose longer side is `WINDOW_SIZE` pixels.
-    """
-    game = import_pygame()
-    side = WINDOW_SIZE / max(config.width, config.height)
-    width, height = config.width * side, config.height * side
-    canvas: pygame.Surface = game.Surface((round(width), round(height)))
-    canvas.fill(_BACKGROUND)
-    for cell in np.argwhere(scene.regions == WALL):
-        canvas.fill(_WALL, _square(game, cell, side))
-    present = np.flatnonzero(scene.present).tolist()
-    for index in present:
-        game.draw.rect(canvas, _colours(config, index)[1], _square(game, scene.targets[index], side))
-    for index in present:
-        game.draw.circle(canvas, _colours(config, index)[0], (scene.agents[index] + 0.5) * side, side / 3)
-    for line in range(config.height + 1):
-        game.draw.line(canvas, _LINE, (0, side * line), (width, side * line), width=_LINE_WIDTH)
-    for line in range(config.width + 1):
-        game.draw.line(canvas, _LINE, (side * line, 0), (side * line, height), width=_LINE_WIDTH)
-    return canvas
-
-
-def to_array(canvas: pygame.Surface) -> NDArray[np.uint8]:
-    """Return a surface as uint8 (height, width, 3), a fresh array."""
-    pixels: NDArray[np.uint8] = import_pygame().surfarray.array3d(canvas)
-    return np.ascontiguousarray(pixels.transpose(1, 0, 2))
-
-
-def _square(game: Any, cell: NDArray[np.int64], side: float) -> Any:
-    return game.Rect(side * cell, (side, side))
-
-
-def _colours(config: GridConfig, index: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return an agent's colour and its target's: a tint of the same hue."""
-    if config.num_agents == 1:
-        return _ONE_AGENT, _ONE_TARGET
-    colour = _PALETTE[index % len(_PALETTE)]
-    return colour, tuple(round(value + (255 - value) * _TINT) for value in colour)
+    size, trails = checked_int("render_size", size, _SMALLEST), checked_int("render_trails", trails, 0)
+    if view_of is not None:
+        view_of = checked_int("render_view", view_of, 0, " or None for nobody's view")
+        if view_of >= config.num_agents:
+            raise ValueError(
+                f"render_view is {view_of}; expected the index of an agent, below {config.num_agents}, or None"
+            )
+    return size, trails, view_of

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["Colour", "colours", "tint"]
+import colorsys
+
+__all__ = ["Colour", "colours", "contrast", "mixed", "tint"]
 
 Colour = tuple[int, int, int]
 
-# Okabe and Ito's palette (2008), which colour-blind readers can tell apart, without its black.
+# Okabe and Ito's palette (2008) without its black, then five more, chosen so that readers with protanopia, deuteranopia
+# or ordinary sight tell any two apart at least as well as the closest two of Okabe and Ito's.
 _FIRST: tuple[Colour, ...] = (
     (0, 114, 178),
     (230, 159, 0),
@@ -14,17 +17,45 @@ _FIRST: tuple[Colour, ...] = (
     (204, 121, 167),
     (213, 94, 0),
     (86, 180, 233),
-    (190, 175, 20),
+    (240, 228, 66),
+    (85, 0, 34),
+    (17, 17, 136),
+    (51, 51, 255),
+    (204, 204, 170),
+    (153, 17, 0),
 )
+# Beyond those: hues and lightnesses that fill their plane evenly, however many there are. (The steps are powers of the
+# plastic number's inverse.)
+_HUE_STEP, _LIGHTNESS_STEP = 0.7548776662466927, 0.5698402909980532
+_DARKEST, _LIGHTEST, _SATURATION = 0.28, 0.68, 0.75
 
 
 def colours(num_agents: int) -> list[Colour]:
-    """Return red, green and blue, 0 to 255, for each agent.
+    """Return red, green and blue, 0 to 255, for each agent; an agent's colour does not depend on how many there are.
+
+    Up to twelve can be told apart by colour-blind readers; more of them differ, up to a thousand and beyond, but ever
+    less.
 
     >>> colours(2)
     [(0, 114, 178), (230, 159, 0)]
     """
-    return [_FIRST[index % len(_FIRST)] for index in range(num_agents)]
+    return [*_FIRST[:num_agents], *map(_generated, range(num_agents - len(_FIRST)))]
+
+
+def _generated(index: int) -> Colour:
+    lightness = _DARKEST + (_LIGHTEST - _DARKEST) * (_LIGHTNESS_STEP * index % 1)
+    red, green, blue = colorsys.hls_to_rgb(_HUE_STEP * index % 1, lightness, _SATURATION)
+    return round(255 * red), round(255 * green), round(255 * blue)
+
+
+def mixed(colour: Colour, other: Colour, share: float) -> Colour:
+    """Mix a colour with another one, of which there is the given share.
+
+    >>> mixed((0, 100, 200), (0, 0, 0), 0.25)
+    (0, 75, 150)
+    """
+    red, green, blue = (round(one + (two - one) * share) for one, two in zip(colour, other, strict=True))
+    return red, green, blue
 
 
 def tint(colour: Colour, share: float) -> Colour:
@@ -33,5 +64,16 @@ def tint(colour: Colour, share: float) -> Colour:
     >>> tint((0, 100, 200), 0.5)
     (128, 178, 228)
     """
-    red, green, blue = (round(value + (255 - value) * share) for value in colour)
-    return red, green, blue
+    return mixed(colour, (255, 255, 255), share)
+
+
+def contrast(colour: Colour) -> Colour:
+    """Return white or black, whichever can be read better on a colour, by the contrast that WCAG 2 defines.
+
+    >>> contrast((0, 0, 160)), contrast((230, 159, 0))
+    ((255, 255, 255), (0, 0, 0))
+    """
+    linear = [value / 3294.6 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4 for value in colour]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    # Where (1 + 0.05) / (luminance + 0.05) equals (luminance + 0.05) / 0.05.
+    return (0, 0, 0) if luminance > 0.179 else (255, 255, 255)

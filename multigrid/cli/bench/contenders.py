@@ -20,8 +20,9 @@ from multigrid.cli.documented import DocumentedGridWorld
 from multigrid.cli.peers.rounds import play_round
 from multigrid.config import GridConfig, Part
 from multigrid.envs.grid_world import GridWorldEnv
+from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.envs.vector import GridWorldVectorEnv, MultiGridVectorEnv
+from multigrid.envs.vector import MultiGridVectorEnv
 
 __all__ = [
     "CROWDS",
@@ -106,6 +107,7 @@ def _played(call: Callable[[], Any], agent_steps: int) -> Callable[[float], tupl
 def local_contenders() -> Iterator[Contender]:
     """Make all of them, those that others are compared with first."""
     yield from _one_agent()
+    yield from _frames()
     yield from _many_worlds_of_one_agent()
     for (agents, size), goal in zip(CROWDS, (6.0, 10.0, 10.0), strict=True):
         yield from _crowd(agents, size, goal)
@@ -139,6 +141,24 @@ def _single(env: gymnasium.Env[Any, Any]) -> Callable[[float], tuple[float, int]
                 env.reset()
 
     return _played(play, len(actions))
+
+
+def _frames() -> Iterator[Contender]:
+    group, documented = "a step and its frame, 5 x 5", "512x512 frame, documented"
+    yield Contender(documented, group, _drawn(DocumentedGridWorld()), documented)
+    yield Contender("512x512 frame", group, _drawn(GridWorldEnv(render_mode="rgb_array")), documented, 3.0)
+
+
+def _drawn(env: gymnasium.Env[Any, Any]) -> Callable[[float], tuple[float, int]]:
+    chosen = itertools.cycle(np.random.default_rng(0).integers(0, 4, 1000).tolist())
+    env.reset(seed=0)
+
+    def play() -> None:
+        if env.step(next(chosen))[2]:
+            env.reset()
+        env.render()
+
+    return _played(play, 1)
 
 
 def _many_worlds_of_one_agent() -> Iterator[Contender]:

@@ -1,0 +1,81 @@
+"""The frame of Gymnasium's documented GridWorld, to the bit: one agent on a square grid without walls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.rendering.backend import Sprite, import_pygame, surface_on
+from multigrid.rendering.scene import Scene
+
+__all__ = ["DocumentedStyle"]
+
+_BACKGROUND, _LINE = (255, 255, 255), (0, 0, 0)
+_AGENT, _TARGET = (0, 0, 255), (255, 0, 0)
+_LINE_WIDTH = 3
+# Nothing that is drawn has this colour.
+_NOTHING = (0, 255, 0)
+# How a pixel of a frame's array lies in memory: red first, and no fourth byte.
+_MASKS = (0xFF, 0xFF00, 0xFF0000, 0)
+_CACHED = 4096
+
+
+class DocumentedStyle:
+    """White, then the target's red square, then the agent's blue circle, then black lines over everything.
+
+    The documented code draws all of it for each frame. Here the grid is drawn once, and so are the square and the
+    circle of each cell, with the pixels left out that the lines would cover.
+
+    Args:
+        cells: the grid's side in cells.
+        pixels: the frame's side in pixels.
+    """
+
+    def __init__(self, cells: int, pixels: int) -> None:
+        self._cells, self._pixels = cells, pixels
+        self._game = import_pygame()
+        self._scratch = self._game.Surface((pixels, pixels), depth=32)
+        self._scratch.fill(_BACKGROUND)
+        self._draw_lines(_LINE)
+        self._background: NDArray[np.uint8] = np.empty((pixels, pixels, 3), np.uint8)
+        surface_on(self._background).blit(self._scratch, (0, 0))
+        self._cached: dict[tuple[tuple[int, int, int], int, int], Sprite] = {}
+
+    def frame(self, scene: Scene) -> NDArray[np.uint8]:
+        """Draw a scene: uint8 (pixels, pixels, 3), a fresh array."""
+        frame: NDArray[np.uint8] = self._background.copy()
+        if scene.present[0]:
+            target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
+            surface_on(frame).blits((self._sprite(_TARGET, *target), self._sprite(_AGENT, *agent)), doreturn=False)
+        return frame
+
+    def _sprite(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
+        found = self._cached.get((colour, x, y))
+        if found is None:
+            if len(self._cached) == _CACHED:
+                self._cached.clear()
+            found = self._cached[colour, x, y] = self._draw(colour, x, y)
+        return found
+
+    def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
+        """Draw the target or the agent in its own place, for which pixels it takes depends on the place."""
+        side, cell = self._pixels / self._cells, np.array([x, y])
+        self._scratch.fill(_NOTHING)
+        if colour == _TARGET:
+            drawn = self._game.draw.rect(self._scratch, colour, self._game.Rect(side * cell, (side, side)))
+        else:
+            drawn = self._game.draw.circle(self._scratch, colour, (cell + 0.5) * side, side / 3)
+        self._draw_lines(_NOTHING)
+        surface: Any = self._game.Surface(drawn.size, depth=24, masks=_MASKS)
+        surface.blit(self._scratch, (0, 0), drawn)
+        surface.set_colorkey(_NOTHING, self._game.RLEACCEL)
+        return surface, drawn.topleft
+
+    def _draw_lines(self, colour: tuple[int, int, int]) -> None:
+        end = self._pixels
+        for line in range(self._cells + 1):
+            at = self._pixels / self._cells * line
+            self._game.draw.line(self._scratch, colour, (0, at), (end, at), width=_LINE_WIDTH)
+            self._game.draw.line(self._scratch, colour, (at, 0), (at, end), width=_LINE_WIDTH)

@@ -1,0 +1,225 @@
+"""The frame of any world: walls, N agents and their targets, trails, and the window that an agent sees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.regions import WALL
+from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_on
+from multigrid.rendering.palette import colours, contrast, mixed, tint
+from multigrid.rendering.scene import Scene
+
+__all__ = ["TARGET_TINT", "GeneralStyle"]
+
+TARGET_TINT = 0.55
+"""How much white there is in a target's colour; the rest is its agent's."""
+
+_WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
+_WALL, _LINE, _BORDER = (70, 70, 78), (196, 196, 202), (120, 120, 128)
+# How much black there is in the rim of a disc.
+_SHADE = 0.3
+# Lines are as above from so many pixels a cell, and fade down to nothing at so few.
+_LINES_FULL, _LINES_GONE = 28.0, 5.0
+# In cells. Where a cell has few pixels, discs and squares take all of it.
+_DISC, _SQUARE, _CORNER, _RING, _TRAIL = 0.36, 0.42, 0.16, 0.06, 0.14
+_ALL_OF_IT, _SPACED = 4.0, 12.0
+# In pixels: what is smaller is left out.
+_SMALLEST_DIGIT, _SMALLEST_RING = 6.0, 12.0
+# Of pygame's own font: a digit's width by its height, and its height by the font's size; then how much of its room a
+# number fills.
+_DIGIT_WIDTH, _DIGIT_HEIGHT, _FILLED = 0.62, 0.64, 0.92
+_TRAIL_OPACITY = 230
+_VEIL = (255, 255, 255, 165)
+_CACHED_MAPS = 8
+
+
+class GeneralStyle:
+    """Agents are numbered discs, targets rounded squares in a tint; who stands on the target is a ringed disc in it.
+
+    Args:
+        config: the world.
+        width: the frame's, in pixels.
+        height: the frame's, in pixels.
+        trails: over how many cells each agent's past is drawn.
+        view_of: the index of the agent the window of whose view stands out, or None.
+    """
+
+    def __init__(self, config: GridConfig, width: int, height: int, trails: int, view_of: int | None) -> None:
+        self._config, self._size, self._trails, self._view_of = config, (width, height), trails, view_of
+        self._game = import_pygame()
+        self._side = max(width, height) / max(config.width, config.height)
+        self._sprite_side = max(1, int(self._side))
+        spaced = float(np.clip((self._side - _ALL_OF_IT) / (_SPACED - _ALL_OF_IT), 0, 1))
+        self._disc, self._square = (self._sprite_side * (0.5 + (half - 0.5) * spaced) for half in (_DISC, _SQUARE))
+        self._colours = colours(config.num_agents)
+        self._canvas = self._game.Surface((width, height), depth=32)
+        self._backgrounds: dict[bytes, Any] = {}
+        self._sprites: dict[tuple[str, int], Any] = {}
+
+    def frame(self, scene: Scene) -> NDArray[np.uint8]:
+        """Draw a scene: uint8 (height, width, 3), a fresh array."""
+        self._canvas.blit(self._background(scene.regions), (0, 0))
+        self._canvas.blits(self._placed(scene), doreturn=False)
+        width, height = self._size
+        frame = np.empty((height, width, 3), np.uint8)
+        surface_on(frame).blit(self._canvas, (0, 0))
+        return frame
+
+    def _background(self, regions: NDArray[np.int32]) -> Any:
+        key = regions.tobytes()
+        found = self._backgrounds.get(key)
+        if found is None:
+            if len(self._backgrounds) == _CACHED_MAPS:
+                self._backgrounds.clear()
+            found = self._backgrounds[key] = self._draw_background(regions)
+        return found
+
+    def _draw_background(self, regions: NDArray[np.int32]) -> Any:
+        """Draw the map with nobody on it."""
+        width, height = self._size
+        pixels = np.full((height, width, 3), _WHITE, np.uint8)
+        columns, rows = (self._edges(cells) for cells in regions.shape)
+        strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
+        if strength:
+            line = mixed(_LINE, _WHITE, 1 - strength)
+            pixels[:, columns[1:-1]] = line
+            pixels[rows[1:-1], :] = line
+        walls = np.repeat(np.repeat(regions == WALL, np.diff(columns), axis=0), np.diff(rows), axis=1)
+        pixels[walls.T] = _WALL
+        for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+            edge[(edge != _WALL).any(axis=1)] = _BORDER
+        background = self._canvas.copy()
+        background.blit(surface_on(pixels), (0, 0))
+        return background
+
+    def _placed(self, scene: Scene) -> list[Sprite]:
+        """Return what goes on the background, in order."""
+        settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled & scene.present
+        on_the_way = np.flatnonzero(scene.present & ~settled).tolist()
+        here = np.flatnonzero(scene.present).tolist()
+        agents, targets = self._corners(scene.agents), self._corners(scene.targets)
+        drawn = [(self._sprite("target", index), targets[index]) for index in on_the_way]
+        if self._trails and scene.trail is not None and len(scene.trail):
+            drawn.append((self._trail_layer(scene, here), (0, 0)))
+        kinds = np.where(settled, "settled", "agent").tolist()
+        drawn += [(self._sprite(kinds[index], index), agents[index]) for index in here]
+        if self._view_of is not None and scene.present[self._view_of]:
+            drawn += self._veils(scene.agents[self._view_of].tolist())
+        return drawn
+
+    def _edges(self, cells: int) -> NDArray[np.int64]:
+        """Where each cell begins, and where the last one ends, in pixels."""
+        edges: NDArray[np.int64] = np.rint(np.arange(cells + 1) * self._side).astype(np.int64)
+        return edges
+
+    def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Where the sprites of these cells go."""
+        corners = np.rint(cells * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
+        return [(x, y) for x, y in corners.tolist()]
+
+    def _sprite(self, kind: str, index: int) -> Any:
+        found = self._sprites.get((kind, index))
+        if found is None:
+            found = self._sprites[kind, index] = self._draw(kind, index)
+        return found
+
+    def _draw(self, kind: str, index: int) -> Any:
+        side, colour = self._sprite_side, self._colours[index]
+        square = _covered(_from_square(side, self._square, _CORNER * side))
+        if kind == "target":
+            return sprite(tint(colour, TARGET_TINT), square)
+        distance = _from_centre(side) - self._disc
+        ring = max(1.0, _RING * side)
+        if kind == "settled":
+            drawn = sprite(colour, square)
+            if side >= _SMALLEST_RING:
+                around = _covered(distance + ring / 2) - _covered(distance + ring * 1.5)
+                drawn.blit(sprite(contrast(colour), around), (0, 0))
+        elif side >= _SMALLEST_RING:
+            drawn = sprite(mixed(colour, _BLACK, _SHADE), _covered(distance))
+            drawn.blit(sprite(colour, _covered(distance + ring / 2)), (0, 0))
+        else:
+            drawn = sprite(colour, _covered(distance))
+        self._write_number(drawn, index)
+        return drawn
+
+    def _write_number(self, drawn: Any, index: int) -> None:
+        """Write an agent's number in the middle, where there is more than one agent and room for the longest."""
+        digits = len(str(self._config.num_agents - 1))
+        # The text's diagonal fills the circle within the ring.
+        height = 2 * (self._disc - _RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
+        if self._config.num_agents == 1 or height < _SMALLEST_DIGIT:
+            return
+        self._game.font.init()
+        font = self._game.font.Font(None, round(height / _DIGIT_HEIGHT))
+        text = font.render(str(index), True, contrast(self._colours[index]))  # noqa: FBT003 - by position only
+        inked = text.get_bounding_rect()
+        centred = inked.copy()
+        centred.center = drawn.get_rect().center
+        drawn.blit(text, centred, inked)
+
+    def _trail_layer(self, scene: Scene, here: list[int]) -> Any:
+        """Draw the ways of all who are here, older pieces first and paler."""
+        assert scene.trail is not None
+        past = scene.trail[-self._trails :]
+        way = np.rint((np.concatenate([past, scene.agents[None]]) + 0.5) * self._side).astype(np.int64)
+        half = max(_TRAIL * self._side / 2, 0.5)
+        low = np.rint(np.minimum(way[:-1], way[1:]) - half).astype(np.int64)
+        spans = np.maximum(np.rint(np.maximum(way[:-1], way[1:]) + half).astype(np.int64) - low, 1)
+        moved = (way[:-1] != way[1:]).any(axis=2)
+        layer = self._game.Surface(self._size, self._game.SRCALPHA)
+        for age in range(len(past), 0, -1):
+            opacity = round(_TRAIL_OPACITY * (1 - (age - 1) / self._trails))
+            for index in here:
+                if moved[-age, index]:
+                    layer.fill(
+                        (*self._colours[index], opacity), (low[-age, index].tolist(), spans[-age, index].tolist())
+                    )
+        return layer
+
+    def _veils(self, cell: list[int]) -> list[Sprite]:
+        """Cover what lies outside an agent's view, and frame what lies within."""
+        width, height = self._size
+        radius, colour = self._config.view_radius, self._colours[self._view_of or 0]
+        left, top = (max(0, round((at - radius) * self._side)) for at in cell)
+        right, bottom = (
+            min(end, round((at + radius + 1) * self._side)) for at, end in zip(cell, self._size, strict=True)
+        )
+        outside = [(0, 0, width, top), (0, bottom, width, height - bottom)]
+        outside += [(0, top, left, bottom - top), (right, top, width - right, bottom - top)]
+        veils = []
+        for x, y, across, down in outside:
+            if across > 0 and down > 0:
+                veil = self._game.Surface((across, down), self._game.SRCALPHA)
+                veil.fill(_VEIL)
+                veils.append((veil, (x, y)))
+        frame = self._game.Surface((right - left, bottom - top), self._game.SRCALPHA)
+        self._game.draw.rect(frame, colour, frame.get_rect(), width=max(2, round(_RING * self._side)))
+        return [*veils, (frame, (left, top))]
+
+
+def _from_centre(side: int) -> NDArray[np.float64]:
+    """Each pixel's distance from the middle of a square of so many pixels a side."""
+    across = np.abs(np.arange(side) - (side - 1) / 2)
+    distance: NDArray[np.float64] = np.hypot(across[:, None], across)
+    return distance
+
+
+def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
+    """Each pixel's distance from the rim of a rounded square in the middle, below 0 inside."""
+    across = np.abs(np.arange(side) - (side - 1) / 2) - (half - corner)
+    outside = np.maximum(across, 0)
+    distance: NDArray[np.float64] = np.hypot(outside[:, None], outside) - corner
+    distance += np.minimum(np.maximum(across[:, None], across), 0)
+    return distance
+
+
+def _covered(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of each pixel a shape covers, from the pixels' distances to its rim."""
+    covered: NDArray[np.float64] = np.clip(0.5 - distance, 0, 1)
+    return covered

@@ -1,0 +1,75 @@
+"""What there is to draw of one world, taken from its arrays or from an episode."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core.arrays import LEFT, Arrays
+from multigrid.rendering.episode import Episode
+
+__all__ = ["Scene", "scene_in", "scene_of"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scene:
+    """What there is to draw of one world."""
+
+    regions: NDArray[np.int32]
+    """int32 (W, H), 0 at a wall."""
+    agents: NDArray[np.int64]
+    """int64 (N, 2), the agents' cells."""
+    targets: NDArray[np.int64]
+    """int64 (N, 2), their targets."""
+    present: NDArray[np.bool_]
+    """bool (N,), False for an agent that has left, which is not drawn, nor is its target."""
+    settled: NDArray[np.bool_] | None = None
+    """bool (N,), True for an agent that stands on its target; None for nobody."""
+    trail: NDArray[np.int64] | None = None
+    """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no past."""
+
+
+def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
+    """Return what there is to draw of one of the worlds in these arrays; most of it is theirs, not copied.
+
+    Args:
+        arrays: those of E worlds.
+        world: which, from 0 to E - 1.
+        trail: int64 (K, N, 2), as in `Scene`.
+
+    >>> from multigrid import GridConfig
+    >>> from multigrid.core.world import World
+    >>> world = World(GridConfig(size=(4, 3), num_agents=2))
+    >>> world.seed(0, np.random.PCG64(0))
+    >>> world.reset()
+    >>> scene_in(world.arrays, 0).settled.tolist()
+    [False, False]
+    """
+    return Scene(
+        regions=arrays.regions[arrays.map_index[world]],
+        agents=arrays.location[world],
+        targets=arrays.goal[world],
+        present=arrays.status[world] != LEFT,
+        settled=arrays.distances[world] == 0,
+        trail=trail,
+    )
+
+
+def scene_of(episode: Episode, step: int) -> Scene:
+    """Return what there is to draw of an episode after a step; 0 is the state after the reset.
+
+    Raises:
+        ValueError: the episode has no such step.
+    """
+    if not 0 <= step <= episode.num_steps:
+        raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}, for the episode has so many steps")
+    return Scene(
+        regions=episode.regions,
+        agents=episode.agents[step],
+        targets=episode.targets[step],
+        present=episode.present[step],
+        settled=episode.distances[step] == 0,
+        trail=episode.agents[:step],
+    )

@@ -1,0 +1,576 @@
+"""Frames: the documented one to the bit, the general one pixel by pixel at chosen cells, and maps as text."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pygame
+import pytest
+from gymnasium.error import ResetNeeded
+
+from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
+from multigrid.cli.documented import DocumentedGridWorld
+from multigrid.pictures import parse_map
+from multigrid.rendering.frame import Painter
+from multigrid.rendering.palette import colours, contrast, mixed, tint
+from multigrid.rendering.scene import Scene, scene_of
+from multigrid.scenarios.watching import Watcher
+
+WHITE = (255, 255, 255)
+# Two agents and their targets on a map that looks different from every side.
+WALLED = """
+    .a..#.B
+    ##...A.
+    .....#.
+    ..b....
+"""
+
+
+def documented(pixels, cells, agent, target):
+    """The documented drawing code, once more, of any size."""
+    side = pixels / cells
+    canvas = pygame.Surface((pixels, pixels))
+    canvas.fill(WHITE)
+    pygame.draw.rect(canvas, (255, 0, 0), pygame.Rect(side * np.array(target), (side, side)))
+    pygame.draw.circle(canvas, (0, 0, 255), (np.array(agent) + 0.5) * side, side / 3)
+    for line in range(cells + 1):
+        pygame.draw.line(canvas, 0, (0, side * line), (pixels, side * line), width=3)
+        pygame.draw.line(canvas, 0, (side * line, 0), (side * line, pixels), width=3)
+    return pygame.surfarray.array3d(canvas).transpose(1, 0, 2)
+
+
+def scene_with(config, agents, targets, **more):
+    """A scene of everyone present on the first map, unless more is said."""
+    more = {"present": np.ones(len(agents), bool), "settled": np.zeros(len(agents), bool), **more}
+    return Scene(config.regions[0], np.array(agents), np.array(targets), **more)
+
+
+def at(frame, config, x, y, *beside):
+    """The colour of the middle of a cell, or of what lies so far right of it, and so far down, in cells."""
+    right, down = (*beside, 0.0, 0.0)[:2]
+    side = max(frame.shape) / max(config.width, config.height)
+    return tuple(frame[int((y + 0.5 + down) * side), int((x + 0.5 + right) * side)].tolist())
+
+
+def close(colour, other):
+    """Whether two colours are the same but for rounding."""
+    return np.abs(np.subtract(colour, other)).max() <= 1
+
+
+def cell_of(frame, config, x, y):
+    """The pixels of a cell without those next to its borders."""
+    side = max(frame.shape) / max(config.width, config.height)
+    return frame[int(y * side) + 2 : int((y + 1) * side) - 1, int(x * side) + 2 : int((x + 1) * side) - 1]
+
+
+def walked(**look):
+    """An env in "rgb_array" mode whose two agents have walked two steps: [2, 0] and [3, 2] is where they end."""
+    one = parallel_env(walls=WALLED, render_mode="rgb_array", on_target="leave", view_radius=1, **look)
+    one.reset()
+    one.step({"agent_0": 0, "agent_1": 0})
+    one.step({"agent_0": 2, "agent_1": 3})
+    assert one.state().tolist() == [[1, 0, 5, 1], [3, 2, 6, 0]]
+    return one
+
+
+# The documented frame -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 5, 6, 7, 9, 11])
+def test_the_documented_frame_wherever_agent_and_target_stand(cells):
+    """In every cell the agent, and in every cell the target, has the pixels of the documented drawing."""
+    config = GridConfig(size=max(cells, 2), num_agents=1)
+    painter = Painter(config if cells > 1 else lone_cell())
+    order = np.random.default_rng(cells).permutation(cells * cells)
+    for agent, target in enumerate(order):
+        pair = divmod(agent, cells), divmod(int(target), cells)
+        scene = scene_with(config, [pair[0]], [pair[1]])
+        assert np.array_equal(painter.frame(scene), documented(512, cells, *pair)), pair
+
+
+def lone_cell():
+    """A configuration that nobody can make, for the drawing code knows a grid of a single cell."""
+    config = copy.copy(GridConfig(size=2, num_agents=1))
+    object.__setattr__(config, "size", 1)
+    return config
+
+
+@pytest.mark.parametrize("cells", [*range(8, 41), 101, 170, 256, 300, 511, 512, 513, 700])
+def test_the_documented_frame_of_every_size(cells):
+    """Up to cells smaller than a pixel, in corners, side by side, on one another and anywhere, it is that frame."""
+    config = GridConfig(size=cells, num_agents=1)
+    painter, last, drawn = Painter(config), cells - 1, np.random.default_rng(cells)
+    pairs = [
+        ([0, last], [last, 0]),
+        ([last, last], [last, last]),
+        ([1, 2], [1, 3]),
+        *drawn.integers(0, cells, (2, 2, 2)),
+    ]
+    for agent, target in pairs:
+        frame = painter.frame(scene_with(config, [agent], [target]))
+        np.testing.assert_array_equal(frame, documented(512, cells, agent, target))
+
+
+def test_what_the_bench_compares_with_draws_that_frame():
+    """The documented code of `multigrid bench` makes the frames that GridWorldEnv makes."""
+    one, ours = DocumentedGridWorld(6), GridWorldEnv(size=6, render_mode="rgb_array")
+    one.reset(seed=5), ours.reset(seed=5)
+    for action in (0, 1, 2, 3, 3):
+        one.step(action), ours.step(action)
+        np.testing.assert_array_equal(one.render(), ours.render())
+
+
+@pytest.mark.parametrize("pixels", [16, 100, 333, 1024])
+def test_the_documented_frame_in_other_pixels(pixels):
+    """With another `render_size` it is what the documented code would draw in a window of that size."""
+    one = parallel_env(size=7, num_agents=1, render_mode="rgb_array", render_size=pixels)
+    one.reset(options={"agents": [[5, 1]], "targets": [[0, 6]]})
+    np.testing.assert_array_equal(one.render(), documented(pixels, 7, [5, 1], [0, 6]))
+
+
+def test_which_worlds_have_the_documented_frame():
+    """One agent on a square grid without walls, on every face; not with walls, trails, a view, or more on one side."""
+    pair = {"agents": [[4, 1]], "targets": [[2, 0]]}
+    expected = documented(512, 6, *(cells[0] for cells in pair.values()))
+    settings = {"num_agents": 1, "render_mode": "rgb_array"}
+    same = [GridWorldEnv(size=6, render_mode="rgb_array"), parallel_env(size=6, **settings)]
+    same += [env(size=6, **settings), parallel_env(walls=np.zeros((6, 6), bool), **settings)]
+    wall = np.zeros((6, 6), bool)
+    wall[0, 5] = True
+    other = [parallel_env(size=6, render_trails=1, **settings), parallel_env(size=6, render_view=0, **settings)]
+    other += [parallel_env(walls=wall, **settings), parallel_env(size=(6, 5), **settings)]
+    for one, documented_one in [*((one, True) for one in same), *((one, False) for one in other)]:
+        one.reset(options=pair)
+        assert np.array_equal(one.render(), expected) == documented_one
+
+
+def test_an_agent_that_has_left_leaves_the_documented_grid_empty():
+    """Neither it nor its target is drawn; the lines are."""
+    one = parallel_env(size=2, num_agents=1, on_target="leave", render_mode="rgb_array")
+    one.reset(options={"agents": [[0, 0]], "targets": [[1, 0]]})
+    one.step({"agent_0": 0})
+    frame = one.render()
+    assert (frame == frame[..., :1]).all()
+    assert set(frame.ravel().tolist()) == {0, 255}
+    assert frame[254:259, 30, 0].tolist() == [255, 0, 0, 0, 255]
+
+
+# The general frame --------------------------------------------------------------------------------------------------
+
+
+def test_what_stands_where():
+    """Walls are dark, agents have their colours, targets a tint of them, free cells are white."""
+    one = parallel_env(walls=WALLED, render_mode="rgb_array")
+    one.reset()
+    frame, config = one.render(), one.config
+    first, second = colours(2)
+    picture = parse_map(WALLED)
+    stands = {(1, 0): first, (2, 3): second, (5, 1): tint(first, 0.55), (6, 0): tint(second, 0.55)}
+    for x, y in itertools.product(range(7), range(4)):
+        expected = (70, 70, 78) if picture.walls[x, y] else stands.get((x, y), WHITE)
+        assert at(frame, config, x, y, -0.22) == expected, (x, y)
+    # A wall takes its whole cell, a square has round corners, a disc leaves more of them.
+    assert at(frame, config, 0, 1, 0.45, 0.45) == (70, 70, 78)
+    assert at(frame, config, 5, 1, -0.38) == tint(first, 0.55)
+    assert at(frame, config, 5, 1, 0.4, 0.4) == WHITE
+    assert at(frame, config, 1, 0, 0.3, -0.3) == WHITE
+    assert at(frame, config, 1, 0, 0.0, -0.3) == first
+
+
+def test_edges_are_smooth():
+    """Between the colour of a shape and the white around it there are colours in between, and no other hue."""
+    config = GridConfig(size=(7, 4), num_agents=2)
+    frame = Painter(config).frame(scene_with(config, [[1, 0], [2, 3]], [[5, 1], [6, 0]]))
+    seen = np.unique(cell_of(frame, config, 5, 1).reshape(-1, 3), axis=0)
+    first = np.array(tint(colours(2)[0], 0.55))
+    shares = (255 - seen) / (255 - first)
+    assert len(seen) > 10
+    assert np.ptp(shares, axis=1).max() < 0.05
+
+
+@pytest.mark.parametrize("num_agents", [2, 10, 11])
+def test_numbers_where_there_is_room(num_agents):
+    """Agents carry numbers in black or white, all different; where cells are small there are none, and nobody alone."""
+    config = GridConfig(size=(13, 9), num_agents=num_agents)
+    cells = [[index, index % 3] for index in range(num_agents)]
+    scene = scene_with(config, cells, [[x, y + 5] for x, y in cells])
+    for size, numbered in ((1024, True), (512, True), (130, False)):
+        frame = Painter(config, size=size).frame(scene)
+        numbers = set()
+        for index, (x, y) in enumerate(cells):
+            pixels = cell_of(frame, config, x, y)
+            middle = pixels[len(pixels) // 4 : -len(pixels) // 4, len(pixels) // 4 : -len(pixels) // 4]
+            ink = (middle == contrast(colours(num_agents)[index])).all(axis=2)
+            assert ink.any() == numbered
+            numbers.add(ink[ink.any(axis=1)].tobytes())
+        assert len(numbers) == (num_agents if numbered else 1)
+    alone = Painter(GridConfig(size=(13, 9), num_agents=1)).frame(scene_with(config, [[3, 1]], [[0, 0]]))
+    assert at(alone, config, 3, 1) == colours(1)[0]
+    assert (cell_of(alone, config, 3, 1) != 0).any(axis=2).all()
+
+
+def test_numbers_stand_in_the_middle():
+    """As much of a number is left of the middle of its disc as right of it, give or take a pixel, and so above."""
+    config = GridConfig(size=(4, 3), num_agents=3)
+    frame = Painter(config).frame(scene_with(config, [[0, 0], [2, 1], [3, 2]], [[1, 0], [1, 1], [1, 2]]))
+    for index, (x, y) in enumerate([(0, 0), (2, 1), (3, 2)]):
+        black = frame[y * 128 + 20 : y * 128 + 108, x * 128 + 20 : x * 128 + 108] == contrast(colours(3)[index])
+        rows, columns = np.nonzero(black[20:-20, 20:-20].all(axis=2))
+        for inked in (rows, columns):
+            assert abs((inked.min() + inked.max()) / 2 - 23.5) <= 1.5
+        assert np.ptp(rows) > 20
+
+
+def test_lines_fade_as_cells_get_small():
+    """Grid lines are grey between large cells, paler between small ones, and gone between tiny ones."""
+    greys = []
+    for cells, columns in ((8, [64, 128]), (32, [16, 32]), (64, [8, 16]), (128, [4, 8])):
+        config = GridConfig(size=(cells, cells // 2), num_agents=2)
+        painter = Painter(config)
+        frame = painter.frame(scene_with(config, [[0, 0], [1, 1]], [[0, 1], [1, 0]]))
+        assert {tuple(frame[203, x].tolist()) for x in columns} == {tuple(frame[128, 350].tolist())}
+        greys.append(frame[203, columns[0]].tolist())
+        assert frame[203, columns[0] + 1].tolist() == [255, 255, 255]
+        # What the world ends with never fades.
+        assert {tuple(frame[place].tolist()) for place in ((200, 0), (200, 511), (0, 200), (255, 200))} == {
+            (120, 120, 128)
+        }
+    assert greys[0] == [196, 196, 202]
+    assert greys[0] < greys[1] < greys[2] < greys[3] == [255, 255, 255]
+
+
+@pytest.mark.parametrize("size", [(160, 40), (600, 300)])
+def test_small_cells_still_show_everyone(size):
+    """Where a cell has few pixels, or less than one, agents and targets are still to be seen in their colours."""
+    config = GridConfig(size=size, num_agents=2)
+    agents, targets = [[7, 5], [130, 33]], [[50, 20], [100, 8]]
+    frame = Painter(config).frame(scene_with(config, agents, targets))
+    side = 512 / size[0]
+    for index, colour in enumerate(colours(2)):
+        for (x, y), shown in ((agents[index], colour), (targets[index], tint(colour, 0.55))):
+            around = frame[
+                max(0, int(y * side) - 1) : int((y + 1) * side) + 2, int(x * side) - 1 : int((x + 1) * side) + 2
+            ]
+            assert np.abs(around.astype(int) - shown).max(axis=2).min() < 60
+    assert (frame[1:-1, 1:-1] != 255).any(axis=2).sum() < 80
+
+
+def test_who_has_arrived_looks_settled():
+    """An agent that is parked on its target stands in a full square of its colour, within a ring, number and all."""
+    one = parallel_env(walls=WALLED, render_mode="rgb_array")
+    one.reset(options={"agents": [[4, 1], [2, 3]], "targets": [[5, 1], [3, 0]]})
+    before = one.render()
+    one.step({"agent_0": 0, "agent_1": 2})
+    frame, config = one.render(), one.config
+    first, second = colours(2)
+    assert at(before, config, 5, 1, 0.3, 0.3) == tint(first, 0.55)
+    for right, down in ((0.3, 0.3), (-0.3, 0.3), (0.39, 0.0), (-0.24, 0.0)):
+        assert at(frame, config, 5, 1, right, down) == first
+    assert at(frame, config, 5, 1, -0.3) == contrast(first)
+    # The other one has not arrived.
+    assert at(frame, config, 1, 3, 0.3, 0.3) == WHITE
+    assert at(frame, config, 1, 3, -0.24) == second
+    small = GridConfig(size=(64, 40), num_agents=2)
+    scene = scene_with(small, [[9, 5], [3, 3]], [[9, 5], [4, 4]], settled=np.array([True, False]))
+    frame = Painter(small).frame(scene)
+    assert (frame[41:47, 73:79] == first).all()
+    assert not (frame[25:31, 25:31] == second).all()
+
+
+def test_who_has_left_is_gone():
+    """An agent that has left is not drawn, nor its target, trail or view."""
+    settings = {"walls": WALLED, "on_target": "leave", "render_mode": "rgb_array"}
+    layout = {"agents": [[4, 1], [2, 3]], "targets": [[5, 1], [3, 0]]}
+    for look in ({}, {"render_trails": 3}, {"render_view": 0}):
+        one = parallel_env(**settings, **look)
+        one.reset(options=layout)
+        one.step({"agent_0": 0, "agent_1": 2})
+        frame = one.render()
+        assert (cell_of(frame, one.config, 5, 1) == 255).all()
+        assert (cell_of(frame, one.config, 4, 1) == 255).all()
+        assert at(frame, one.config, 4, 0) == (70, 70, 78)
+        assert at(frame, one.config, 1, 3, -0.24) == colours(2)[1]
+
+
+def test_trails():
+    """The way over the last cells is drawn in the agent's colour, paler with age, below agents and above targets."""
+    config = GridConfig(size=(8, 3), num_agents=2)
+    first, second = colours(2)
+    ways = [[[x, 1], [7, y]] for x, y in ((0, 0), (1, 0), (2, 1), (3, 1))]
+    scene = scene_with(config, [[4, 1], [7, 2]], [[2, 1], [0, 0]], trail=np.array(ways))
+    frame = Painter(config, trails=3).frame(scene)
+    shares = []
+    for x in (1, 2, 3):
+        colour = np.array(at(frame, config, x, 1, 0.3))
+        share = (255 - colour) / (255 - np.array(first))
+        assert np.ptp(share) < 0.02
+        shares.append(float(share.mean()))
+        assert at(frame, config, x, 1, 0.3, 0.2) == (tint(first, 0.55) if x == 2 else WHITE)
+    opacities = np.array([1 / 3, 2 / 3, 1]) * 230 / 255
+    np.testing.assert_allclose(shares, 1 - (1 - opacities) * [1, 0.55, 1], atol=0.01)
+    assert at(frame, config, 0, 1, 0.3) == WHITE  # longer ago
+    assert at(frame, config, 4, 1, -0.24) == first
+    # A step in which the other one waited is counted, and draws nothing.
+    assert close(at(frame, config, 7, 1, 0.0, 0.3), mixed(WHITE, second, 230 / 255))
+    assert close(at(frame, config, 7, 1, 0.0, -0.3), mixed(WHITE, second, 77 / 255))
+    assert at(frame, config, 7, 0, 0.0, -0.3) == WHITE
+    assert at(frame, config, 7, 2, -0.24) == second
+
+
+def test_trails_follow_the_steps_of_an_env():
+    """What was walked is drawn whether or not there was a frame in between; a reset, or another state, forgets it."""
+    one = walked(render_trails=2)
+    config, (first, second) = one.config, colours(2)
+    frame = one.render()
+    latest, older = ([mixed(WHITE, colour, share) for colour in (first, second)] for share in (230 / 255, 115 / 255))
+    assert close(at(frame, config, 2, 0), latest[0])
+    assert close(at(frame, config, 3, 3), latest[1])
+    assert close(at(frame, config, 2, 3, 0.3), older[1])
+    for again in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        np.testing.assert_array_equal(again.render(), frame)
+    one.set_state(one.get_state())
+    assert at(one.render(), config, 2, 0) == WHITE
+    one.step({"agent_0": 0, "agent_1": 0})
+    assert close(at(one.render(), config, 3, 2, 0.42), latest[1])
+    one.reset()
+    assert at(one.render(), config, 3, 2) == WHITE
+
+
+def test_the_view_of_an_agent():
+    """Within its window everything is as ever, framed in its colour; what lies outside is veiled."""
+    one, plain = walked(render_view=1), walked()
+    config, frame, expected = one.config, one.render(), plain.render()
+    for x, y in itertools.product(range(7), range(4)):
+        here, there = cell_of(frame, config, x, y), cell_of(expected, config, x, y)
+        if abs(x - 3) <= 1 and abs(y - 2) <= 1:
+            inside = slice(5, -5)
+            np.testing.assert_array_equal(here[inside, inside], there[inside, inside])
+        else:
+            veiled = 255 - (255 - there.astype(int)) * (90 / 255)
+            assert np.abs(here - veiled).max() <= 1
+    assert at(frame, config, 2, 2, -0.48) == at(frame, config, 4, 3, 0.0, 0.48) == colours(2)[1]
+
+
+def test_a_view_beyond_the_grid_ends_with_the_grid():
+    """A window that reaches over the rim is drawn as far as there are cells."""
+    one = parallel_env(walls=WALLED, render_mode="rgb_array", render_view=0, view_radius=9)
+    one.reset()
+    frame = one.render()
+    assert {tuple(frame[place].tolist()) for place in ((0, 250), (292, 250), (60, 0), (60, 511))} == {colours(2)[0]}
+    plain = parallel_env(walls=WALLED, render_mode="rgb_array")
+    plain.reset()
+    np.testing.assert_array_equal(frame[6:-6, 6:-6], plain.render()[6:-6, 6:-6])
+
+
+def test_each_map_of_a_pool_is_drawn():
+    """The walls of a frame are those of the episode's map, however often and in whatever order maps come."""
+    pool = np.random.default_rng(5).random((12, 5, 3)) < 0.3
+    pool[:, 0, :2] = False
+    one = parallel_env(walls=pool, num_agents=1, render_mode="rgb_array")
+    for index in [*range(12), 0, 11, 3]:
+        one.reset(options={"map": index, "agents": [[0, 0]], "targets": [[0, 1]]})
+        frame = one.render()
+        for x, y in itertools.product(range(1, 5), range(3)):
+            assert (at(frame, one.config, x, y) == (70, 70, 78)) == pool[index, x, y]
+
+
+# Sizes and arguments ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "pixels", "shape"),
+    [((7, 4), 100, (57, 100, 3)), ((3, 8), 1024, (1024, 384, 3)), ((1, 90), 16, (16, 1, 3)), (6, 64, (64, 64, 3))],
+)
+def test_render_size_is_the_longer_side(size, pixels, shape):
+    """A frame has as many pixels as were asked for along its longer side, and the shape of its world."""
+    for made in (parallel_env, env):
+        one = made(size=size, render_mode="rgb_array", render_size=pixels)
+        one.reset(seed=0)
+        assert one.render().shape == shape
+    assert Painter(GridConfig(size=size), pixels).size == (shape[1], shape[0])
+
+
+@pytest.mark.parametrize(
+    ("look", "error", "message"),
+    [
+        ({"render_size": 15}, ValueError, "render_size is 15; expected an integer of at least 16"),
+        ({"render_size": 512.0}, TypeError, "render_size is 512.0 of type float; expected an integer"),
+        ({"render_size": None}, TypeError, "render_size is None of type NoneType; expected an integer"),
+        ({"render_trails": -1}, ValueError, "render_trails is -1; expected an integer of at least 0"),
+        ({"render_trails": True}, TypeError, "render_trails is True of type bool; expected an integer"),
+        ({"render_view": 2}, ValueError, "render_view is 2; expected the index of an agent, below 2, or None"),
+        ({"render_view": -1}, ValueError, "render_view is -1; expected an integer of at least 0 or None for nobody"),
+        ({"render_view": "agent_0"}, TypeError, "render_view is 'agent_0' of type str; expected an integer"),
+    ],
+)
+def test_bad_looks(look, error, message):
+    """What cannot be drawn is refused when the env is made, saying what came and what was expected."""
+    with pytest.raises(error, match=message):
+        parallel_env(num_agents=2, **look)
+
+
+# Nothing shared, nothing changed ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human"])
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+def test_rendering_changes_nothing(mode, on_target, monkeypatch):
+    """Before, within and after an episode the state is the same before a frame and after it, and so is the frame."""
+    monkeypatch.setitem(MultiGridEnv.metadata, "render_fps", 10_000)
+    one = parallel_env(walls=WALLED, on_target=on_target, max_cycles=25, render_mode=mode, render_trails=2)
+    if mode != "human":
+        with pytest.raises(ResetNeeded, match="call reset"):
+            one.render()
+    one.reset(seed=4)
+    random = np.random.default_rng(4)
+    while one.agents:
+        before = one.get_state()
+        first, again = one.render(), copy.deepcopy(one).render()
+        np.testing.assert_equal(first, again)
+        np.testing.assert_equal(one.get_state(), before)
+        one.step({agent: int(random.integers(4)) for agent in one.agents})
+    np.testing.assert_equal(one.render(), pickle.loads(pickle.dumps(one)).render())
+    one.close()
+
+
+def test_frames_are_fresh_and_independent():
+    """A frame that was returned never changes, and writing into it changes no later one; scenes come in any order."""
+    config = GridConfig(size=(7, 4), num_agents=3, view_radius=1)
+    drawn = np.random.default_rng(0)
+    scenes = [
+        scene_with(
+            config,
+            drawn.permutation(28)[:3, None] // [4, 1] % [7, 4],
+            [[0, 0], [3, 1], [6, 3]],
+            settled=drawn.random(3) < 0.3,
+            present=drawn.random(3) < 0.8,
+            trail=drawn.integers(0, 4, (5, 3, 2)),
+        )
+        for _ in range(6)
+    ]
+    for look in ({}, {"trails": 4, "view_of": 2}):
+        painter = Painter(config, **look)
+        expected = [Painter(config, **look).frame(scene) for scene in scenes]
+        frames = [painter.frame(scene) for scene in scenes]
+        np.testing.assert_equal(frames, expected)
+        for index in (5, 0, 3, 3):
+            frames[index][:] = 7
+            frame = painter.frame(scenes[index])
+            assert (frame.flags.c_contiguous, frame.flags.writeable, frame.dtype) == (True, True, np.uint8)
+            np.testing.assert_array_equal(frame, expected[index])
+        np.testing.assert_array_equal(frames[1], expected[1])
+
+
+def test_a_surface_has_the_pixels_of_the_frame():
+    """`Painter.surface` is the same picture, for whoever draws with pygame."""
+    config = GridConfig(size=(7, 4), num_agents=2)
+    scene = scene_with(config, [[1, 0], [2, 3]], [[5, 1], [6, 0]])
+    painter = Painter(config, 200)
+    shown = pygame.surfarray.array3d(painter.surface(scene)).transpose(1, 0, 2)
+    np.testing.assert_array_equal(shown, painter.frame(scene))
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "restart"])
+def test_an_episode_is_drawn_as_it_was_seen(on_target):
+    """`scene_of` gives the frames that the env gave while the episode was played, trails, arrivals and all."""
+    look = {"size": 140, "trails": 3, "view_of": 1}
+    named = {"render_size": 140, "render_trails": 3, "render_view": 1}
+    one = parallel_env(walls=WALLED, on_target=on_target, max_cycles=30, render_mode="rgb_array", **named)
+    watcher, frames = Watcher(one), []
+    one.reset(options={"agents": [[4, 1], [2, 3]], "targets": [[5, 1], [3, 0]]})
+    random = np.random.default_rng(2)
+    while True:
+        watcher.note()
+        frames.append(one.render())
+        if not one.agents:
+            break
+        one.step({agent: 0 if len(frames) == 1 else int(random.integers(4)) for agent in one.agents})
+    episode = watcher.episode("drawn")
+    painter = Painter(episode.config, **look)
+    assert episode.num_steps > 3
+    for step, frame in enumerate(frames):
+        np.testing.assert_array_equal(painter.frame(scene_of(episode, step)), frame, f"step {step}")
+    for step in (-1, episode.num_steps + 1):
+        with pytest.raises(ValueError, match=f"step is {step}; expected 0 to {episode.num_steps}"):
+            scene_of(episode, step)
+
+
+# Text ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ansi_is_the_map_as_text():
+    """An agent is a small letter, its target the capital; whoever has left is gone, and the AEC form says the same."""
+    one, turns = (made(walls=WALLED, render_mode="ansi", on_target="leave") for made in (parallel_env, env))
+    for made in (one, turns):
+        made.reset(options={"agents": [[4, 1], [2, 3]], "targets": [[5, 1], [3, 0]]})
+        assert made.render() == "...B#..\n##..aA.\n.....#.\n..b...."
+    one.step({"agent_0": 0, "agent_1": 2})
+    assert one.render() == "...B#..\n##.....\n.....#.\n.b....."
+    one.step({"agent_1": 0})
+    assert one.render() == "...B#..\n##.....\n.....#.\n..b...."
+
+
+def test_render_modes():
+    """The multi-agent env draws windows, arrays and text; the documented one has the documented modes only."""
+    assert MultiGridEnv.metadata["render_modes"] == ["human", "rgb_array", "ansi"]
+    assert GridWorldEnv.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 4}
+    with pytest.raises(ValueError, match="render_mode is 'ansi'; expected None or one of 'human', 'rgb_array'"):
+        GridWorldEnv(render_mode="ansi")
+
+
+# Colours ------------------------------------------------------------------------------------------------------------
+
+# Machado, Oliveira and Fernandes (2009), no cone of a kind at all; in linear RGB.
+SIGHTS = {
+    "ordinary": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+TO_LMS = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566]]
+TO_LMS.append([0.0883024619, 0.2817188376, 0.6299787005])
+TO_LAB = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099]]
+TO_LAB.append([0.0259040371, 0.7827717662, -0.8086757660])
+
+
+def linear(colour):
+    """The light of a colour, 0 to 1."""
+    share = np.asarray(colour) / 255
+    return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+
+
+def perceived(palette, sight):
+    """Where colours lie in Oklab (Ottosson 2020) to such eyes: equal steps look about equally large."""
+    light = np.clip(linear(palette) @ np.transpose(SIGHTS[sight]), 0, 1)
+    return np.cbrt(light @ np.transpose(TO_LMS)) @ np.transpose(TO_LAB)
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_twelve_agents_can_be_told_apart_by_everyone(sight):
+    """No two of twelve colours are closer than Okabe and Ito's closest two, nor is any to a wall or to white."""
+    okabe_ito = colours(7)
+    assert okabe_ito[:3] == [(0, 114, 178), (230, 159, 0), (0, 158, 115)]
+    pairs = itertools.combinations(perceived([*colours(12), (70, 70, 78), WHITE], sight), 2)
+    closest = min(float(np.linalg.norm(one - other)) for one, other in pairs)
+    assert closest > 0.075
+
+
+def test_a_thousand_agents_have_a_thousand_colours():
+    """No colour comes twice, none is as pale as the ground, and more agents change nothing for the first ones."""
+    thousand = colours(1000)
+    assert len(set(thousand)) == 1000
+    assert thousand == colours(1000)
+    assert [colours(count) for count in (1, 12, 13)] == [thousand[:1], thousand[:12], thousand[:13]]
+    paleness = linear(thousand) @ [0.2126, 0.7152, 0.0722]
+    assert paleness.max() < 0.8
+    neighbours = np.linalg.norm(np.diff(perceived(thousand, "ordinary"), axis=0), axis=1)
+    assert neighbours.min() > 0.05
+
+
+def test_numbers_can_be_read():
+    """The colour of a number is the one of black and white that contrasts more, by the ratio that WCAG 2 asks for."""
+    for colour in colours(1000):
+        luminance = float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+        ratios = {(0, 0, 0): (luminance + 0.05) / 0.05, WHITE: 1.05 / (luminance + 0.05)}
+        assert ratios[contrast(colour)] >= 4.5
+        assert ratios[contrast(colour)] >= max(ratios.values()) - 0.02

@@ -1,0 +1,304 @@
+"""The window of human mode: several envs in one, resized, clicked away, closed and opened again."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pygame
+import pytest
+
+from multigrid import GridWorldEnv, MultiGridEnv, parallel_env
+
+WALLED = """
+    .a..#.B
+    ##...A.
+    .....#.
+    ..b....
+"""
+BARS = (48, 48, 54)
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch):
+    """Begin and end without a window, on a screen that nobody sees, in no hurry but for the tests about speed."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    for env in (MultiGridEnv, GridWorldEnv):
+        monkeypatch.setitem(env.metadata, "render_fps", 10_000)
+    pygame.display.quit()
+    yield
+    pygame.display.quit()
+
+
+def human(**settings):
+    """An env with a window, and one of the same world that draws arrays; both begun."""
+    made = [parallel_env(walls=WALLED, render_mode=mode, **settings) for mode in ("human", "rgb_array")]
+    for one in made:
+        one.reset()
+    return made
+
+
+def stay(env):
+    """Play a step in which nobody gets anywhere: up for one at the rim of the grid, right against a wall or not."""
+    env.step(dict.fromkeys(env.agents, 3))
+
+
+def shown():
+    """What is in the window, rows first."""
+    return pygame.surfarray.array3d(pygame.display.get_surface()).transpose(1, 0, 2)
+
+
+def click_away():
+    """Say what the window system says when somebody closes the window."""
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+
+
+def test_every_frame_is_shown_at_its_size():
+    """The window has the size of a frame and shows each of them, trails and all."""
+    window, arrays = human(render_size=300, render_trails=2)
+    for _ in range(3):
+        np.testing.assert_array_equal(shown(), arrays.render())
+        assert shown().shape == (171, 300, 3)
+        for one in (window, arrays):
+            one.step({"agent_0": 0, "agent_1": 0})
+    window.close()
+
+
+def test_frames_keep_their_pace(monkeypatch):
+    """No more frames a second are shown than `render_fps` says."""
+    monkeypatch.setitem(MultiGridEnv.metadata, "render_fps", 20)
+    window, _ = human()
+    start = time.monotonic()
+    for _ in range(6):
+        stay(window)
+    assert 0.28 < time.monotonic() - start < 2
+    window.close()
+
+
+def test_a_window_of_another_shape_shows_the_whole_picture_between_bars():
+    """After a resize the picture is as large as fits, in the middle, its shape kept; back at its size, it is exact."""
+    window, arrays = human()
+    for size, corner, fitted in (((512, 600), (0, 153), (512, 293)), ((1400, 400), (350, 0), (699, 400))):
+        pygame.display.set_mode(size, pygame.RESIZABLE)
+        for one in (window, arrays):
+            stay(one)
+        picture = shown()
+        (left, top), (width, height) = corner, fitted
+        assert picture.shape == (size[1], size[0], 3)
+        outside = np.ones(picture.shape[:2], bool)
+        outside[top : top + height, left : left + width] = False
+        assert (picture[outside] == BARS).all()
+        inside, expected = picture[top : top + height, left : left + width], arrays.render()
+        for x, y in ((0, 1), (1, 0), (2, 3), (3, 2), (4, 0), (5, 1), (6, 0)):
+            at, there = (
+                frame[int((y + 0.5) * frame.shape[0] / 4), int((x + 0.25) * frame.shape[1] / 7)]
+                for frame in (inside, expected)
+            )
+            assert at.tolist() == there.tolist()
+    pygame.display.set_mode((512, 293), pygame.RESIZABLE)
+    for one in (window, arrays):
+        stay(one)
+    np.testing.assert_array_equal(shown(), arrays.render())
+    window.close()
+
+
+def test_a_tiny_window_is_no_error():
+    """A window may be so flat that a picture has no room in it."""
+    window, _ = human()
+    for size in ((300, 1), (1, 300), (1, 1)):
+        pygame.display.set_mode(size, pygame.RESIZABLE)
+        stay(window)
+    window.close()
+
+
+@pytest.mark.parametrize("made", [GridWorldEnv, parallel_env])
+def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
+    """One warning; then the game goes on as without a window, not waiting for it, until close() brings it back."""
+    window, plain = made(render_mode="human"), made()
+    for one in (window, plain):
+        one.reset(seed=3)
+
+    def step_of(one):
+        return one.step(2) if made is GridWorldEnv else one.step(dict.fromkeys(one.agents, 2))
+
+    click_away()
+    with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as told:
+        np.testing.assert_equal(step_of(window), step_of(plain))
+    assert len(told) == 1
+    assert not pygame.display.get_init()
+    monkeypatch.setitem(type(window).metadata, "render_fps", 1)
+    start = time.monotonic()
+    for _ in range(5):
+        np.testing.assert_equal(step_of(window), step_of(plain))
+        assert window.render() is None
+    np.testing.assert_equal(window.reset(), plain.reset())
+    assert time.monotonic() - start < 2
+    assert not pygame.display.get_init()
+    monkeypatch.setitem(type(window).metadata, "render_fps", 10_000)
+    window.close()
+    np.testing.assert_equal(step_of(window), step_of(plain))
+    assert pygame.display.get_init()
+    window.close()
+    assert not pygame.display.get_init()
+
+
+def test_clicking_away_ends_the_show_for_everyone_in_the_window():
+    """There is one window: who clicks it away is asked by no other env to do so again, but a new env opens one."""
+    first, second = human()[0], human()[0]
+    click_away()
+    with pytest.warns(UserWarning, match="the window was closed"):
+        stay(second)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stay(first)
+        stay(second)
+        assert not pygame.display.get_init()
+        third = human()[0]
+        assert pygame.display.get_init()
+        stay(first)
+        third.close()
+    assert not pygame.display.get_init()
+
+
+def test_closing_one_env_leaves_the_window_to_the_others():
+    """Envs take turns in pygame's one window, which keeps its size, and shuts when the last of them has closed."""
+    first, arrays = human()
+    second = parallel_env(size=3, num_agents=2, render_mode="human")
+    second.reset(seed=0)
+    assert shown().shape == (293, 512, 3)
+    assert {tuple(shown()[150, x].tolist()) for x in (50, 460)} == {BARS}
+    second.close()
+    second.close()
+    assert pygame.display.get_init()
+    for one in (first, arrays):
+        stay(one)
+    np.testing.assert_array_equal(shown(), arrays.render())
+    second.reset()
+    first.close()
+    assert pygame.display.get_init()
+    second.close()
+    assert not pygame.display.get_init()
+    second.reset()
+    assert shown().shape == (512, 512, 3)
+    second.close()
+
+
+def test_a_window_that_somebody_else_shut_opens_again():
+    """pygame.display.quit() and pygame.quit(), by whomever, cost an env its window but not its next frame."""
+    window, arrays = human()
+    for end in (pygame.display.quit, pygame.quit):
+        end()
+        for one in (window, arrays):
+            stay(one)
+        np.testing.assert_array_equal(shown(), arrays.render())
+    window.close()
+
+
+def test_an_env_that_was_dropped_holds_no_window():
+    """Without close(), what an env leaves behind is taken over by the next one, at that one's size."""
+    dropped = human()[0]
+    del dropped
+    window = parallel_env(size=3, num_agents=2, render_mode="human", render_size=90)
+    window.reset(seed=0)
+    assert shown().shape == (90, 90, 3)
+    window.close()
+    assert not pygame.display.get_init()
+
+
+def test_other_events_are_left_to_the_program():
+    """Keys that were pressed are still there for a program that plays by hand; the mouse's ways do not pile up."""
+    window, _ = human()
+    pygame.event.clear()
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_LEFT))
+    pygame.event.post(pygame.event.Event(pygame.MOUSEMOTION, pos=(1, 1), rel=(1, 1), buttons=(0, 0, 0)))
+    stay(window)
+    assert [event.key for event in pygame.event.get(pygame.KEYDOWN)] == [pygame.K_LEFT]
+    assert pygame.event.get(pygame.MOUSEMOTION) == []
+    window.close()
+
+
+ON_A_SCREEN = """
+import json, sys, warnings
+import pygame
+from multigrid import parallel_env
+
+env = parallel_env(size=(8, 4), num_agents=2, max_cycles=None, render_mode="human", render_size=320)
+env.metadata = env.metadata | {"render_fps": 50}
+env.reset(options={"agents": [[0, 0], [7, 3]], "targets": [[0, 3], [7, 0]]})
+
+def say(**told):
+    print(json.dumps(told), flush=True)
+
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    for line in sys.stdin:
+        if line == "click away\\n":
+            pygame.event.post(pygame.event.Event(pygame.QUIT))
+        elif line == "close\\n":
+            env.close()
+        for _ in range(25):
+            env.step({"agent_0": 2, "agent_1": 1})
+        if not pygame.display.get_init():
+            say(size=None, told=[str(one.message) for one in told])
+            continue
+        surface = pygame.display.get_surface()
+        width, height = surface.get_size()
+        middle = surface.get_at((width // 2 + 7, height // 2 - 9))
+        window = pygame.display.get_wm_info()["window"]
+        say(size=[width, height], bar=surface.get_at((5, 5))[:3], middle=middle[:3], window=window)
+"""
+
+
+@pytest.fixture
+def screen():
+    """A screen of its own, in memory, where windows are real."""
+    server = shutil.which("Xvfb")
+    assert server, "the window is tested on a screen of its own: install Debian's xvfb and xdotool"
+    reading, writing = os.pipe()
+    command = [server, "-displayfd", str(writing), "-screen", "0", "1200x900x24", "-nolisten", "tcp"]
+    running = subprocess.Popen(command, pass_fds=[writing], stderr=subprocess.DEVNULL)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        yield f":{told.readline().strip()}"
+    running.terminate()
+    running.wait(timeout=20)
+
+
+def test_a_real_window_is_resized_and_closed(screen):
+    """On a real screen: the picture follows the window's size, and who closes it ends the show, not the program."""
+    around = {**os.environ, "DISPLAY": screen, "SDL_VIDEODRIVER": "x11"}
+    xdotool = shutil.which("xdotool")
+    assert xdotool, "the window is resized and closed from outside: install Debian's xdotool"
+
+    def do(*command):
+        subprocess.run([xdotool, *command], env=around, check=True, timeout=60)
+
+    with subprocess.Popen(
+        [sys.executable, "-c", ON_A_SCREEN], env=around, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as playing:
+
+        def after(what):
+            playing.stdin.write(f"{what}\n")
+            playing.stdin.flush()
+            return json.loads(playing.stdout.readline())
+
+        first = after("a while")
+        window = str(first["window"])
+        assert first["size"] == [320, 160]
+        do("windowsize", window, "700", "600")
+        larger = after("a while")
+        assert (larger["size"], larger["bar"], larger["middle"]) == ([700, 600], list(BARS), [255, 255, 255])
+        do("windowsize", window, "700", "350")
+        assert after("a while")["bar"] != list(BARS)
+        gone = after("click away")
+        assert gone["size"] is None
+        assert len(gone["told"]) == 1
+        assert "the window was closed" in gone["told"][0]
+        assert after("a while")["told"] == gone["told"]
+        assert after("close")["size"] == [320, 160]
+        playing.stdin.close()
+    assert playing.returncode == 0
