@@ -32,7 +32,7 @@ from multigrid.cli.train import TrainOptions
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
 
-OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "metrics.csv", "model.zip"]
+OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "heat.png", "metrics.csv", "model.zip"]
 TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
 IN_PROCESS = f"{TINY} --episodes 2 --folder run"
 # 64 steps of 4 copies of 2 agents, four times over.
@@ -133,8 +133,36 @@ def test_the_curve_shows_training_and_evaluation(folder: Path) -> None:
         assert pixels_of(image, (255, 255, 255)) > image.width * image.height / 2
 
 
+def test_the_heat_map_shows_where_agents_went(folder: Path) -> None:
+    """Beside its scale the PNG has cells of the left map in shades of blue, of the right one in shades of orange."""
+    with Image.open(folder / "heat.png") as image:
+        assert image.format == "PNG"
+        pixels = np.asarray(image.convert("RGB"), dtype=int)
+    half = pixels.shape[1] // 2
+    red, _, blue = np.moveaxis(pixels, 2, 0)
+    assert (blue - red > 60)[:, :half].sum() > 20_000
+    assert (red - blue > 60)[:, half:].sum() > 20_000
+    assert not (red - blue > 60)[:, :half].any()
+
+
+def test_evaluations_are_spread_over_the_run(folder: Path) -> None:
+    """Of six evaluations the first is before and the last after; those between follow a rollout each, at most once."""
+    told = read_json(folder / "evaluation.json")
+    assert [one.pop("steps") for one in told["during"]] == [0, ROLLOUT, 2 * ROLLOUT, 3 * ROLLOUT, 4 * ROLLOUT]
+    assert (told["during"][0], told["during"][-1]) == (told["before"], told["after"])
+    assert told["during"][1] != told["during"][2]
+
+
+def test_evaluations_change_nothing_in_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With evaluations in between the weights are those of a training without."""
+    monkeypatch.chdir(tmp_path)
+    for number in (2, 5):
+        assert main(["train", *f"{TINY} --episodes 2 --evaluations {number} --folder run-{number}".split()]) == 0
+    np.testing.assert_array_equal(weights(tmp_path / "run-2"), weights(tmp_path / "run-5"))
+
+
 def test_the_gif_shows_the_game(folder: Path) -> None:
-    """The GIF has frames of agents that move on a white grid with black lines, and rests where an episode ends."""
+    """The GIF has frames of agents that move on a white grid with grey lines, and rests where an episode ends."""
     with Image.open(folder / "evaluation.gif") as image:
         assert image.format == "GIF"
         assert image.size == (256, 256)
@@ -146,7 +174,7 @@ def test_the_gif_shows_the_game(folder: Path) -> None:
     assert len(frames) >= 12
     for frame in frames:
         assert pixels_of(frame, (255, 255, 255)) > 256 * 256 / 2
-        assert pixels_of(frame, (0, 0, 0)) > 5 * 256
+        assert pixels_of(frame, (225, 225, 228)) > 4 * 256, "a line of one pixel in 196, 196, 202, at half the size"
         pixels = np.asarray(frame, dtype=int).reshape(-1, 3)
         colours = np.unique(pixels[pixels.max(axis=1) - pixels.min(axis=1) > 60], axis=0)
         assert len(colours) >= 3, "two agents and their targets, of which one may be hidden"
@@ -318,6 +346,7 @@ def test_default_folders_never_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("--steps 0", "--steps is 0; expected at least 1"),
         ("--episodes 0", "--episodes is 0; expected at least 1"),
         ("--copies 0", "--copies is 0; expected at least 1"),
+        ("--evaluations 1", "--evaluations is 1; expected at least 2"),
         ("--seed -1", "--seed is -1; expected at least 0"),
         ("--seed 99999999999", "--seed is 99999999999; expected at most"),
         ("--gamma 2", "--gamma is 2.0; expected"),
@@ -392,7 +421,7 @@ def test_no_command_gives_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A command that does not exist is named, with those that do."""
     assert main(["trian"]) == 2
-    assert "'trian' is no command; expected one of train, bench" in capsys.readouterr().err
+    assert "'trian' is no command; expected one of train, play, rollout, replay, bench" in capsys.readouterr().err
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.policies import Policy
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["Evaluation", "evaluate", "record_frames"]
+__all__ = ["Evaluation", "HeldOut", "drawn_policy", "evaluate", "play_held_out", "record_frames"]
 
 _HELD_FRAMES = 2
 """How many frames longer than the others the last one of an episode is shown."""
@@ -36,7 +37,29 @@ class Evaluation:
     """The sum of an agent's rewards, averaged over agents and episodes."""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class HeldOut:
+    """K episodes, one by one."""
+
+    success: NDArray[np.bool_]
+    """bool (K,), whether all agents arrived."""
+    steps: NDArray[np.float64]
+    """float64 (K,)."""
+    returns: NDArray[np.float64]
+    """float64 (K,), the sum of an agent's rewards, averaged over agents."""
+
+    def summary(self) -> Evaluation:
+        """Return the figures over all of them."""
+        means = (float(values.mean()) for values in (self.success, self.steps, self.returns))
+        return Evaluation(len(self.steps), *means)
+
+
 def evaluate(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int]) -> Evaluation:
+    """Return the figures of `play_held_out`."""
+    return play_held_out(policy, config, seeds).summary()
+
+
+def play_held_out(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int]) -> HeldOut:
     """Play one episode for each seed, the agents drawing their actions from the policy.
 
     Actions are drawn, not the likeliest taken: two agents in each other's way, both doing what is likeliest, would
@@ -57,7 +80,17 @@ def evaluate(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence[int]
             steps[index] += 1
             returns[index] += sum(rewards.values()) / config.num_agents
             success[index] = bool(terminations) and all(terminations.values())
-    return Evaluation(len(envs), float(success.mean()), float(steps.mean()), float(returns.mean()))
+    return HeldOut(success, steps, returns)
+
+
+def drawn_policy(policy: ActorCriticPolicy, draw: np.random.Generator) -> Policy:
+    """Return a trained policy as one that can be called with an environment, its actions drawn as `evaluate` does."""
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        chosen = _drawn_actions(policy, env.config, [_asked(env, observations)], draw)
+        return dict(zip(env.agents, chosen, strict=True))
+
+    return choose
 
 
 def record_frames(
@@ -71,16 +104,15 @@ def record_frames(
     for seed in seeds:
         env = MultiGridEnv(config, render_mode="rgb_array")
         observations, _ = env.reset(seed=seed)
-        draw = np.random.default_rng([seed, 1])
+        choose = drawn_policy(policy, np.random.default_rng([seed, 1]))
         episode = [env.render()]
         while env.agents and len(episode) < max_frames - _HELD_FRAMES:
-            chosen = _drawn_actions(policy, config, [_asked(env, observations)], draw)
-            observations, *_ = env.step(dict(zip(env.agents, chosen, strict=True)))
+            observations, *_ = env.step(choose(env, observations))
             episode.append(env.render())
         episode += episode[-1:] * _HELD_FRAMES
         if len(frames) + len(episode) > max_frames:
             break
-        frames += [frame for frame in episode if frame is not None]
+        frames += [frame for frame in episode if isinstance(frame, np.ndarray)]
     return frames
 
 

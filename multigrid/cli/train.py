@@ -8,9 +8,9 @@ import importlib.metadata
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 import torch
@@ -22,15 +22,21 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 import multigrid
-from multigrid.cli.evaluate import Evaluation, evaluate, record_frames
-from multigrid.cli.outputs import Panel, make_folder, write_curve, write_gif, write_json, write_rows
+from multigrid.cli.evaluate import Evaluation, HeldOut, drawn_policy, play_held_out, record_frames
+from multigrid.cli.figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
+from multigrid.cli.outputs import make_folder, write_gif, write_json, write_rows
+from multigrid.cli.rolling.intervals import Estimate, bootstrap, wilson
+from multigrid.cli.rolling.worlds import World, play
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.files import replaced
 from multigrid.integrations.sb3 import to_sb3
+from multigrid.policies import Policy
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.common.vec_env import VecEnv
 
 __all__ = ["TrainOptions", "main", "train"]
@@ -40,6 +46,7 @@ _FIRST_TRAINING_SEED = 1_000_000
 _LARGEST_SEED = 2**31 - 1
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
+_HEAT_EPISODES = 20
 _INTERRUPTED = 130
 _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
 
@@ -48,8 +55,8 @@ _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step"
 class TrainOptions:
     """Train one shared policy for all agents, with Stable-Baselines3's PPO.
 
-    The run folder gets model.zip, config.json, metrics.csv, curve.png and evaluation.gif. Ctrl-C stops the training,
-    and what was learned until then is saved and evaluated all the same.
+    The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png and evaluation.gif.
+    Ctrl-C stops the training, and what was learned until then is saved and evaluated all the same.
     """
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
@@ -70,6 +77,8 @@ class TrainOptions:
     """Worker processes of SuperSuit; 0 plays the worlds in this one, which is nearly always faster."""
     episodes: int = 200
     """Held-out episodes in each evaluation."""
+    evaluations: int = 6
+    """How often to evaluate: before, after, and evenly in between."""
     learning_rate: float = 1e-3
     """PPO's, falling linearly to 0."""
     rollout: int = 32
@@ -89,9 +98,11 @@ class TrainOptions:
 class _Progress(BaseCallback):
     """Collects the metrics of each rollout and shows them."""
 
-    def __init__(self, progress: Progress, total: int) -> None:
+    def __init__(self, progress: Progress, total: int, evaluate_at: frozenset[int], options: TrainOptions) -> None:
         super().__init__()
         self.rows: list[dict[str, Any]] = []
+        self.evaluated: list[tuple[int, HeldOut]] = []
+        self._evaluate_at, self._options = evaluate_at, options
         self._progress = progress
         self._task = progress.add_task("training", total=total, figures="")
         self._began = time.perf_counter()
@@ -139,6 +150,13 @@ class _Progress(BaseCallback):
             figures = f"success {rate:4.0%}  steps {length:5.1f}  {figures}"
         self._progress.update(self._task, figures=figures)
         self._clear()
+
+    def _on_rollout_start(self) -> None:
+        # The weights are now those that the steps so far have led to.
+        if self.num_timesteps in self._evaluate_at:
+            policy = cast("ActorCriticPolicy", self.model.policy)
+            held_out = play_held_out(policy, self._options.grid, range(self._options.episodes))
+            self.evaluated.append((self.num_timesteps, held_out))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -207,20 +225,24 @@ def _train_in(folder: Path, vec_env: VecEnv, options: TrainOptions, console: Con
         device="cpu",
     )
     held_out = range(options.episodes)
-    before = evaluate(model.policy, options.grid, held_out)
+    before = play_held_out(model.policy, options.grid, held_out)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     code = 0
     with Progress(*columns, TextColumn("{task.fields[figures]}"), TimeRemainingColumn(), console=console) as progress:
-        callback = _Progress(progress, rollouts * rollout)
+        between = {round(rollouts * number / (options.evaluations - 1)) for number in range(1, options.evaluations - 1)}
+        evaluate_at = frozenset(number * rollout for number in between if 0 < number < rollouts)
+        callback = _Progress(progress, rollouts * rollout, evaluate_at, options)
         try:
             model.learn(rollouts * rollout, callback=callback)
         except KeyboardInterrupt:
             code = _INTERRUPTED
     if code:
         console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
-    after = evaluate(model.policy, options.grid, held_out)
-    _write_outputs(folder, options, model, callback.rows, {"before": before, "after": after})
-    _report(console, folder, options, before, after)
+    after = play_held_out(model.policy, options.grid, held_out)
+    _write_outputs(
+        folder, options, model, callback.rows, [(0, before), *callback.evaluated, (model.num_timesteps, after)]
+    )
+    _report(console, folder, options, before.summary(), after.summary())
     return code
 
 
@@ -238,6 +260,7 @@ def _check(options: TrainOptions) -> None:
         "num_threads": 1,
         "num_cpus": 0,
         "episodes": 1,
+        "evaluations": 2,
         "rollout": 2,
         "batch_size": 2,
         "epochs": 1,
@@ -276,25 +299,53 @@ def _description(options: TrainOptions) -> dict[str, Any]:
 
 
 def _write_outputs(
-    folder: Path, options: TrainOptions, model: PPO, rows: list[dict[str, Any]], evaluations: dict[str, Evaluation]
+    folder: Path,
+    options: TrainOptions,
+    model: PPO,
+    rows: list[dict[str, Any]],
+    evaluated: list[tuple[int, HeldOut]],
 ) -> None:
-    before, after = evaluations["before"], evaluations["after"]
     with replaced(folder / "model.zip") as temporary:
         model.save(temporary)
     write_rows(folder / "metrics.csv", _COLUMNS, rows)
-    at = ((0, before), (model.num_timesteps, after))
-    if options.grid.on_target == "restart":
-        rewards = [(steps, one.mean_return / one.mean_steps) for steps, one in at]
-        panels = [Panel("reward_per_step", "reward per step of an agent", rewards)]
-    else:
-        panels = [
-            Panel("success_rate", "all agents arrived", [(steps, one.success_rate) for steps, one in at], top=1.05),
-            Panel("mean_steps", "steps of an episode", [(steps, one.mean_steps) for steps, one in at]),
-        ]
-    write_curve(folder / "curve.png", rows, panels)
-    write_json(folder / "evaluation.json", {when: dataclasses.asdict(one) for when, one in evaluations.items()})
+    write_figure(folder / "curve.png", curve_figure(rows, _panels(options, evaluated)))
+    summaries = [(steps, dataclasses.asdict(held_out.summary())) for steps, held_out in evaluated]
+    during = [{"steps": steps, **summary} for steps, summary in summaries]
+    told = {"before": summaries[0][1], "after": summaries[-1][1], "during": during}
+    write_json(folder / "evaluation.json", told)
     seeds = range(options.episodes, options.episodes + _GIF_EPISODES)
     write_gif(folder / "evaluation.gif", record_frames(model.policy, options.grid, seeds, _GIF_FRAMES), 4)
+    write_figure(folder / "heat.png", _heat(options, model))
+
+
+def _heat(options: TrainOptions, model: PPO) -> Figure:
+    def player(seed: int) -> Policy:
+        return drawn_policy(model.policy, np.random.default_rng([seed, 1]))
+
+    world, heat = World("held-out", options.grid), HeatMaps()
+    for seed in range(options.episodes, options.episodes + _HEAT_EPISODES):
+        episode = play(world, player, seed, watched=True).episode
+        assert episode is not None
+        heat.add(episode)
+    title = f"after {model.num_timesteps:,} steps of training, {_HEAT_EPISODES} held-out episodes"
+    return heat_figure(heat.most_played(), title)
+
+
+def _panels(options: TrainOptions, evaluated: list[tuple[int, HeldOut]]) -> list[Panel]:
+    def panel(column: str, label: str, estimate: Callable[[HeldOut], Estimate], top: float | None = None) -> Panel:
+        return Panel(column, label, [(steps, estimate(held_out)) for steps, held_out in evaluated], top)
+
+    if options.grid.on_target == "restart":
+        return [panel("reward_per_step", "reward per step of an agent", lambda one: bootstrap(one.returns / one.steps))]
+    return [
+        panel(
+            "success_rate",
+            "episodes in which all arrived",
+            lambda one: wilson(one.success.astype(np.float64)),
+            top=1.05,
+        ),
+        panel("mean_steps", "steps of an episode", lambda one: bootstrap(one.steps)),
+    ]
 
 
 def _report(console: Console, folder: Path, options: TrainOptions, before: Evaluation, after: Evaluation) -> None:

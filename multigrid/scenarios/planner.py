@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, Action
 from multigrid.config import GridConfig
+from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.regions import WALL
 
 __all__ = ["plan"]
-
-_UNREACHABLE = np.iinfo(np.int64).max
 
 
 class _Planner:
@@ -30,21 +29,11 @@ class _Planner:
         self.moves = [(int(action), int(dx * self.stride + dy)) for action, (dx, dy) in enumerate(DIRECTIONS)]
         self.generator = generator
         self.goals = self.numbers(targets)
-        self.distances = [self._distances_to(goal) for goal in self.goals]
+        far = (np.pad(distances_to(regions, target), 1, constant_values=UNREACHABLE) for target in targets.tolist())
+        self.distances = [distances.ravel().tolist() for distances in far]
 
     def numbers(self, cells: NDArray[np.int64]) -> list[int]:
         return [int((x + 1) * self.stride + y + 1) for x, y in cells.tolist()]
-
-    def _distances_to(self, goal: int) -> list[int]:
-        distances = [_UNREACHABLE] * len(self.free)
-        distances[goal] = 0
-        border = [goal]
-        for cell in border:
-            for _, step in self.moves:
-                if self.free[cell + step] and distances[cell + step] == _UNREACHABLE:
-                    distances[cell + step] = distances[cell] + 1
-                    border.append(cell + step)
-        return distances
 
     def step(self, now: list[int], waited: list[int]) -> list[int]:
         """Choose an action for everyone; the longest away from its target first."""

@@ -1,0 +1,307 @@
+"""Figures for papers: what was learned, how it scales with the number of agents, and where agents go and get stuck."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm, to_hex
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from numpy.typing import NDArray
+
+from multigrid.actions import Outcome
+from multigrid.cli.rolling.intervals import Estimate
+from multigrid.files import replaced
+from multigrid.regions import WALL
+from multigrid.rendering.episode import Episode
+from multigrid.rendering.palette import colours
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "HeatMap",
+    "HeatMaps",
+    "Panel",
+    "Series",
+    "curve_figure",
+    "heat_figure",
+    "smoothed",
+    "sweep_figure",
+    "write_figure",
+]
+
+_BLUE, _ORANGE, _GREEN, _PURPLE, _RED = (tuple(value / 255 for value in colour) for colour in colours(5))
+_SERIES = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE)
+_MARKS = ("o", "s", "^", "D", "v")
+_WALL_COLOUR = "#46464e"
+_BLOCKED = (Outcome.EDGE, Outcome.WALL, Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
+_DPI = 200
+_PANEL, _THINNEST = 3.6, 0.4
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """Write a figure as its file's suffix says, PNG, SVG or PDF; the same figure gives the same bytes.
+
+    Raises:
+        ValueError: another suffix.
+    """
+    kind = path.suffix.removeprefix(".")
+    undated: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    if kind not in undated:
+        raise ValueError(f"{path} is to be a figure; expected a name that ends in .png, .svg or .pdf")
+    # Journals want fonts that can be edited, of type 42; the salt makes the names in an SVG the same each time.
+    settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "multigrid"}
+    with replaced(path) as temporary, mpl.rc_context(settings):
+        figure.savefig(temporary, format=kind, dpi=_DPI, metadata=undated[kind])
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One panel of the learning curve."""
+
+    column: str
+    """Which column of the metrics it draws."""
+    label: str
+    """What that is, with its unit."""
+    evaluations: Sequence[tuple[int, Estimate]]
+    """The steps trained before each evaluation, and its mean with its interval."""
+    top: float | None = None
+    """Where the axis ends, if the measure has a largest value."""
+
+
+def smoothed(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """Return the mean of each value and those before it, `window` of them in all, without NaNs.
+
+    Args:
+        values: float64 (K,).
+        window: at least 1; the first values are means of what there is.
+
+    Returns:
+        float64 (K,), NaN where there was nothing but NaN.
+
+    >>> smoothed(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
+    [1.0, 2.0, 3.0, 5.0]
+    """
+    known = np.isfinite(values)
+    sums, counts = (np.concatenate([[0.0], np.cumsum(part)]) for part in (np.where(known, values, 0.0), known))
+    ends = np.arange(1, len(values) + 1)
+    begins = np.maximum(ends - window, 0)
+    number = counts[ends] - counts[begins]
+    means = np.full(len(values), np.nan)
+    np.divide(sums[ends] - sums[begins], number, out=means, where=number > 0)
+    return means
+
+
+def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
+    """Draw the learning curve, a panel for each measure: training faint, smoothed, and evaluations with intervals.
+
+    Args:
+        rows: the metrics, with the column "steps" and those of the panels.
+        panels: what to draw, one below the other.
+    """
+    figure = Figure(figsize=(6.4, 0.5 + 2.5 * len(panels)), layout="constrained")
+    all_axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+    steps = np.array([row["steps"] for row in rows], dtype=np.float64)
+    window = max(1, len(rows) // 20)
+    for panel, axes in zip(panels, all_axes, strict=True):
+        values = np.array([row[panel.column] for row in rows], dtype=np.float64)
+        if window > 1:
+            axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
+        name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
+        axes.plot(steps, smoothed(values, window), color=_BLUE, linewidth=1.8, label=name)
+        where = [trained for trained, _ in panel.evaluations]
+        _draw_estimates(
+            axes, where, [one for _, one in panel.evaluations], colour=_RED, mark="o", name="held-out episodes, 95 % CI"
+        )
+        axes.set_ylabel(panel.label)
+        axes.set_ylim(0, panel.top)
+        _dress(axes)
+    end = max([1, *steps, *(trained for panel in panels for trained, _ in panel.evaluations)])
+    all_axes[-1].set_xlim(-0.015 * end, 1.015 * end)
+    all_axes[0].legend(frameon=False, loc="best", fontsize=9)
+    all_axes[-1].set_xlabel("steps of all agents together")
+    all_axes[-1].xaxis.set_major_formatter(_thousands)
+    return figure
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One line of `sweep_figure`."""
+
+    name: str
+    """What the legend calls it; nothing for the only line."""
+    num_agents: Sequence[int]
+    """K numbers, rising."""
+    estimates: Sequence[Mapping[str, Estimate]]
+    """K estimates by measure, as `multigrid.cli.rolling.intervals.estimates`."""
+
+
+def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
+    """Draw success, of all agents and of single ones, over the number of agents; throughput where there is no such.
+
+    Args:
+        series: at least one.
+        title: what was rolled out.
+    """
+    lifelong = math.isnan(series[0].estimates[0]["csr"].mean)
+    shown = (
+        {"throughput": "throughput (arrivals per step)"}
+        if lifelong
+        else {"csr": "share of episodes in which all arrived", "isr": "share of agents that arrived"}
+    )
+    figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.6), layout="constrained")
+    all_axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    counts = sorted({count for one in series for count in one.num_agents})
+    for axes, (measure, label) in zip(all_axes, shown.items(), strict=True):
+        for index, one in enumerate(series):
+            colour, mark = _SERIES[index % len(_SERIES)], _MARKS[index % len(_MARKS)]
+            # Side by side, so that the intervals of several lines do not hide one another.
+            beside = 1.03 ** (index - (len(series) - 1) / 2)
+            where, values = [count * beside for count in one.num_agents], [told[measure] for told in one.estimates]
+            axes.plot(where, [value.mean for value in values], color=colour, linewidth=1.6)
+            _draw_estimates(axes, where, values, colour=colour, mark=mark, name=one.name)
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(FixedLocator(counts))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda count, _position: f"{count:g}")
+        axes.set_xlabel("number of agents")
+        axes.set_ylabel(label)
+        axes.set_ylim(*((0, None) if lifelong else (-0.03, 1.03)))
+        _dress(axes)
+    if len(series) > 1:
+        figure.legend(*all_axes[0].get_legend_handles_labels(), frameon=False, loc="outside right center", fontsize=9)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+class HeatMap:
+    """Counts where agents were and where their moves were refused, over episodes on one map.
+
+    Attributes:
+        regions: int32 (W, H), the map: 0 at a wall.
+        visits: int64 (W, H), how often an agent stood on a cell: at the reset, and after each step but those which it
+            began and ended on its target. So an agent that rests there, or has left, is counted no more.
+        blocked: int64 (W, H), how often an agent's move was refused while it stood there, in the same steps: by the
+            edge, a wall, or another agent.
+        episodes: how many episodes were counted.
+    """
+
+    def __init__(self, regions: NDArray[np.int32]) -> None:
+        self.regions = regions
+        self.visits = np.zeros(regions.shape, dtype=np.int64)
+        self.blocked = np.zeros(regions.shape, dtype=np.int64)
+        self.episodes = 0
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode, which is on the same map."""
+        assert np.array_equal(episode.regions, self.regions)
+        acting = np.ones(episode.outcomes.shape, dtype=bool)
+        acting[1:] = (episode.distances[1:] > 0) | (episode.distances[:-1] > 0)
+        refused = np.isin(episode.outcomes, _BLOCKED) & acting
+        for counts, counted in ((self.visits, acting), (self.blocked, refused)):
+            np.add.at(counts, tuple(episode.agents[counted].T), 1)
+        self.episodes += 1
+
+
+class HeatMaps:
+    """Heat maps of episodes on several maps, one for each."""
+
+    def __init__(self) -> None:
+        self._by_map: dict[bytes, HeatMap] = {}
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode on its map."""
+        self._by_map.setdefault(episode.regions.tobytes(), HeatMap(episode.regions)).add(episode)
+
+    def most_played(self) -> HeatMap:
+        """Return the one of most episodes; of several the one whose episode came first."""
+        return max(self._by_map.values(), key=lambda heat: heat.episodes)
+
+
+def heat_figure(heat: HeatMap, title: str = "") -> Figure:
+    """Draw visits and blocked moves of an episode, side by side, y growing downwards as in frames; walls are dark.
+
+    Args:
+        heat: over at least one episode.
+        title: what was rolled out.
+    """
+    width, height = heat.regions.shape
+    longer = max(width, height)
+    # Inches; the thinnest maps are drawn wider than they are.
+    wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
+    flat = width > 2 * height
+    rows, columns = (2, 1) if flat else (1, 2)
+    figure = Figure(figsize=(max(columns * (wide + 1.3), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
+    first, second = figure.subplots(rows, columns)
+    walls = heat.regions == WALL
+    for axes, counts, label, colour in (
+        (first, heat.visits, "visits per episode", _BLUE),
+        (second, heat.blocked, "blocked moves per episode", _RED),
+    ):
+        shown = np.ma.masked_array(counts / heat.episodes, mask=walls)
+        axes.set_facecolor(_WALL_COLOUR)
+        # By the square root: where one agent waits for long, the ways of the others are still seen.
+        scale = PowerNorm(0.5, vmin=0, vmax=float(shown.max()) or 1.0)
+        aspect: Any = "auto" if _THINNEST in (wide, tall) else "equal"
+        image = axes.imshow(shown.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
+        bar = figure.colorbar(image, cax=axes.inset_axes((1.0 + 0.12 / wide, 0, 0.16 / wide, 1)))
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=2)
+        bar.ax.yaxis.set_major_locator(MaxNLocator(max(1, round(1.6 * tall))))
+        axes.set_title(label, loc="left", fontsize=10)
+        axes.set_xlabel("x (cells)")
+        axes.set_ylabel("y (cells)")
+        axes.xaxis.set_major_locator(MaxNLocator(max(1, round(1.8 * wide)), integer=True, min_n_ticks=1))
+        axes.yaxis.set_major_locator(MaxNLocator(max(1, round(1.8 * tall)), integer=True, min_n_ticks=1))
+        axes.tick_params(length=2)
+        for spine in axes.spines.values():
+            spine.set_color("#b0b0b0")
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
+    """From white through a colour to a dark shade of it, so that lightness alone tells more from less."""
+    red, green, blue = colour
+    dark = 0.45 * red, 0.45 * green, 0.45 * blue
+    return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue)), to_hex(dark)])
+
+
+def _draw_estimates(
+    axes: Axes, where: Sequence[float], values: Sequence[Estimate], *, colour: Any, mark: str, name: str
+) -> None:
+    means = np.array([value.mean for value in values])
+    # One number has no interval: its mark stands without a bar.
+    low, high = (np.nan_to_num(np.abs([value[side] - value.mean for value in values]), nan=0.0) for side in (1, 2))
+    axes.errorbar(
+        where,
+        means,
+        yerr=[low, high],
+        fmt=mark,
+        color=colour,
+        markersize=5.5,
+        elinewidth=1.3,
+        capsize=2.5,
+        label=name,
+        clip_on=False,
+        zorder=3,
+    )
+
+
+def _dress(axes: Axes) -> None:
+    axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _thousands(value: float, _position: int) -> str:
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g}M"
+    return f"{value / 1e3:g}k" if value else "0"

@@ -1,0 +1,128 @@
+"""Episodes as films: GIF and MP4."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import imageio.v2 as imageio
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from multigrid.files import replaced
+from multigrid.rendering.episode import Episode
+from multigrid.rendering.frame import WINDOW_SIZE, Painter
+from multigrid.rendering.scene import scene_of
+
+__all__ = ["HELD_SECONDS", "film_frames", "write_gif_film", "write_mp4"]
+
+HELD_SECONDS = 1.0
+"""How long the last frame is shown."""
+
+_COLOURS = 256
+# The frames whose colours a film's palette is made of: agents look different once they have arrived.
+_SAMPLES = 6
+
+
+def film_frames(episode: Episode, size: int = WINDOW_SIZE, trails: int = 0) -> Iterator[NDArray[np.uint8]]:
+    """Yield the frames of an episode of T steps, T + 1 of them: uint8 (height, width, 3).
+
+    Args:
+        episode: what happened.
+        size: the longer side, in pixels.
+        trails: how many of its last cells each agent draws behind it.
+    """
+    painter = Painter(episode.config, size=size, trails=trails)
+    for step in range(episode.num_steps + 1):
+        yield painter.frame(scene_of(episode, step))
+
+
+def write_gif_film(path: Path, episode: Episode, frames_per_second: float, trails: int = 0) -> None:
+    """Write an episode as a GIF that repeats for ever; players keep its durations to a hundredth of a second.
+
+    All its frames share one palette, so that what does not move does not flicker.
+    """
+    painter = Painter(episode.config, trails=trails)
+    steps = np.linspace(0, episode.num_steps, min(_SAMPLES, episode.num_steps + 1)).astype(int).tolist()
+    palette = _Palette(np.concatenate([painter.frame(scene_of(episode, step)) for step in steps]))
+    images = map(palette.image, film_frames(episode, trails=trails))
+    shown = 1000 / frames_per_second
+    durations = [shown] * episode.num_steps + [shown + 1000 * HELD_SECONDS]
+    with replaced(path) as temporary:
+        next(images).save(
+            temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False
+        )
+
+
+class _Palette:
+    """The colours of a picture, the most frequent of them exactly.
+
+    Pillow's own way to a given palette takes colours that differ by less than four for the same one, so that white
+    would become grey.
+    """
+
+    def __init__(self, picture: NDArray[np.uint8]) -> None:
+        packed = _packed(picture).ravel()
+        colours, counts = np.unique(packed, return_counts=True)
+        exact = colours[np.argsort(-counts, kind="stable")[: _COLOURS // 2]]
+        self._entries = _unpacked(exact)
+        rest = packed[~np.isin(packed, exact)]
+        if len(rest):
+            others = Image.fromarray(_unpacked(rest).astype(np.uint8)[None]).quantize(_COLOURS // 2).getpalette()
+            self._entries = np.concatenate([self._entries, np.reshape(others or [], (-1, 3))])
+        # By colour its entry, or -1 for one that has not been asked for.
+        self._nearest = np.full(1 << 24, -1, dtype=np.int16)
+
+    def image(self, frame: NDArray[np.uint8]) -> Image.Image:
+        """Return a frame in the palette's colours."""
+        packed = _packed(frame)
+        for colour in np.unique(packed[self._nearest[packed] < 0]).tolist():
+            away = ((self._entries - _unpacked(np.array(colour))) ** 2).sum(axis=1)
+            self._nearest[colour] = away.argmin()
+        image = Image.fromarray(self._nearest[packed].astype(np.uint8))
+        image.putpalette(self._entries.astype(np.uint8).tobytes())
+        return image
+
+
+def _packed(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    red, green, blue = np.moveaxis(pixels.astype(np.int64), -1, 0)
+    numbers: NDArray[np.int64] = red << 16 | green << 8 | blue
+    return numbers
+
+
+def _unpacked(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=-1)
+
+
+def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: int = 0) -> None:
+    """Write an episode as H.264 video with 4:2:0 colours, which every player and browser shows.
+
+    Such a video has even sides: a side that is not gets one more line, the same as its last.
+    """
+    frames = film_frames(episode, trails=trails)
+    first = next(frames)
+    odd = (0, first.shape[0] % 2), (0, first.shape[1] % 2), (0, 0)
+    held = round(HELD_SECONDS * frames_per_second)
+    last = first
+    with replaced(path) as temporary:
+        writer: Any = imageio.get_writer(
+            temporary,
+            format="FFMPEG",
+            mode="I",
+            fps=frames_per_second,
+            codec="libx264",
+            pixelformat="yuv420p",
+            macro_block_size=2,
+            ffmpeg_log_level="error",
+            output_params=["-movflags", "+faststart"],
+        )
+        # imageio's own context manager leaves ffmpeg behind, writing, when it is left by an exception.
+        with contextlib.closing(writer):
+            for last in itertools.chain([first], frames):
+                writer.append_data(np.pad(last, odd, mode="edge"))
+            for _ in range(held):
+                writer.append_data(np.pad(last, odd, mode="edge"))

@@ -1,0 +1,292 @@
+"""Figures and the numbers in them: intervals, smoothing, counts of visits, and what is drawn where."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from PIL import Image
+
+from multigrid import GridConfig, MultiGridEnv
+from multigrid.cli.figures import (
+    HeatMap,
+    HeatMaps,
+    Panel,
+    Series,
+    curve_figure,
+    heat_figure,
+    smoothed,
+    sweep_figure,
+    write_figure,
+)
+from multigrid.cli.rolling.intervals import MEASURES, Estimate, bootstrap, estimates, measured, wilson
+from multigrid.rendering.episode import Episode
+from multigrid.scenarios.watching import Watcher
+
+RIGHT, UP, LEFT, DOWN, STAY = range(5)
+NAN = math.nan
+
+
+def watched(config: GridConfig, *steps: list[int]) -> Episode:
+    """The episode that these joint actions make; what those who have left would do is ignored."""
+    env = MultiGridEnv(config)
+    env.reset(seed=0)
+    watcher = Watcher(env)
+    watcher.note()
+    for actions in steps:
+        env.step(dict(zip(env.possible_agents, actions, strict=True)))
+        watcher.note()
+    return watcher.episode("a few steps")
+
+
+def read_back(figure: Figure, folder: Path) -> np.ndarray:
+    """The pixels of a figure as PNG, uint8 (height, width, 3)."""
+    write_figure(folder / "figure.png", figure)
+    with Image.open(folder / "figure.png") as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def pixel_at(figure: Figure, pixels: np.ndarray, panel: int, x: float, y: float) -> tuple[int, ...]:
+    """The colour at a point of a panel, in the coordinates of its data."""
+    axes = figure.axes[panel]
+    across, up = axes.transData.transform((x, y)) * (pixels.shape[1] / figure.bbox.width)
+    return tuple(pixels[pixels.shape[0] - 1 - round(up), round(across)].tolist())
+
+
+def bars_of(axes: Any) -> dict[str, list[tuple[float, float, float, float]]]:
+    """By label: the place, the mean, and both ends of each estimate that a panel shows."""
+    found = {}
+    for container in axes.containers:
+        assert isinstance(container, ErrorbarContainer)
+        points, _, (bars,) = container.lines
+        ends = [segment[:, 1] for segment in bars.get_segments()]
+        found[container.get_label()] = [
+            (float(x), float(y), float(low), float(high))
+            for x, y, (low, high) in zip(points.get_xdata(), points.get_ydata(), ends, strict=True)
+        ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("successes", "episodes", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_intervals_of_rates_are_the_published_ones(successes: int, episodes: int, low: float, high: float) -> None:
+    """Wilson's interval has the ends that Newcombe (Statistics in Medicine 17, 1998) prints for these counts."""
+    told = wilson(np.repeat([1.0, 0.0], [successes, episodes - successes]))
+    assert told.mean == successes / episodes
+    assert (told.low, told.high) == (pytest.approx(low, abs=5.1e-5), pytest.approx(high, abs=5.1e-5))
+
+
+def test_where_all_episodes_agree_a_rate_still_has_an_interval() -> None:
+    """Ten successes in ten leave room below, and none above 1."""
+    assert wilson(np.ones(10)) == (1.0, pytest.approx(10 / (10 + 1.959964**2)), 1.0)
+
+
+def test_intervals_of_means_are_as_wide_as_those_of_a_normal_mean() -> None:
+    """Of many values the bootstrap's interval is the mean, give or take 1.96 standard errors."""
+    values = np.random.default_rng(3).exponential(5.0, size=400)
+    error = values.std() / 20
+    told = bootstrap(values)
+    assert told.mean == values.mean()
+    assert told.low == pytest.approx(values.mean() - 1.96 * error, abs=0.2 * error)
+    assert told.high == pytest.approx(values.mean() + 1.96 * error, abs=0.2 * error)
+    assert bootstrap(values) == told
+
+
+def test_one_episode_has_no_interval() -> None:
+    """The mean of one number is that number, and how sure it is nobody knows."""
+    mean, low, high = bootstrap(np.array([7.0]))
+    assert mean == 7.0
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+def test_what_is_not_defined_stays_so() -> None:
+    """Under *restart* success and throughput have estimates, and all other measures are NaN."""
+    env = MultiGridEnv(GridConfig(size=(4, 3), num_agents=1, on_target="restart", max_cycles=5))
+    env.reset(seed=0)
+    while env.agents:
+        env.step({"agent_0": RIGHT})
+    told = estimates([measured(env.metrics())] * 3)
+    assert {name for name in MEASURES if not math.isnan(told[name].mean)} == {"success", "throughput"}
+
+
+def test_smoothing_is_the_mean_of_the_last_rows() -> None:
+    """Each point is the mean of its window, which is shorter at the beginning and passes over what is missing."""
+    rows = np.array([NAN, 4.0, 2.0, NAN, 9.0, 3.0])
+    np.testing.assert_allclose(smoothed(rows, 3), [NAN, 4.0, 3.0, 3.0, 5.5, 6.0])
+    np.testing.assert_array_equal(smoothed(rows, 1), rows)
+
+
+def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:
+    """Of sixty rows the panel has the raw line, faint, that of means over three, and evaluations with their ends."""
+    values = np.arange(60.0) % 7 / 10
+    rows = [{"steps": 512 * (row + 1), "rate": value} for row, value in enumerate(values)]
+    panel = Panel("rate", "a rate", [(0, Estimate(0.2, 0.1, 0.4)), (30720, Estimate(0.8, 0.7, 0.9))], top=1.05)
+    (axes,) = curve_figure(rows, [panel]).axes
+    raw, smooth = axes.lines[:2]
+    np.testing.assert_array_equal(raw.get_xydata(), np.column_stack([512 * np.arange(1, 61), values]))
+    assert raw.get_alpha() < 0.5
+    assert smooth.get_label() == "training, mean of 3 rollouts (faint: each)"
+    assert smooth.get_ydata()[10] == pytest.approx(values[8:11].mean())
+    told = bars_of(axes)["held-out episodes, 95 % CI"]
+    np.testing.assert_allclose(told, [(0, 0.2, 0.1, 0.4), (30720, 0.8, 0.7, 0.9)])
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("a rate", "steps of all agents together")
+
+
+def test_a_run_without_rows_has_a_curve() -> None:
+    """Interrupted before its first row, a run shows its evaluations alone."""
+    (axes,) = curve_figure([], [Panel("rate", "a rate", [(0, Estimate(0.5, NAN, NAN))])]).axes
+    np.testing.assert_allclose(bars_of(axes)["held-out episodes, 95 % CI"], [(0, 0.5, 0.5, 0.5)])
+
+
+def test_heat_maps_count_cells_and_refusals() -> None:
+    """Every step counts the cell that an agent stands on, and its refusal there; not once it rests on its target."""
+    config = GridConfig(walls="a.A\n#B.\n.b.", on_target="park", allow_stay=True, max_cycles=20)
+    # a: edge, wall, right, right, then parked. b: stays thrice, goes to its target, then parked.
+    episode = watched(config, [LEFT, STAY], [UP, STAY], [RIGHT, STAY], [STAY, DOWN], [STAY, UP], [RIGHT, STAY])
+    heat = HeatMap(episode.regions)
+    heat.add(episode)
+    # [x, y]; b arrives with its fourth step; a with its sixth, having stood on (1, 0) for three.
+    assert heat.visits.tolist() == [[3, 0, 0], [3, 1, 4], [1, 0, 0]]
+    assert heat.blocked.tolist() == [[2, 0, 0], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("on_target", ["leave", "park", "stay"])
+def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
+    """The arrival counts, the steps after it do not, whatever the rule; bumping there is no blocked move either."""
+    config = GridConfig(walls="aA...\nb...B", on_target=on_target, allow_stay=True, max_cycles=20)
+    episode = watched(config, [RIGHT, RIGHT], [DOWN, RIGHT], [STAY, RIGHT], [DOWN, RIGHT])
+    heat = HeatMap(episode.regions)
+    heat.add(episode)
+    assert heat.visits.T.tolist() == [[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]
+    assert heat.blocked.sum() == 0
+
+
+def test_refusals_by_others_count_where_the_agent_stood() -> None:
+    """Two that would swap, and two that ask for one cell, are blocked on their own cells."""
+    config = GridConfig(walls="Bab.A", max_cycles=9)
+    heat = HeatMap(config.regions[0])
+    heat.add(watched(config, [RIGHT, LEFT]))
+    assert heat.blocked.T.tolist() == [[0, 1, 1, 0, 0]]
+    config = GridConfig(walls="Ba.bA", max_cycles=9)
+    heat.add(watched(config, [RIGHT, LEFT]))
+    assert heat.blocked.T.tolist() == [[0, 2, 1, 1, 0]]
+    assert (heat.episodes, heat.visits.sum()) == (2, 8)
+
+
+def test_of_several_maps_the_most_played_is_shown() -> None:
+    """Episodes on different maps are not added up."""
+    maps = HeatMaps()
+    for picture in ("a.A\n.#.", "a.A\n..#", "a.A\n..#"):
+        maps.add(watched(GridConfig(walls=picture), [RIGHT]))
+    heat = maps.most_played()
+    assert heat.episodes == 2
+    assert heat.regions[2, 1] == 0
+    assert heat.visits.T.tolist() == [[2, 2, 0], [0, 0, 0]]
+
+
+def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
+    """Walls are dark, y grows downwards, the most visited cell is the darkest and one without visits white."""
+    heat = HeatMap(np.array([[1, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]], dtype=np.int32))
+    heat.visits[4, 0], heat.visits[1, 2], heat.blocked[2, 1] = 40, 10, 3
+    heat.episodes = 10
+    figure = heat_figure(heat, "a title")
+    pixels = read_back(figure, tmp_path)
+    assert pixel_at(figure, pixels, 0, 0, 2) == pixel_at(figure, pixels, 1, 0, 2) == (70, 70, 78)
+    assert pixel_at(figure, pixels, 0, 0, 0) == pixel_at(figure, pixels, 1, 4, 0) == (255, 255, 255)
+    # A quarter of the largest value stands half way on a scale of square roots: at the palette's own blue.
+    np.testing.assert_allclose(pixel_at(figure, pixels, 0, 1, 2), (0, 114, 178), atol=2)
+    np.testing.assert_allclose(pixel_at(figure, pixels, 0, 4, 0), (0, 0.45 * 114, 0.45 * 178), atol=2)
+    np.testing.assert_allclose(pixel_at(figure, pixels, 1, 2, 1), (0.45 * 213, 0.45 * 94, 0), atol=2)
+    first, second = figure.axes[:2]
+    assert [axes.get_title(loc="left") for axes in (first, second)] == [
+        "visits per episode",
+        "blocked moves per episode",
+    ]
+    assert first.images[0].get_clim() == (0, 4.0)
+    assert first.get_ylim()[0] > first.get_ylim()[1]
+    assert (first.get_xlabel(), first.get_ylabel()) == ("x (cells)", "y (cells)")
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (40, 1), (90, 2), (2, 3)])
+def test_maps_of_any_shape_have_a_heat_map(shape: tuple[int, int], tmp_path: Path) -> None:
+    """Long and narrow maps are drawn without a warning, their last cell where it belongs."""
+    heat = HeatMap(np.ones(shape, dtype=np.int32))
+    heat.visits[-1, -1] = heat.episodes = 1
+    figure = heat_figure(heat, "a title that is as long as those of a rollout, 100 episodes")
+    pixels = read_back(figure, tmp_path)
+    np.testing.assert_allclose(pixel_at(figure, pixels, 0, shape[0] - 1, shape[1] - 1), (0, 51, 80), atol=2)
+    assert pixel_at(figure, pixels, 0, 0, 0) == (255, 255, 255)
+
+
+def test_the_sweep_shows_means_and_ends_by_number_of_agents() -> None:
+    """Each line has its means at its numbers of agents, with the ends of their intervals, on both panels."""
+
+    def told(rate: float, single: float) -> dict[str, Estimate]:
+        values = dict.fromkeys(MEASURES, Estimate(NAN, NAN, NAN))
+        return values | {"csr": Estimate(rate, rate - 0.1, rate + 0.05), "isr": Estimate(single, single, single)}
+
+    figure = sweep_figure([Series("maze", [2, 8], [told(0.9, 1.0), told(0.3, 0.7)])])
+    left, right = figure.axes
+    np.testing.assert_allclose(bars_of(left)["maze"], [(2, 0.9, 0.8, 0.95), (8, 0.3, 0.2, 0.35)])
+    np.testing.assert_allclose(bars_of(right)["maze"], [(2, 1.0, 1.0, 1.0), (8, 0.7, 0.7, 0.7)])
+    assert left.get_xlabel() == "number of agents"
+    assert [left.get_ylabel(), right.get_ylabel()] == [
+        "share of episodes in which all arrived",
+        "share of agents that arrived",
+    ]
+    assert list(left.get_xticks()) == [2, 8]
+    assert not figure.legends
+
+
+def test_a_sweep_without_an_end_shows_throughput() -> None:
+    """Where success rates are not defined, the one panel has the throughput; several lines have a legend."""
+    values = dict.fromkeys(MEASURES, Estimate(NAN, NAN, NAN)) | {"throughput": Estimate(0.5, 0.4, 0.7)}
+    figure = sweep_figure([Series("maze", [4], [values]), Series("rooms", [4], [values])])
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == "throughput (arrivals per step)"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["maze", "rooms"]
+    (one,), (other,) = bars_of(axes).values()
+    assert one[1:] == other[1:] == (0.5, pytest.approx(0.4), pytest.approx(0.7))
+    assert one[0] < 4 < other[0], "side by side"
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_figure_is_written_as_its_suffix_says(suffix: str, start: bytes, tmp_path: Path) -> None:
+    """PNG, SVG and PDF begin as such files do, and the same figure gives the same bytes."""
+    contents = []
+    for name in ("one", "other"):
+        figure = curve_figure([{"steps": 1, "rate": 0.5}], [Panel("rate", "a rate", [(0, Estimate(0.2, 0.1, 0.4))])])
+        write_figure(tmp_path / f"{name}.{suffix}", figure)
+        contents.append((tmp_path / f"{name}.{suffix}").read_bytes())
+    assert contents[0].startswith(start)
+    assert contents[0] == contents[1]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_other_kinds_of_figures_are_refused(tmp_path: Path) -> None:
+    """A suffix that is no figure's is named, with those that are, and leaves no file."""
+    with pytest.raises(ValueError, match=r"figure.doc is to be a figure; expected .* .png, .svg or .pdf"):
+        write_figure(tmp_path / "figure.doc", Figure())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_figure_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of the writing leaves the file that was there, and no other."""
+
+    def press(_figure: Figure, path: Path, **_: Any) -> None:
+        path.write_text("half of it")
+        raise KeyboardInterrupt
+
+    (tmp_path / "curve.png").write_text("yesterday's")
+    monkeypatch.setattr(Figure, "savefig", press)
+    with pytest.raises(KeyboardInterrupt):
+        write_figure(tmp_path / "curve.png", Figure())
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("curve.png", "yesterday's")]

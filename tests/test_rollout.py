@@ -1,0 +1,536 @@
+"""`multigrid rollout`: its numbers against episodes known by hand, its policies, and the files that it leaves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from PIL import Image
+
+import multigrid
+from multigrid import GridConfig, MultiGridEnv, Outcome
+from multigrid.cli import main
+from multigrid.cli import rollout as rollout_module
+from multigrid.cli.rolling import films, leaving
+from multigrid.cli.rolling.worlds import World, fitted, play, player
+from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.policies import random_policy, shortest_path_policy
+from multigrid.scenarios import Scenario, load, save
+from multigrid.scenarios.watching import watch
+
+AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+RIGHT, UP, LEFT, DOWN, STAY = range(5)
+# Two corridors: a needs three steps, b needs two, and there is no other way.
+CORRIDORS = "a..A.\n#####\nb.B##"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own for each test, which is where it runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def saved(picture: str, **settings: Any) -> str:
+    """The name of a scenario file of a picture."""
+    config = GridConfig(walls=picture, **{"max_cycles": 20, **settings})
+    save(Scenario("by hand", config), "by-hand.json")
+    return "by-hand.json"
+
+
+def told(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What a rollout says as JSON."""
+    assert main(["rollout", *flags.split(), "--json"]) == 0
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return content
+
+
+def rows_of(folder: str) -> list[dict[str, str]]:
+    """The episodes of a rollout."""
+    with (Path(folder) / "episodes.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def played(env: MultiGridEnv, policy: Any, seed: int = 0) -> MultiGridEnv:
+    """The environment, after an episode of a policy."""
+    observations, _ = env.reset(seed=seed)
+    while env.agents:
+        observations, *_ = env.step(policy(env, observations))
+    return env
+
+
+def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ways of three and two steps make a sum of costs of five; four successes in four have Wilson's interval."""
+    content = told(f"--scenario {saved(CORRIDORS)} --episodes 4", capsys)
+    (world,) = content["worlds"]
+    assert (world["name"], world["num_agents"], content["episodes"]) == ("by-hand", 2, 4)
+    metrics = world["metrics"]
+    sure = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 5.0, "makespan": 3.0}
+    assert {name: metrics[name]["mean"] for name in sure} == sure
+    assert metrics["success"] == metrics["csr"] == {"mean": 1.0, "low": pytest.approx(0.5101, abs=1e-4), "high": 1.0}
+    assert metrics["sum_of_costs"] == {"mean": 5.0, "low": 5.0, "high": 5.0}
+    assert metrics["throughput"] == {"mean": None, "low": None, "high": None}
+
+
+def test_agents_without_success_cost_all_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    """Within two steps b arrives and a does not: half of the agents, no episode, two and two steps."""
+    content = told(f"--scenario {saved(CORRIDORS, max_cycles=2)} --episodes 3", capsys)
+    means = {name: value["mean"] for name, value in content["worlds"][0]["metrics"].items()}
+    assert means == {
+        "success": 0.0,
+        "csr": 0.0,
+        "isr": 0.5,
+        "sum_of_costs": 4.0,
+        "makespan": 2.0,
+        "throughput": None,
+    }
+
+
+def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each measure that is defined has a row with its mean and its interval; the others have none."""
+    assert main(["rollout", "--scenario", saved(CORRIDORS), "--episodes", "4"]) == 0
+    said = capsys.readouterr()
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.out.splitlines() if "│" in line]
+    assert cells == [
+        ["success: all agents arrived", "1.000", "[0.510, 1.000]"],
+        ["CSR: cooperative success rate", "1.000", "[0.510, 1.000]"],
+        ["ISR: individual success rate", "1.000", "[1.000, 1.000]"],
+        ["sum of costs (steps)", "5.0", "[5.0, 5.0]"],
+        ["makespan (steps)", "3.0", "[3.0, 3.0]"],
+    ]
+    assert said.out.startswith("shortest-path: 4 episodes, mean [95 % confidence interval]")
+    assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
+
+
+def test_where_nobody_ever_ends_throughput_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under *restart* the throughput is arrivals by steps: on two cells an agent arrives with every step."""
+    content = told("--size 2 1 --num-agents 1 --on-target restart --max-cycles 8 --episodes 2", capsys)
+    metrics = content["worlds"][0]["metrics"]
+    assert metrics["throughput"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert metrics["csr"]["mean"] is metrics["makespan"]["mean"] is None
+    assert metrics["success"]["mean"] == 1.0
+
+
+def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two runs agree in everything; another seed gives other episodes; and episode i of seed s is that of s + i."""
+    flags = "--policy random --size 4 3 --max-cycles 40 --episodes 6 --record"
+    for seed, folder in ((3, "one"), (3, "same"), (5, "later")):
+        assert main(["rollout", *flags.split(), "--seed", str(seed), "--output", folder]) == 0
+    one, same, later = (rows_of(folder) for folder in ("one", "same", "later"))
+    assert one == same
+    assert Path("one/metrics.json").read_bytes() == Path("same/metrics.json").read_bytes()
+    assert one[2:] == later[:-2]
+    assert one != later
+    assert len({row["steps"] for row in one}) > 1
+    assert [int(row["seed"]) for row in later] == [5, 6, 7, 8, 9, 10]
+
+
+def test_recordings_play_again_and_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first episodes are recorded, each under its seed; replayed, they have the figures of their row."""
+    flags = "--policy random --size 4 3 --num-agents 3 --max-cycles 60 --episodes 5 --keep 2 --seed 7 --record"
+    assert main(["rollout", *flags.split(), "--output", "out"]) == 0
+    names = ["grid-4x3-3-7.json", "grid-4x3-3-8.json"]
+    assert sorted(path.name for path in Path("out").iterdir()) == ["episodes.csv", *names, "metrics.json"]
+    for name, row in zip(names, rows_of("out")[:2], strict=True):
+        episode = watch(load(Path("out") / name))
+        assert episode.num_steps == int(row["steps"])
+        assert float(row["sum_of_costs"]) == episode.metrics["sum_of_costs"]
+        assert float(row["isr"]) == pytest.approx(episode.metrics["isr"], abs=1e-5)
+
+
+def test_the_suite_is_played_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Parts of names, and patterns for whole ones, choose scenarios of the suite, which appear as rows."""
+    names = [world["name"] for world in told("--suite 9x7 maze-*-4 --episodes 1", capsys)["worlds"]]
+    assert names == ["empty-9x7-2", "maze-9x7-2", "maze-11x9-4", "random-9x7-2", "rooms-9x7-2", "warehouse-9x7-2"]
+    assert main(["rollout", "--suite", "empty-9x7-2", "rooms-9x7-2", "--episodes", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "(CSR)" in said
+    assert "empty-9x7-2" in said
+    assert "rooms-9x7-2" in said
+
+
+def test_distances_go_around_walls() -> None:
+    """The distance of a cell is the length of its shortest way; walls, and what they cut off, have none."""
+    regions = GridConfig(walls="..#.\n.#..\n....\n##.#\n#.##", num_agents=1).regions[0]
+    far = UNREACHABLE
+    assert distances_to(regions, (0, 0)).T.tolist() == [
+        [0, 1, far, 7],
+        [1, far, 5, 6],
+        [2, 3, 4, 5],
+        [far, far, 5, far],
+        [far, far, far, far],
+    ]
+
+
+def test_alone_an_agent_takes_a_shortest_way() -> None:
+    """Around the walls of a picture, and across an open grid, an agent needs as many steps as its way is long."""
+    around = GridConfig(walls="a.#A\n..#.\n....", max_cycles=50)
+    policy = shortest_path_policy(np.random.default_rng(0))
+    assert played(MultiGridEnv(around), policy).metrics()["makespan"] == 7
+    # The same policy goes on in another world.
+    for seed in range(10):
+        env = MultiGridEnv(GridConfig(size=(7, 5), num_agents=1))
+        _, infos = env.reset(seed=seed)
+        assert played(env, policy, seed).metrics()["makespan"] == infos["agent_0"]["distance"]
+
+
+def test_of_ways_that_are_as_short_one_is_drawn() -> None:
+    """From one corner to the other an agent begins now with one direction, now with the other, and with no third."""
+    env = MultiGridEnv(GridConfig(walls="...\na..\n...\n..A"))
+    observations, _ = env.reset(seed=0)
+    policy = shortest_path_policy(np.random.default_rng(0))
+    drawn = [policy(env, observations)["agent_0"] for _ in range(200)]
+    assert set(drawn) == {RIGHT, UP}
+    assert 70 < drawn.count(UP) < 130
+
+
+@pytest.mark.parametrize(("allow_stay", "outcome"), [(True, Outcome.STAYED), (False, Outcome.WALL)])
+def test_on_its_target_an_agent_rests(allow_stay: bool, outcome: Outcome) -> None:
+    """Under *stay* an agent that has arrived waits for the other: it stays, or without that action asks for a wall."""
+    config = GridConfig(walls="aA##\n####\nb..B", on_target="stay", allow_stay=allow_stay, max_cycles=30)
+    env = MultiGridEnv(config)
+    policy = shortest_path_policy(np.random.default_rng(0))
+    observations, infos = env.reset(seed=0)
+    seen = []
+    while env.agents:
+        observations, *_, infos = env.step(policy(env, observations))
+        seen.append(infos["agent_0"]["outcome"])
+    # Of all that keeps it there it may ask for the edge above, too.
+    assert seen[0] == Outcome.MOVED
+    assert len(seen) == 3
+    assert set(seen[1:]) <= {outcome, Outcome.EDGE if not allow_stay else outcome}
+
+
+def test_agents_in_each_others_way_step_aside() -> None:
+    """Two that meet head on go around one another; without the drawn moves they would stand there for ever."""
+    config = GridConfig(walls="bA.aB\n.....", max_cycles=200)
+    for seed in range(5):
+        stubborn = shortest_path_policy(np.random.default_rng(seed), sidestep=0)
+        assert played(MultiGridEnv(config), stubborn).metrics()["isr"] == 0
+        polite = shortest_path_policy(np.random.default_rng(seed))
+        assert played(MultiGridEnv(config), polite).metrics()["csr"] == 1
+
+
+def test_policies_answer_for_those_who_are_there() -> None:
+    """Who has left is not asked for, and every action is one of the world's."""
+    config = GridConfig(walls="aA...\nb...B", on_target="leave", allow_stay=True)
+    env = MultiGridEnv(config)
+    for policy in (random_policy(np.random.default_rng(0)), shortest_path_policy(np.random.default_rng(0))):
+        observations, _ = env.reset(seed=0)
+        assert list(policy(env, observations)) == ["agent_0", "agent_1"]
+        env.step({"agent_0": RIGHT, "agent_1": RIGHT})
+        assert list(policy(env, {})) == ["agent_1"]
+
+
+def test_random_play_draws_all_actions_alike() -> None:
+    """Over many draws each of five actions has its fifth."""
+    env = MultiGridEnv(GridConfig(size=(6, 5), num_agents=20, allow_stay=True))
+    env.reset(seed=0)
+    policy = random_policy(np.random.default_rng(0))
+    drawn = [action for _ in range(100) for action in policy(env, {}).values()]
+    counts = np.bincount(drawn, minlength=5)
+    assert len(counts) == 5
+    assert (np.abs(counts - 400) < 80).all()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a short training on a grid of 3 x 2."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    flags = "--size 3 2 --observe agent target view --view-radius 1 --max-cycles 9 --steps 512 --copies 4 --rollout 32"
+    small = "--batch-size 64 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
+    assert main(["train", *flags.split(), *small.split(), "--folder", str(folder)]) == 0
+    return str(folder)
+
+
+def test_a_trained_model_plays_its_own_world(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without flags the world is the one of the training, with some the rest of it; its draws are seeded."""
+    content = told(f"--policy {trained} --episodes 5", capsys)
+    assert content["worlds"][0]["name"] == "grid-3x2-2"
+    assert content["worlds"][0]["metrics"]["makespan"]["mean"] <= 9
+    assert told(f"--policy {trained} --episodes 5", capsys) == content
+    (wider,) = told(f"--policy {trained} --episodes 2 --size 6 4 --num-agents 3", capsys)["worlds"]
+    assert wider["name"] == "grid-6x4-3"
+    assert wider["metrics"]["makespan"]["mean"] <= 9
+
+
+def test_a_trained_model_sees_what_it_was_trained_to_see(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a scenario that shows something else, agents see what the model knows; the rules are the scenario's."""
+    name = saved(CORRIDORS, observe=("walls",), max_cycles=4)
+    (world,) = told(f"--policy {trained} --episodes 2 --scenario {name}", capsys)["worlds"]
+    assert world["metrics"]["makespan"]["mean"] <= 4
+    shown = fitted(World("a", GridConfig(size=(4, 6), on_target="leave")), GridConfig(observe=("view",), view_radius=1))
+    assert shown.config == GridConfig(size=(4, 6), on_target="leave", observe=("view",), view_radius=1)
+
+
+@pytest.fixture(scope="module")
+def film() -> Any:
+    """An episode of two agents on a map of 5 x 3, of three steps."""
+    world = World("corridors", GridConfig(walls=CORRIDORS, max_cycles=20))
+    return play(world, player("shortest-path"), 0, watched=True).episode
+
+
+def test_a_gif_shows_every_step(film: Any) -> None:
+    """A frame for the reset and one for each step, a quarter of a second each, the last one held for one more."""
+    films.write_gif_film(Path("film.gif"), film, 4)
+    frames = list(films.film_frames(film))
+    with Image.open("film.gif") as image:
+        assert (image.n_frames, image.size, image.info["loop"]) == (4, (512, 307), 0)
+        durations = []
+        for index, frame in enumerate(frames):
+            image.seek(index)
+            durations.append(image.info["duration"])
+            pixels = np.asarray(image.convert("RGB"), dtype=int)
+            assert (pixels == frame).all(axis=2).mean() > 0.98
+            assert np.abs(pixels - frame).max() < 40
+            # Agent a walks along the uppermost row, its disc blue left and right of its number.
+            x, y = round((index + 0.5) * 102.4), round(0.5 * 102.4)
+            np.testing.assert_allclose(pixels[y, x - 26], (0, 114, 178), atol=6)
+            np.testing.assert_allclose(pixels[round(1.5 * 102.4), x], (70, 70, 78), atol=6)
+    assert durations == [250, 250, 250, 1250]
+
+
+def decoded(path: str) -> tuple[str, np.ndarray]:
+    """What ffmpeg says of a video, and all its frames: int (T, height, width, 3)."""
+    ffmpeg = [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    done = subprocess.run(ffmpeg, capture_output=True, check=True)
+    said = done.stderr.decode()
+    (size,) = re.findall(r"Video: h264.* (\d+x\d+)", said.split("Output")[0])
+    width, height = map(int, size.split("x"))
+    return said, np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, height, width, 3).astype(int)
+
+
+def test_a_video_shows_every_step(film: Any) -> None:
+    """An MP4 has the same frames in H.264 and 4:2:0 at the asked pace, and holds its end; odd sides get a line more."""
+    films.write_mp4(Path("film.mp4"), film, 8)
+    said, pixels = decoded("film.mp4")
+    assert "yuv420p" in said
+    assert "8 fps" in said
+    frames = list(films.film_frames(film))
+    assert frames[0].shape == (307, 512, 3)
+    assert pixels.shape == (4 + 8, 308, 512, 3)
+    for index, frame in enumerate([*frames, *[frames[-1]] * 8]):
+        assert np.abs(pixels[index, :307] - frame).mean() < 4
+        step = min(index, 3)
+        np.testing.assert_allclose(pixels[index][51, round((step + 0.5) * 102.4) - 26], (0, 114, 178), atol=25)
+    # A player can begin before it has all of the file.
+    content = Path("film.mp4").read_bytes()
+    assert content.index(b"moov") < content.index(b"mdat")
+
+
+def test_all_kinds_of_files_are_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every kind is there for each kept episode, the SVG at the pace of the films; nothing else is left."""
+    flags = "--episodes 2 --keep 1 --gif --mp4 --svg --record --figures --figure-format svg --fps 8"
+    assert main(["rollout", "--scenario", saved(CORRIDORS), *flags.split(), "--output", "deep/er"]) == 0
+    expected = [f"by-hand-0.{kind}" for kind in ("gif", "json", "mp4", "svg")]
+    found = sorted(path.name for path in Path("deep/er").iterdir())
+    assert found == sorted([*expected, "by-hand-heat.svg", "episodes.csv", "metrics.json"])
+    assert list(Path("deep").iterdir()) == [Path("deep/er")]
+    assert "outputs in deep/er" in capsys.readouterr().err.replace(os.sep, "/")
+    with Image.open("deep/er/by-hand-0.gif") as image:
+        assert image.info["duration"] == pytest.approx(125, abs=5)
+
+
+def test_a_folder_alone_gets_the_usual_files(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --output and no kind named there are GIF films, recordings and figures."""
+    assert main(["rollout", "--scenario", saved(CORRIDORS), "--episodes", "1", "--output", "out"]) == 0
+    found = sorted(path.name for path in Path("out").iterdir())
+    assert found == ["by-hand-0.gif", "by-hand-0.json", "by-hand-heat.png", "episodes.csv", "metrics.json"]
+
+
+def test_kinds_alone_get_a_folder_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a kind and no folder it is rollouts/DATE-TIME, another one for each run."""
+    for _ in range(2):
+        assert main(["rollout", "--episodes", "1", "--record"]) == 0
+    folders = list(Path("rollouts").iterdir())
+    assert len(folders) == 2
+    for folder in folders:
+        assert sorted(path.name for path in folder.iterdir()) == ["episodes.csv", "grid-5x5-2-0.json", "metrics.json"]
+
+
+def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each number of agents is a world of its own, in rising order, and success by that number is drawn."""
+    flags = "--num-agents-sweep 4 1 2 4 --size 6 3 --episodes 3 --figures"
+    assert main(["rollout", *flags.split(), "--output", "out"]) == 0
+    content = json.loads(Path("out/metrics.json").read_text())
+    assert [(world["name"], world["num_agents"]) for world in content["worlds"]] == [
+        ("grid-6x3-1", 1),
+        ("grid-6x3-2", 2),
+        ("grid-6x3-4", 4),
+    ]
+    assert len(rows_of("out")) == 9
+    with Image.open("out/by-number-of-agents.png") as image:
+        pixels = np.asarray(image.convert("RGB")).reshape(-1, 3)
+    assert (pixels == (0, 114, 178)).all(axis=1).sum() > 1000
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--policy nowhere", "--policy is nowhere, which has no config.json .* expected random, shortest-path or"),
+        ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
+        ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
+        ("--scenario none.json", "none.json"),
+        ("--scenario by-hand.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
+        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --flatten, --max-cycles came too"),
+        ("--suite maze --scenario by-hand.json", "--scenario and --suite say different worlds"),
+        ("--suite desert", "--suite is desert, but no name is like that; there are .*maze-9x7-2"),
+        ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),
+        ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
+        ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
+        ("--max-cycles None", "max_cycles of grid-5x5-2 is None"),
+        ("--episodes 0", "--episodes is 0; expected at least 1"),
+        ("--keep -1", "--keep is -1; expected at least 0"),
+        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
+        ("--fps 0", "--fps is 0.0; expected"),
+        ("--fps nan", "--fps is nan; expected"),
+        ("--output old", "old exists already and is left alone"),
+    ],
+)
+def test_what_cannot_be_rolled_out_is_refused_in_one_line(
+    flags: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bad flag gives one line that says what came and what was expected, exit code 2, and writes nothing."""
+    saved(CORRIDORS)
+    (Path("old")).mkdir()
+    for folder, content in (("torn", "{}"), ("older", json.dumps({"rules": 0, "grid": {}}))):
+        Path(folder).mkdir()
+        (Path(folder) / "config.json").write_text(content)
+        (Path(folder) / "model.zip").write_text("")
+    before = sorted(Path().rglob("*"))
+    assert main(["rollout", *flags.split()]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith("multigrid rollout: ")
+    with pytest.raises(ValueError, match=complaint):
+        raise ValueError(said.err)
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--allow-stay", "grid-3x2-2 has 5 actions, but the model was trained with 4; give both --allow-stay"),
+        ("--suite empty-9x7", "empty-9x7-2 has 5 actions, but the model was trained with 4"),
+    ],
+)
+def test_worlds_that_a_model_does_not_know_are_refused(
+    flags: str, complaint: str, trained: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the actions are others than in the training, the message says so."""
+    assert main(["rollout", "--policy", trained, *flags.split()]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
+    """An observation of another shape is refused with both shapes."""
+    with pytest.raises(ValueError, match=r"grid sees .*'others': \(3, 2\).* trained to see .*'others': \(1, 2\)"):
+        fitted(World("grid", GridConfig(size=(6, 4), num_agents=4)), GridConfig())
+
+
+@pytest.mark.parametrize("moment", ["playing", "filming"])
+def test_ctrl_c_leaves_nothing(
+    moment: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Interrupted among the episodes, or in the midst of a film, a rollout says so and leaves no file and no folder."""
+    owner, name = (rollout_module, "play") if moment == "playing" else (films, "scene_of")
+    proper = getattr(owner, name)
+    calls = []
+
+    def press(*arguments: Any, **named: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 4:
+            stages = [path.name for path in home.iterdir() if path.is_dir()]
+            assert sorted(stages) == ([] if moment == "playing" else [".out.part", "out"])
+            raise KeyboardInterrupt
+        return proper(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, press)
+    flags = ["--scenario", saved(CORRIDORS), "--episodes", "5", "--output", "out", "--mp4", "--record"]
+    assert main(["rollout", *flags]) == 130
+    assert "multigrid rollout: interrupted" in capsys.readouterr().err
+    assert [path.name for path in home.rglob("*")] == ["by-hand.json"]
+
+
+def test_a_failure_leaves_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a file cannot be written, the reason is told in one line, and there is no folder."""
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(leaving, "write_gif_film", full)
+    assert main(["rollout", "--episodes", "1", "--output", "out"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "multigrid rollout: no space left on device"
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
+def test_ctrl_c_in_a_terminal(home: Path) -> None:
+    """The signal ends a rollout that would take hours, with code 130 and one line, and no trace of it."""
+    flags = "--policy random --size 9 7 --episodes 1000000 --output out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multigrid", "rollout", *flags.split()],
+        cwd=home,
+        env={**AROUND, "FORCE_COLOR": "1", "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: the tests may be such.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads hold a lock here
+    )
+    assert process.stdout is not None
+    said, deadline = b"", time.monotonic() + 60
+    while b"/1000000" not in said:
+        assert time.monotonic() < deadline, said.decode()
+        said += os.read(process.stdout.fileno(), 4096)
+    os.killpg(process.pid, signal.SIGINT)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, (said + rest).decode()
+    assert b"multigrid rollout: interrupted" in rest
+    assert b"Traceback" not in rest
+    assert list(home.iterdir()) == []
+
+
+def test_the_table_needs_none_of_the_extra_libraries(home: Path) -> None:
+    """Without torch, Matplotlib and imageio policies are rolled out; who wants films is told what to install."""
+    hidden = "torch", "stable_baselines3", "matplotlib", "imageio", "PIL"
+    code = f"""
+import sys
+
+class Hidden:
+    def find_spec(self, name, *_):
+        if name in {hidden!r}:
+            raise ModuleNotFoundError("not installed", name=name)
+
+sys.meta_path.insert(0, Hidden())
+from multigrid.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    for flags, expected in (("", 0), ("--gif", 1)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "rollout", "--episodes", "1", *flags.split()],
+            cwd=home,
+            env=AROUND,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == expected, done.stderr
+        assert "sum of costs" in done.stdout or expected
+        if expected:
+            assert done.stderr.count("\n") == 1, "before anything is played"
+            assert "multigrid rollout needs" in done.stderr
+            assert 'pip install "multigrid-marl[train]"' in done.stderr
+    assert list(home.iterdir()) == []
