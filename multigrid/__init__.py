@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
+    from multigrid.replaying import replay
 
 __all__ = [
     "Action",
@@ -28,6 +29,7 @@ __all__ = [
     "Outcome",
     "env",
     "parallel_env",
+    "replay",
     "vector_env",
 ]
 
@@ -43,6 +45,7 @@ _MODULES = {
     "MultiGridVectorEnv": "multigrid.envs.vector",
     "env": "multigrid.envs.parallel",
     "parallel_env": "multigrid.envs.parallel",
+    "replay": "multigrid.replaying",
     "vector_env": "multigrid.envs.vector",
 }
 

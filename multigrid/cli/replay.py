@@ -1,0 +1,58 @@
+"""``multigrid replay``: a recording as a page for the browser."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from multigrid.replaying import replay
+
+__all__ = ["ReplayOptions", "main"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayOptions:
+    """Turn a recording into one page for the browser, which needs no network and no other file."""
+
+    file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
+    """A recorded scenario, as multigrid.scenarios.save writes it, or the name of one of the suite."""
+    output: Path | None = None
+    """The page to write; by default FILE with .html in place of its suffix."""
+    svg: bool = False
+    """Write an animated picture beside the page, too, for papers and READMEs."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, write the page, and return the exit code."""
+    try:
+        options = tyro.cli(ReplayOptions, args=list(arguments), prog="multigrid replay")
+        for path in _write(options):
+            sys.stdout.write(f"{path}\n")
+    except (ValueError, TypeError, OSError) as error:
+        sys.stderr.write(f"multigrid replay: {error}\n")
+        return 2
+    return 0
+
+
+def _write(options: ReplayOptions) -> list[Path]:
+    """Write what was asked for, and return where it is."""
+    source = Path(options.file)
+    # A name of the suite may have dots in it, but no suffix.
+    page = options.output or (source.with_suffix(".html") if source.exists() else Path(f"{options.file}.html"))
+    picture = page.with_suffix(".svg")
+    for path in (page, picture) if options.svg else (page,):
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ValueError(f"{path} is the recording itself; expected another file to write to: use --output")
+    if options.svg and picture == page:
+        raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")
+    shown = replay(options.file)
+    shown.save(page)
+    if not options.svg:
+        return [page]
+    shown.save_svg(picture)
+    return [page, picture]

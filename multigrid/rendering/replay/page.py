@@ -1,0 +1,108 @@
+"""The page of an episode."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import Outcome
+from multigrid.rendering.episode import Episode
+from multigrid.rendering.palette import colours, contrast
+from multigrid.rendering.replay.packing import pack
+from multigrid.rendering.svg import hexadecimal, rim
+
+__all__ = ["BLOCKED", "replay_page"]
+
+BLOCKED = (Outcome.EDGE, Outcome.WALL, Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
+"""The outcomes of a move that was refused."""
+
+_SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
+_FIGURES = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
+
+
+def replay_page(episode: Episode) -> str:
+    """Return an HTML page, in ASCII, that shows an episode: the same one gives the same page.
+
+    The page plays, pauses, steps and scrubs, follows an agent, and needs nothing from the network, which its content
+    security policy forbids. ``window.multigrid.drawn()`` tells its tests what it has drawn last.
+
+    >>> import multigrid.scenarios
+    >>> from multigrid.scenarios.watching import watch
+    >>> page = replay_page(watch(multigrid.scenarios.get("empty-9x7-2")))
+    >>> page[:15], len(page) < 100_000
+    ('<!doctype html>', True)
+    """
+    style = _resource("page.css")
+    script = "".join(map(_resource, _SCRIPTS))
+    # Inside a script element "<" could end it, whatever quotes stand around it.
+    data = json.dumps(_data(episode), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    title = html.escape(episode.name).encode("ascii", "xmlcharrefreplace").decode("ascii")
+    parts = {
+        "title": title,
+        "style": style,
+        "script": script,
+        "data": data,
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+    }
+    return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _resource("page.html"))
+
+
+def _data(episode: Episode) -> dict[str, Any]:
+    config = episode.config
+    palette = colours(config.num_agents)
+    return {
+        "name": episode.name,
+        "width": config.width,
+        "height": config.height,
+        "agents": config.num_agents,
+        "steps": episode.num_steps,
+        "rules": {"collisions": config.collisions, "on_target": config.on_target, "reward": config.reward},
+        "colours": list(map(hexadecimal, palette)),
+        "inks": [hexadecimal(contrast(colour)) for colour in palette],
+        "rims": [hexadecimal(rim(colour)) for colour in palette],
+        "outcome_names": [outcome.name.lower() for outcome in Outcome],
+        "blocked": [int(outcome) for outcome in BLOCKED],
+        "metrics": {name: _finite(episode.metrics[name]) for name in _FIGURES},
+        "walls": pack((episode.regions == 0).T.reshape(1, -1)),
+        "cells": pack(_cells(episode, episode.agents)),
+        "targets": pack(_cells(episode, episode.targets)),
+        "present": pack(episode.present.T),
+        "arrivals": pack(episode.arrivals.T),
+        "outcomes": pack(episode.outcomes.T),
+        "distances": _values(episode.distances.T),
+        # Shared rewards are the same for all agents of a step.
+        "rewards": _values(episode.rewards),
+    }
+
+
+def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (N, T + 1), the number of each cell: row by row, as the eye reads."""
+    numbers: NDArray[np.int64] = locations[..., 0].T + locations[..., 1].T * episode.config.width
+    return numbers
+
+
+def _values(rows: NDArray[np.float64]) -> dict[str, Any]:
+    values, places = np.unique(rows, return_inverse=True)
+    return {"values": values.tolist(), "places": pack(places.reshape(rows.shape))}
+
+
+def _finite(figure: float) -> float | None:
+    return figure if math.isfinite(figure) else None
+
+
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -1,0 +1,179 @@
+
+// The world on its canvas. Sizes are in device pixels, so that cells have whole ones. The time, xs, ys and shown are
+// those of the last drawing.
+const canvas = byId("grid");
+const pen = canvas.getContext("2d");
+const ground = document.createElement("canvas");
+const xs = new Float64Array(numAgents);
+const ys = new Float64Array(numAgents);
+const shown = new Uint8Array(numAgents);
+let side = 0;
+let drawnTime = 0;
+const inks = {};
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+function fitScene() {
+  const ratio = devicePixelRatio;
+  const room = byId("stage").clientWidth * ratio;
+  const tall = Math.max(260, innerHeight - (innerWidth > 820 ? 270 : 300)) * ratio;
+  const exact = Math.min(room / width, tall / height, 72 * ratio);
+  side = exact >= 3 ? Math.floor(exact) : exact;
+  canvas.width = ground.width = Math.max(1, Math.floor(side * width));
+  canvas.height = ground.height = Math.max(1, Math.floor(side * height));
+  canvas.style.width = `${canvas.width / ratio}px`;
+  canvas.style.height = `${canvas.height / ratio}px`;
+  for (const name of ["floor", "grid", "wall", "blocked", "arrival", "ink", "edge"]) inks[name] = themeColour(name);
+  drawGround(ratio);
+}
+
+// What never changes: floor, lines that fade as cells get small, walls.
+function drawGround(ratio) {
+  const brush = ground.getContext("2d");
+  brush.fillStyle = inks.floor;
+  brush.fillRect(0, 0, ground.width, ground.height);
+  const thickness = Math.max(1, Math.round(ratio));
+  brush.globalAlpha = clamp((side / ratio - 4) / 16, 0, 1);
+  brush.fillStyle = inks.grid;
+  for (let column = 1; column < width; column++) brush.fillRect(Math.round(column * side), 0, thickness, ground.height);
+  for (let row = 1; row < height; row++) brush.fillRect(0, Math.round(row * side), ground.width, thickness);
+  brush.globalAlpha = 1;
+  brush.fillStyle = inks.wall;
+  for (let cell = 0; cell < walls.length; cell++) {
+    if (!walls[cell]) continue;
+    const left = Math.floor(columnOf(cell) * side);
+    const top = Math.floor(rowOf(cell) * side);
+    const right = Math.ceil((columnOf(cell) + 1) * side);
+    brush.fillRect(left, top, right - left, Math.ceil((rowOf(cell) + 1) * side) - top);
+  }
+  brush.strokeStyle = inks.edge;
+  brush.lineWidth = 2 * thickness;
+  brush.strokeRect(0, 0, ground.width, ground.height);
+}
+
+const middle = place => (place + 0.5) * side;
+
+function roundedSquare(cell, inset) {
+  const size = side * (1 - 2 * inset);
+  pen.beginPath();
+  pen.roundRect((columnOf(cell) + inset) * side, (rowOf(cell) + inset) * side, size, size, size * 0.26);
+}
+
+function drawScene() {
+  const before = Math.floor(state.time);
+  const share = calm.matches ? 0 : state.time - before;
+  const after = share > 0 ? before + 1 : before;
+  const marked = focus();
+  const fade = agent => (state.followed >= 0 && agent !== state.followed && agent !== state.hovered ? 0.35 : 1);
+  pen.globalAlpha = 1;
+  pen.drawImage(ground, 0, 0);
+
+  const outline = Math.max(1, side * 0.055);
+  for (let agent = 0; agent < numAgents; agent++) {
+    shown[agent] = isPresent(agent, before);
+    if (!shown[agent]) continue;
+    const cell = cellOf(agent, before);
+    const next = cellOf(agent, after);
+    xs[agent] = columnOf(cell) + (columnOf(next) - columnOf(cell)) * share;
+    ys[agent] = rowOf(cell) + (rowOf(next) - rowOf(cell)) * share;
+    const settled = distanceOf(agent, before) === 0;
+    const strength = fade(agent) * (isPresent(agent, after) ? 1 : 1 - share);
+    roundedSquare(targetOf(agent, before), settled ? 0.07 : 0.12);
+    pen.fillStyle = pen.strokeStyle = data.colours[agent];
+    pen.globalAlpha = strength * (settled ? 1 : side < 8 ? 0.45 : 0.2);
+    pen.fill();
+    if (settled || side < 8) continue;
+    pen.globalAlpha = strength * 0.85;
+    pen.lineWidth = outline;
+    pen.stroke();
+  }
+  if (marked >= 0) drawPath(marked);
+  for (let agent = 0; agent < numAgents; agent++) {
+    if (shown[agent] && agent !== marked) drawAgent(agent, before, after, share, fade(agent));
+  }
+  if (marked >= 0 && shown[marked]) drawAgent(marked, before, after, share, 1);
+  drawnTime = state.time;
+}
+
+function drawAgent(agent, before, after, share, strength) {
+  const x = middle(xs[agent]);
+  const y = middle(ys[agent]);
+  const settled = distanceOf(agent, before) === 0;
+  const radius = side * (settled ? 0.27 : 0.34);
+  const circle = size => {
+    pen.beginPath();
+    pen.arc(x, y, size, 0, 2 * Math.PI);
+  };
+  pen.globalAlpha = strength * (isPresent(agent, after) ? 1 : 1 - share);
+  pen.fillStyle = data.colours[agent];
+  circle(radius);
+  pen.fill();
+  if (side >= 8) {
+    pen.strokeStyle = data.rims[agent];
+    pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
+    pen.stroke();
+  }
+  const number = String(agent);
+  const size = radius * (number.length > 2 ? 0.86 : 1.1);
+  if (size >= 6.5 * devicePixelRatio) {
+    pen.fillStyle = data.inks[agent];
+    pen.font = `600 ${size}px system-ui, sans-serif`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillText(number, x, y + size * 0.06);
+  }
+  if (isBlocked(agent, after)) {
+    pen.strokeStyle = inks.blocked;
+    pen.lineWidth = Math.max(1.2, side * 0.07);
+    circle(side * 0.42);
+    pen.stroke();
+  }
+  if (agent === focus()) {
+    pen.strokeStyle = inks.ink;
+    pen.lineWidth = Math.max(1.5, side * 0.06);
+    if (settled) roundedSquare(cellOf(agent, before), 0.02);
+    else circle(Math.max(side * 0.47, 4 * devicePixelRatio));
+    pen.stroke();
+  }
+}
+
+// Where the agent has been, and dotted where it will go.
+function drawPath(agent) {
+  const line = (from, to, points) => {
+    pen.beginPath();
+    for (const [x, y] of points) pen.lineTo(middle(x), middle(y));
+    for (let step = from; step <= to; step++) {
+      pen.lineTo(middle(columnOf(cellOf(agent, step))), middle(rowOf(cellOf(agent, step))));
+    }
+  };
+  const before = Math.floor(state.time);
+  const here = [[xs[agent], ys[agent]]];
+  pen.strokeStyle = data.colours[agent];
+  pen.lineWidth = Math.max(1.5, side * 0.13);
+  pen.lineCap = pen.lineJoin = "round";
+  pen.globalAlpha = 0.6;
+  line(before + 1, lastStep, shown[agent] ? here : []);
+  pen.setLineDash([0, Math.max(4, side * 0.28)]);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.globalAlpha = 0.9;
+  line(0, before, []);
+  if (shown[agent]) pen.lineTo(middle(xs[agent]), middle(ys[agent]));
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+// The agent under a point of the page, or -1.
+function agentAt(event) {
+  const box = canvas.getBoundingClientRect();
+  const x = (event.clientX - box.left) * devicePixelRatio;
+  const y = (event.clientY - box.top) * devicePixelRatio;
+  let best = -1;
+  let least = Math.max(side / 2, 9 * devicePixelRatio);
+  for (let agent = 0; agent < numAgents; agent++) {
+    const away = shown[agent] ? Math.hypot(middle(xs[agent]) - x, middle(ys[agent]) - y) : Infinity;
+    if (away < least) [best, least] = [agent, away];
+  }
+  return best;
+}

@@ -1,0 +1,264 @@
+"""An episode as one SVG file, animated by style sheets alone, for papers, slides and READMEs."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.rendering.episode import Episode
+from multigrid.rendering.palette import Colour, colours, contrast, mixed
+
+__all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
+
+_LONGER_SIDE = 640
+_LARGEST_CELL, _SMALLEST_CELL = 40, 3
+_WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
+_RIM = 0.4
+_NUMBERS_FROM, _LINES_FROM = 16, 5
+# XML has no way to write these.
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def animated_svg(
+    episode: Episode, *, seconds_per_step: float = 0.4, pause: float = 2.0, cell: int | None = None
+) -> str:
+    """Return an SVG that plays an episode, over and over, with a pause at its end.
+
+    Agents glide from cell to cell; a target fills when its agent stands on it. No script is needed, so it plays in an
+    ``<img>``, too. Whoever prefers reduced motion sees the state after the reset.
+
+    Args:
+        episode: what to play.
+        seconds_per_step: how long a step takes.
+        pause: seconds for which the last state stays.
+        cell: the side of a cell in pixels; by default the longer side has about 640.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    >>> import multigrid.scenarios
+    >>> from multigrid.scenarios.watching import watch
+    >>> animated_svg(watch(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
+    4
+    """
+    for name, value, good in (
+        ("seconds_per_step", seconds_per_step, 0 < seconds_per_step < np.inf),
+        ("pause", pause, 0 <= pause < np.inf),
+    ):
+        if not good:
+            raise ValueError(f"{name} is {value!r}; expected a number of seconds")
+    played = episode.num_steps * seconds_per_step
+    clock = _Clock(seconds_per_step, played + pause)
+    return _drawn(_View(episode, 0, _side(episode, cell), clock if played else None))
+
+
+def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
+    """Return an SVG of the state after a step; 0 is the one after the reset.
+
+    Args:
+        episode: of which to draw a state.
+        step: from 0 to T.
+        cell: the side of a cell in pixels; by default the longer side has about 640.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    >>> import multigrid.scenarios
+    >>> from multigrid.scenarios.watching import watch
+    >>> still_svg(watch(multigrid.scenarios.get("empty-9x7-2")), 3).count("<circle")
+    2
+    """
+    if not 0 <= step <= episode.num_steps:
+        raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}")
+    return _drawn(_View(episode, step, _side(episode, cell), None))
+
+
+class _Clock:
+    """Collects the animations of a drawing."""
+
+    def __init__(self, seconds_per_step: float, total: float) -> None:
+        self._share = 100 * seconds_per_step / total
+        self.total = total
+        self.rules: list[str] = []
+
+    def frames(self, steps: NDArray[np.int64], values: Sequence[str]) -> str:
+        """Add keyframes, which begin at step 0, and return their name."""
+        name = f"k{len(self.rules)}"
+        # What holds at the last of them holds until the end.
+        marks = [*zip(steps.tolist(), values, strict=True), (None, values[-1])]
+        frames = "".join(f"{_number(100 if step is None else step * self._share)}%{{{text}}}" for step, text in marks)
+        self.rules.append(f"@keyframes {name}{{{frames}}}")
+        return name
+
+    def style(self) -> str:
+        return (
+            f"<style>.g,.j{{animation:{_number(self.total)}s linear infinite}}.j{{animation-timing-function:step-end}}"
+            f"{''.join(self.rules)}@media(prefers-reduced-motion:reduce){{.g,.j{{animation:none!important}}}}</style>"
+        )
+
+
+class _View(NamedTuple):
+    """What to draw: the state after a step, and what follows if there is a clock."""
+
+    episode: Episode
+    step: int
+    side: int
+    clock: _Clock | None
+
+
+def _drawn(view: _View) -> str:
+    episode, step, side, clock = view
+    width, height = (side * length for length in episode.regions.shape)
+    palette = colours(episode.config.num_agents)
+    there = [agent for agent in range(len(palette)) if episode.present[step, agent]]
+    squares = [_target(view, agent, palette[agent]) for agent in there]
+    discs = [_agent(view, agent, palette[agent]) for agent in there]
+    box = f'viewBox="0 0 {width} {height}"'
+    letters = f'font-family="system-ui,sans-serif" font-weight="600" font-size="{_number(0.36 * side)}"'
+    outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
+    title = html.escape(_UNWRITABLE.sub("\ufffd", episode.name))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {box} role="img">',
+            f"<title>{title}</title>",
+            *([clock.style()] if clock else []),
+            _ground(episode, side, width, height),
+            *squares,
+            f"<g {letters} {outline}>",
+            *discs,
+            "</g>",
+            "</svg>\n",
+        ]
+    )
+
+
+def _ground(episode: Episode, side: int, width: int, height: int) -> str:
+    columns, rows = episode.regions.shape
+    lines = "".join(f"M{side * x} 0V{height}" for x in range(1, columns))
+    lines += "".join(f"M0 {side * y}H{width}" for y in range(1, rows))
+    strength = min(1, (side - _LINES_FROM + 1) / 16)
+    parts = [f'<rect width="{width}" height="{height}" fill="#fff"/>']
+    if side >= _LINES_FROM:
+        parts.append(f'<path d="{lines}" stroke="{_LINE}" stroke-opacity="{_number(strength)}"/>')
+    walls = []
+    for y in range(rows):
+        # Walls side by side are one rectangle.
+        row = np.concatenate([[False], episode.regions[:, y] == 0, [False]])
+        for begin, end in np.flatnonzero(np.diff(row)).reshape(-1, 2).tolist():
+            walls.append(f"M{side * begin} {side * y}h{side * (end - begin)}v{side}H{side * begin}z")
+    if walls:
+        parts.append(f'<path d="{"".join(walls)}" fill="{_WALL}"/>')
+    parts.append(f'<path d="M.5.5H{width - 0.5}V{height - 0.5}H.5z" fill="none" stroke="{_EDGE}"/>')
+    return "\n".join(parts)
+
+
+def _target(view: _View, agent: int, colour: Colour) -> str:
+    episode, step, side, clock = view
+    cells = episode.targets[:, agent]
+    settled = (episode.distances[:, agent] == 0) & episode.present[:, agent]
+    jumps = ""
+    if clock:
+        names = []
+        if (moves := _changes(cells)).size > 1:
+            names.append(clock.frames(moves, [_moved(cells[at], side) for at in moves]))
+        if (turns := _changes(settled)).size > 1:
+            names.append(clock.frames(turns, [f"fill-opacity:{_opacity(settled[at])}" for at in turns]))
+        jumps = _animated("j", names)
+    x, y = (cells[step] * side).tolist()
+    inset, size = _number(0.1 * side), _number(0.8 * side)
+    square = (
+        f'<rect x="{inset}" y="{inset}" width="{size}" height="{size}" rx="{_number(0.2 * side)}" '
+        f'transform="translate({x} {y})" fill="{hexadecimal(colour)}" fill-opacity="{_opacity(settled[step])}" '
+        f'stroke="{hexadecimal(colour)}" stroke-opacity=".85" stroke-width="{_number(0.05 * side)}"{jumps}/>'
+    )
+    fading = _fading(episode, agent, clock)
+    return f"<g{_animated('g', fading)}>{square}</g>" if fading else square
+
+
+def _agent(view: _View, agent: int, colour: Colour) -> str:
+    episode, step, side, clock = view
+    cells = episode.agents[:, agent]
+    names = []
+    if clock:
+        knots = _knots(cells)
+        if knots.size > 1:
+            names.append(clock.frames(knots, [_moved(cells[at], side) for at in knots]))
+        names += _fading(episode, agent, clock)
+    x, y = (cells[step] * side).tolist()
+    middle, hue, ink = _number(side / 2), hexadecimal(colour), hexadecimal(contrast(colour))
+    outline = f'fill="{hue}" stroke="{hexadecimal(rim(colour))}"'
+    disc = f'<circle cx="{middle}" cy="{middle}" r="{_number(0.32 * side)}" {outline}/>'
+    number = ""
+    if side >= _NUMBERS_FROM:
+        number = f'<text x="{middle}" y="{_number(0.63 * side)}" fill="{ink}">{agent}</text>'
+    return f'<g transform="translate({x} {y})"{_animated("g", names)}>{disc}{number}</g>'
+
+
+def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
+    """Return the animation in which an agent, or its target, goes while it makes its last move."""
+    left = np.flatnonzero(~episode.present[:, agent])
+    if clock is None or not left.size:
+        return []
+    steps = np.array([0, left[0] - 1, left[0]])
+    return [clock.frames(steps, ["opacity:1", "opacity:1", "opacity:0"])]
+
+
+def _changes(values: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Return 0 and the steps whose value is not that of the step before."""
+    differ = (values[1:] != values[:-1]).reshape(len(values) - 1, -1).any(axis=1)
+    return np.concatenate([[0], np.flatnonzero(differ) + 1])
+
+
+def _knots(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return 0, the steps at which a motion changes, and the one at which the last motion ends."""
+    motion = np.diff(cells, axis=0, append=cells[-1:])
+    return _changes(motion)
+
+
+def _moved(cell: NDArray[np.int64], side: int) -> str:
+    x, y = (cell * side).tolist()
+    return f"transform:translate({x}px,{y}px)"
+
+
+def _animated(kind: str, names: list[str]) -> str:
+    return f' class="{kind}" style="animation-name:{",".join(names)}"' if names else ""
+
+
+def _opacity(settled: np.bool_) -> str:
+    return "1" if settled else ".2"
+
+
+def _side(episode: Episode, cell: int | None) -> int:
+    if cell is None:
+        longer: int = max(episode.regions.shape)
+        return max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGER_SIDE // longer))
+    if cell < 1:
+        raise ValueError(f"cell is {cell}; expected at least 1 pixel")
+    return cell
+
+
+def hexadecimal(colour: Colour) -> str:
+    """Return a colour as style sheets write it.
+
+    >>> hexadecimal((0, 114, 178))
+    '#0072b2'
+    """
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def rim(colour: Colour) -> Colour:
+    """Return the colour of the rim of a disc, which stands out from the disc whether that is light or dark.
+
+    >>> rim((230, 160, 0)), rim((0, 0, 160))
+    ((138, 96, 0), (102, 102, 198))
+    """
+    return mixed(colour, contrast(colour), _RIM)

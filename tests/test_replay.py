@@ -1,0 +1,319 @@
+"""Recordings as pages and pictures: what is in the files, who may ask for them, and what is refused."""
+
+import base64
+import dataclasses
+import html.parser
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multigrid import GridConfig, parallel_env, scenarios
+from multigrid.cli import main
+from multigrid.rendering.episode import Episode
+from multigrid.rendering.palette import colours
+from multigrid.rendering.replay import replay_page
+from multigrid.rendering.replay.packing import pack
+from multigrid.rendering.svg import animated_svg, still_svg
+from multigrid.replaying import Replay, replay
+from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios.watching import watch
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</script><script>alert(1)</script>\"'&lt; {{data}} \u2028 猫 \ud800 \x00 \\u003c"
+# Agent 0 goes round the wall and leaves in step 4. Agents 1 and 2 ask for one cell in step 2, where agent 1 arrives and
+# leaves in step 3. Agent 2 runs into the edge in steps 1 and 3, and moves left in step 4.
+ROOM = "a#A..\n.b.Bc\n....C"
+MOVES = [(1, 0, 0), (0, 0, 2), (0, 0, 0), (3, 0, 2)]
+
+
+def recorder(**settings) -> RecordEpisode:
+    """An environment that has played the moves."""
+    env = RecordEpisode(parallel_env(walls=ROOM, num_agents=3, on_target="leave", max_cycles=9, **settings))
+    env.reset()
+    for row in MOVES:
+        env.step({agent: row[int(agent[-1])] for agent in env.agents})
+    return env
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Scenario:
+    """The recording of the moves."""
+    return recorder().scenario("room")
+
+
+@pytest.fixture(scope="module")
+def episode(recorded: Scenario) -> Episode:
+    """The episode of the moves."""
+    return watch(recorded)
+
+
+def unpacked(text: str, length: int) -> list[list[int]]:
+    """Read what `pack` wrote, by the sentences of its docstring."""
+    numbers, number, weight = [], 0, 1
+    for byte in base64.b64decode(text):
+        number, weight = number + byte % 128 * weight, weight * 128
+        if byte < 128:
+            numbers.append(number)
+            number, weight = 0, 1
+    differences, numbers = [], iter(numbers)
+    for number in numbers:
+        if number == 0:
+            differences += [0] * (1 + next(numbers))
+        else:
+            differences.append(number // 2 if number % 2 == 0 else -(number + 1) // 2)
+    rows = [differences[start : start + length] for start in range(0, len(differences), length)]
+    return [np.cumsum(row).tolist() for row in rows]
+
+
+@pytest.mark.parametrize("largest", [1, 3, 70, 10_000, 2**40])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (5, 200)])
+def test_packing_loses_nothing(shape, largest):
+    """What is packed can be read again, be it large, negative, or zero over the ends of rows."""
+    random = np.random.default_rng(largest)
+    rows = random.integers(-largest, largest, shape) * (random.random(shape) < 0.3)
+    assert unpacked(pack(rows), shape[1]) == rows.tolist()
+    assert unpacked(pack(0 * rows), shape[1]) == (0 * rows).tolist()
+
+
+def test_packing_is_short():
+    """A change takes a byte, and no change next to nothing."""
+    assert len(base64.b64decode(pack(np.full((500, 1001), 1)))) == 500 * 4
+    assert len(base64.b64decode(pack(np.arange(1000).reshape(1, 1000)))) == 2 + 999
+
+
+def test_every_source_gives_the_same_page(recorded, episode, tmp_path, monkeypatch):
+    """A path, a scenario, an episode and a recording environment show the same; a name is one of the suite."""
+    scenarios.save(recorded, tmp_path / "room.json")
+    page = replay(recorded).html
+    assert replay(tmp_path / "room.json").html == page
+    assert replay(str(tmp_path / "room.json")).html == page
+    assert replay(episode).html == page
+    assert replay(recorder()).html == page.replace('"room"', '"episode"').replace(">room<", ">episode<")
+    assert replay("maze-9x7-2").episode.name == "maze-9x7-2"
+    monkeypatch.chdir(tmp_path)
+    scenarios.save(recorded, "maze-9x7-2")
+    assert replay("maze-9x7-2").episode.name == "room"
+
+
+def test_what_cannot_be_shown(tmp_path):
+    """An error says what came and what was expected."""
+    with pytest.raises(TypeError, match="source is of type MultiGridEnv; expected the path of a scenario file"):
+        replay(parallel_env())
+    with pytest.raises(ValueError, match="scenario 'bare' has no actions; only a recorded episode"):
+        replay(Scenario("bare", GridConfig(walls=ROOM)))
+    with pytest.raises(ValueError, match="no episode has been recorded"):
+        replay(RecordEpisode(parallel_env()))
+    with pytest.raises(FileNotFoundError, match=r"no file 'maze', nor a scenario of this name in .*maze-9x7"):
+        replay("maze")
+    (tmp_path / "torn.json").write_text('{"format": "multi')
+    with pytest.raises(ValueError, match=r"torn\.json is not JSON"):
+        replay(tmp_path / "torn.json")
+
+
+class Parts(html.parser.HTMLParser):
+    """The elements of a page with their attributes, and the texts in them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements, self.texts = [], {}
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        """Note an element."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, text):
+        """Note a text, by the element that began last."""
+        tag = self.elements[-1][0] if self.elements else ""
+        self.texts[tag] = self.texts.get(tag, "") + text
+
+
+def test_a_page_needs_nothing_else(episode):
+    """A page is ASCII, asks for no other file, and forbids itself to."""
+    page = replay_page(episode)
+    assert page.isascii()
+    for tag, attributes in Parts(page).elements:
+        assert "src" not in attributes
+        assert attributes.get("href", "data:,") == "data:,", tag
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "default-src 'none'" in page
+
+
+def test_a_name_is_only_a_name(episode):
+    """Whatever a recording is called, the page and the picture have the elements that they should have."""
+    hostile = dataclasses.replace(episode, name=HOSTILE)
+    plain, odd = Parts(replay_page(episode)), Parts(replay_page(hostile))
+    assert [tag for tag, _ in odd.elements] == [tag for tag, _ in plain.elements]
+    assert "alert(1)" in odd.texts["title"]
+    root = ET.fromstring(animated_svg(hostile))  # noqa: S314 (of our own making)
+    assert root.find(f"{SVG}title").text == re.sub("[\ud800\x00]", "\ufffd", HOSTILE)
+    frame = Parts(Replay(hostile)._repr_html_())
+    assert [tag for tag, _ in frame.elements] == ["iframe"]
+    assert frame.elements[0][1]["srcdoc"] == Replay(hostile).html
+
+
+def test_the_same_episode_gives_the_same_bytes(recorded):
+    """Files depend on nothing but the episode."""
+    one, other = replay(recorded), replay(recorded)
+    assert one.html == other.html
+    assert animated_svg(one.episode) == animated_svg(other.episode)
+
+
+def walk(num_agents: int, num_steps: int, size: tuple[int, int]) -> Episode:
+    """An episode in which all that agents do is random, so that little can be packed well."""
+    random = np.random.default_rng(0)
+    shape = (num_steps + 1, num_agents)
+    corner = np.array(size) - 1
+    moves = random.integers(-1, 2, (*shape, 2)) * (random.integers(0, 2, shape)[..., None] == [0, 1])
+    starts = random.integers(0, corner + 1, (num_agents, 2))
+    # A walk that turns round at the edges.
+    agents = corner - abs((starts + moves.cumsum(axis=0)) % (2 * corner) - corner)
+    targets = np.broadcast_to(random.integers(0, corner + 1, (num_agents, 2)), agents.shape)
+    return Episode(
+        name="walk",
+        config=GridConfig(size=size, num_agents=num_agents, on_target="restart"),
+        regions=(random.random(size) > 0.1).astype(np.int32),
+        agents=agents,
+        targets=targets,
+        present=np.ones(shape, dtype=np.bool_),
+        distances=abs(agents - targets).sum(axis=2).astype(np.float64),
+        arrivals=(random.random(shape) < 0.05).cumsum(axis=0),
+        outcomes=random.integers(0, 8, shape),
+        rewards=np.broadcast_to(random.integers(0, 9, (num_steps + 1, 1)) / 500, shape),
+        metrics={"csr": np.nan, "isr": np.nan, "sum_of_costs": np.nan, "makespan": np.nan, "throughput": 0.5},
+    )
+
+
+def test_large_pages_stay_small():
+    """The least predictable thousand steps of 500 agents take less than 3 MB."""
+    assert len(replay_page(walk(500, 1000, (130, 90)))) < 3_000_000
+
+
+def discs(svg: str) -> list[tuple[str, int, int]]:
+    """The colours and cells of the agents in a picture with cells of 20 pixels."""
+    places = []
+    for group in ET.fromstring(svg).iter(f"{SVG}g"):  # noqa: S314 (of our own making)
+        circle = group.find(f"{SVG}circle")
+        if circle is not None:
+            x, y = re.fullmatch(r"translate\((\d+) (\d+)\)", group.get("transform")).groups()
+            places.append((circle.get("fill"), int(x) / 20, int(y) / 20))
+    return places
+
+
+def test_a_still_shows_a_state(episode):
+    """A still has the agents that are there, in their colours and cells, and fills the targets of the arrived."""
+    hues = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(3)]
+    assert discs(still_svg(episode, 0, cell=20)) == [(hues[0], 0, 0), (hues[1], 1, 1), (hues[2], 4, 1)]
+    assert discs(still_svg(episode, 2, cell=20)) == [(hues[0], 1, 1), (hues[1], 2, 1), (hues[2], 4, 1)]
+    assert discs(still_svg(episode, 3, cell=20)) == [(hues[0], 2, 1), (hues[2], 4, 1)]
+    assert discs(still_svg(episode, 4, cell=20)) == [(hues[2], 3, 1)]
+    settled = watch(scenarios.get("maze-9x7-2"))
+    last = still_svg(settled, settled.num_steps)
+    assert last.count('fill-opacity="1"') == 2
+    assert 'fill-opacity="1"' not in still_svg(settled, 0)
+
+
+def test_pictures_are_small_and_considerate():
+    """Eight agents take less than 30 KB; readers who want no motion get none; no script is needed."""
+    svg = animated_svg(watch(scenarios.get("maze-17x13-8")))
+    assert len(svg) < 30_000
+    assert "prefers-reduced-motion" in svg
+    assert "<script" not in svg
+
+
+def test_a_picture_of_no_steps(recorded):
+    """An episode that has only begun is a still one, and a page without moves."""
+    begun = RecordEpisode(parallel_env(walls=ROOM, num_agents=3))
+    begun.reset()
+    shown = replay(begun)
+    assert "@keyframes" not in animated_svg(shown.episode)
+    assert '"steps":0' in shown.html
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (lambda episode: still_svg(episode, 5), "step is 5; expected 0 to 4"),
+        (lambda episode: still_svg(episode, -1), "step is -1; expected 0 to 4"),
+        (lambda episode: still_svg(episode, 0, cell=0), "cell is 0; expected at least 1"),
+        (lambda episode: animated_svg(episode, seconds_per_step=0), "seconds_per_step is 0; expected a number"),
+        (lambda episode: animated_svg(episode, pause=float("nan")), "pause is nan; expected a number"),
+    ],
+)
+def test_refused_pictures(draw, said, episode):
+    """An argument out of range is named."""
+    with pytest.raises(ValueError, match=said):
+        draw(episode)
+
+
+def listed(folder: Path) -> list[str]:
+    """The names of the files in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_command_writes_beside_the_recording(recorded, tmp_path, capsys):
+    """`multigrid replay FILE` writes FILE with .html, the same page as replay() gives, and says where."""
+    scenarios.save(recorded, tmp_path / "room.json")
+    assert main(["replay", str(tmp_path / "room.json")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'room.html'}\n"
+    assert (tmp_path / "room.html").read_bytes() == replay(recorded).html.encode()
+    assert listed(tmp_path) == ["room.html", "room.json"]
+
+
+def test_the_command_writes_where_it_is_told(tmp_path, monkeypatch, capsys):
+    """A name of the suite goes to the current folder, --output elsewhere, and --svg adds the picture."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["replay", "maze-9x7-2"]) == 0
+    assert main(["replay", "maze-9x7-2", "--output", "seen.html", "--svg"]) == 0
+    assert listed(tmp_path) == ["maze-9x7-2.html", "seen.html", "seen.svg"]
+    assert Path("seen.svg").read_text() == animated_svg(watch(scenarios.get("maze-9x7-2")))
+    assert capsys.readouterr().out == "maze-9x7-2.html\nseen.html\nseen.svg\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["torn.json"], "torn.json is not JSON"),
+        (["bare.json"], "scenario 'bare' has no actions"),
+        (["none.json"], "there is no file 'none.json'"),
+        (["maze-9x7-2", "--output", "no/folder.html"], "No such file or directory"),
+        (["bare.json", "--output", "bare.json"], "bare.json is the recording itself"),
+        (["maze-9x7-2", "--output", "page.svg", "--svg"], "--output is page.svg, where --svg writes"),
+    ],
+)
+def test_what_the_command_refuses(flags, said, tmp_path, monkeypatch, capsys):
+    """A mistake is told in one line, with exit code 2, and leaves no file behind."""
+    monkeypatch.chdir(tmp_path)
+    scenarios.save(Scenario("bare", GridConfig(walls=ROOM)), "bare.json")
+    Path("torn.json").write_text("{")
+    assert main(["replay", *flags]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("multigrid replay: ")
+    assert said in told
+    assert told.count("\n") == 1
+    assert listed(tmp_path) == ["bare.json", "torn.json"]
+
+
+@pytest.mark.parametrize("kind", ["save", "save_svg"])
+def test_an_interrupted_file_is_none(kind, episode, tmp_path, monkeypatch):
+    """Ctrl-C while a file is written leaves what was there before, and nothing else."""
+    path = tmp_path / "shown"
+    path.write_text("before")
+    write = Path.write_bytes
+
+    def interrupted(path, content):
+        write(path, content[:100])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(Replay(episode), kind)(path)
+    assert path.read_text() == "before"
+    assert listed(tmp_path) == ["shown"]
+    monkeypatch.undo()
+    getattr(Replay(episode), kind)(path)
+    assert path.read_text() != "before"

@@ -1,0 +1,561 @@
+"""The replay in a real browser: what it draws is what was recorded, and each control does what it says.
+
+Chromium draws, headless; Playwright drives it.
+"""
+
+import io
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+from multigrid import parallel_env
+from multigrid.actions import Outcome
+from multigrid.rendering.palette import colours
+from multigrid.rendering.replay import replay_page
+from multigrid.rendering.svg import animated_svg
+from multigrid.replaying import Replay, replay
+from multigrid.scenarios import RecordEpisode
+from test_replay import walk
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WALLS = "..#....\n.#...#.\n.......\n...#..."
+NUM_AGENTS = 4
+FLOOR, WALL, DARK_WALL = (255, 255, 255), (70, 70, 78), (13, 14, 17)
+ARRIVAL, BLOCKED = (20, 119, 74), (193, 18, 31)
+HUES = colours(NUM_AGENTS)
+BLOCKED_NAMES = {"edge", "wall", "occupied", "contested", "swap"}
+
+
+class Recording:
+    """A played episode, and what the environment itself told of it: cells and infos of each step."""
+
+    def __init__(self, on_target: str, seed: int, steps: int) -> None:
+        env = RecordEpisode(parallel_env(walls=WALLS, num_agents=NUM_AGENTS, on_target=on_target, max_cycles=steps))
+        _, infos = env.reset(seed=seed)
+        random = np.random.default_rng(seed)
+        self.states, self.infos, self.rewards = [env.unwrapped.state()], [infos], [{}]
+        while env.agents:
+            _, rewards, _, _, infos = env.step({agent: int(random.integers(4)) for agent in env.agents})
+            self.states.append(env.unwrapped.state())
+            self.infos.append(infos)
+            self.rewards.append(rewards)
+        self.steps = len(self.states) - 1
+        self.shown = replay(env.scenario("four in a yard"))
+
+    def cells(self, step: int) -> list[list[int] | None]:
+        """Where the agents are, None for one that has left."""
+        return [None if row[0] < 0 else row[:2].tolist() for row in self.states[step]]
+
+    def targets(self, step: int) -> list[list[int] | None]:
+        """Where they are going."""
+        return [None if row[0] < 0 else row[2:].tolist() for row in self.states[step]]
+
+    def outcome(self, agent: int, step: int) -> str:
+        """What became of a move, in a word."""
+        return Outcome(self.infos[step][f"agent_{agent}"]["outcome"]).name.lower()
+
+
+@pytest.fixture(scope="module")
+def leaving() -> Recording:
+    """An episode in which agents leave one by one, and are refused moves."""
+    return Recording("leave", seed=5, steps=60)
+
+
+@pytest.fixture(scope="module")
+def parking() -> Recording:
+    """An episode in which agents stay at their targets."""
+    return Recording("park", seed=4, steps=48)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, with an empty profile."""
+    found = shutil.which("chromium")
+    assert found, "these tests need Debian's chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open a text as a page; in the end see that it complained of nothing and asked for nothing but itself."""
+    complaints, requests, contexts = [], [], []
+
+    def open_text(text: str, name: str = "page.html", clock: bool = False, **options) -> Page:
+        path = tmp_path / name
+        path.write_text(text)
+        options = {"viewport": {"width": 1100, "height": 800}, "color_scheme": "light"} | options
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        if clock:
+            page.clock.install(time=0)
+        page.goto(path.as_uri())
+        if clock:
+            page.clock.pause_at(60_000)
+        return page
+
+    yield open_text
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    # Chromium calls the page of an iframe's srcdoc a request.
+    assert {url for url in requests if url != "about:srcdoc"} == {
+        (tmp_path / name).as_uri() for name in names(tmp_path)
+    }
+
+
+def names(folder):
+    """The files that a test has opened."""
+    return [path.name for path in folder.iterdir()]
+
+
+def drawn(page) -> dict:
+    """What the page says that it has drawn, once it has."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return page.evaluate("multigrid.drawn()")
+
+
+def go_to(page, step: int) -> dict:
+    """Move the slider to a step."""
+    page.get_by_role("slider", name="Step").fill(str(step))
+    return drawn(page)
+
+
+def pixels(page, selector: str = "#grid") -> np.ndarray:
+    """What an element looks like: uint8 (height, width, 3)."""
+    return np.asarray(Image.open(io.BytesIO(page.locator(selector).screenshot())).convert("RGB"))
+
+
+def at(picture: np.ndarray, cell, x: float = 0.5, y: float = 0.5) -> tuple[int, ...]:
+    """The colour at a place of a cell, 0 to 1 from its left and its top."""
+    side = picture.shape[1] / 7
+    return tuple(picture[int((cell[1] + y) * side), int((cell[0] + x) * side)].tolist())
+
+
+def near(colour, other, by: int = 3) -> bool:
+    """Whether two colours are the same but for rounding."""
+    return max(abs(np.subtract(colour, other))) <= by
+
+
+@pytest.mark.parametrize("kind", ["leaving", "parking"])
+def test_what_is_drawn_is_what_was_recorded(kind, opened, request):
+    """At each chosen step the discs and squares are in the recorded cells, and those who left are gone."""
+    recording = request.getfixturevalue(kind)
+    page = opened(recording.shown.html)
+    assert recording.steps > 20
+    for step in (0, 1, 2, 7, 13, 20, recording.steps // 2, recording.steps - 1, recording.steps):
+        told = go_to(page, step)
+        assert (told["time"], told["agents"]) == (step, recording.cells(step))
+        assert told["targets"] == recording.targets(step)
+        picture = pixels(page)
+        taken = [cell for cell in recording.cells(step) if cell]
+        for agent, cell in enumerate(recording.cells(step)):
+            if cell:
+                # Left of the number, within the disc.
+                assert at(picture, cell, x=0.3) == HUES[agent], (step, agent)
+        for y, line in enumerate(WALLS.split("\n")):
+            for x, letter in enumerate(line):
+                if letter == "#":
+                    assert at(picture, (x, y)) == WALL
+                elif [x, y] not in taken + recording.targets(step):
+                    assert at(picture, (x, y)) == FLOOR
+
+
+def test_agents_who_have_arrived_look_settled(opened, parking):
+    """The square of a target is filled once its agent stands on it, and pale before."""
+    page = opened(parking.shown.html)
+    seen = {True: 0, False: 0}
+    for step in (0, parking.steps // 3, parking.steps):
+        go_to(page, step)
+        picture = pixels(page)
+        for agent, (cell, target) in enumerate(zip(parking.cells(step), parking.targets(step), strict=True)):
+            if target not in parking.cells(step) or cell == target:
+                assert (at(picture, target, x=0.22, y=0.22) == HUES[agent]) == (cell == target)
+                seen[cell == target] += 1
+    assert min(seen.values()) >= 2
+
+
+def test_playing_and_pausing(opened, leaving):
+    """Play goes on at the chosen speed, agents between two cells are drawn between them, and pause stops it."""
+    page = opened(leaving.shown.html, clock=True)
+    page.get_by_role("combobox", name="Steps a second").select_option("4")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.clock.run_for(1100)
+    told = page.evaluate("multigrid.drawn()")
+    assert told["playing"]
+    assert 4.1 < told["time"] < 4.6
+    share = told["time"] % 1
+    for agent, (cell, after) in enumerate(zip(leaving.cells(4), leaving.cells(5), strict=True)):
+        if cell and after:
+            assert told["agents"][agent] == pytest.approx((1 - share) * np.array(cell) + share * np.array(after))
+    assert told["agents"] != leaving.cells(4)
+    page.get_by_role("button", name="Pause").click()
+    page.clock.run_for(50)
+    stopped = page.evaluate("multigrid.drawn()")
+    page.clock.run_for(2000)
+    assert page.evaluate("multigrid.drawn()") == stopped | {"playing": False}
+    page.get_by_role("combobox", name="Steps a second").select_option("8")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.clock.run_for(1100)
+    assert 8.1 < page.evaluate("multigrid.drawn().time") - stopped["time"] < 9
+    page.clock.run_for(20_000)
+    told = page.evaluate("multigrid.drawn()")
+    assert (told["time"], told["playing"]) == (leaving.steps, False)
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.clock.run_for(500)
+    assert 2 < page.evaluate("multigrid.drawn().time") < 5
+
+
+def test_buttons_keys_and_scrubbing(opened, leaving):
+    """Every way of going to a step ends there, and goes no further than the ends."""
+    page = opened(leaving.shown.html, viewport={"width": 1100, "height": 420})
+    clock = page.locator("#clock")
+    for press, step in (
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", leaving.steps),
+        ("ArrowRight", leaving.steps),
+        ("Home", 0),
+        ("ArrowLeft", 0),
+    ):
+        page.keyboard.press(press)
+        assert (drawn(page)["time"], clock.inner_text()) == (step, f"step {step} / {leaving.steps}")
+    # Keys that mean a step do not scroll the page as well.
+    assert page.evaluate("document.documentElement.scrollHeight > innerHeight + 50")
+    page.keyboard.press("End")
+    drawn(page)
+    assert page.evaluate("scrollY") == 0
+    page.keyboard.press("Home")
+    # The slider has the focus, and does not take the step a second time.
+    page.get_by_role("slider", name="Step").focus()
+    page.keyboard.press("ArrowRight")
+    assert drawn(page)["time"] == 1
+    for button, step in (
+        ("One step forward", 2),
+        ("One step back", 1),
+        ("Last step", leaving.steps),
+        ("First step", 0),
+    ):
+        page.get_by_role("button", name=button).click()
+        assert drawn(page)["time"] == step
+    page.keyboard.press("Tab")
+    page.locator("body").click(position={"x": 2, "y": 2})
+    page.keyboard.press("Space")
+    assert drawn(page)["playing"]
+    page.keyboard.press("Space")
+    assert not drawn(page)["playing"]
+    box = page.locator("#scrub").bounding_box()
+    page.mouse.click(box["x"] + 6 + (box["width"] - 12) * 0.25, box["y"] + box["height"] / 2)
+    assert drawn(page)["time"] == pytest.approx(leaving.steps / 4, abs=0.51)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 6 + (box["width"] - 12) * 0.75, box["y"] + box["height"] / 2)
+    page.mouse.up()
+    assert drawn(page)["time"] == pytest.approx(leaving.steps * 0.75, abs=0.51)
+    assert page.locator("#scrub").get_attribute("aria-valuetext").startswith(f"step {round(drawn(page)['time'])} of ")
+
+
+def place(page, cell) -> dict[str, float]:
+    """Where a cell's middle is on the canvas."""
+    side = page.evaluate("multigrid.drawn().side")
+    return {"x": (cell[0] + 0.5) * side, "y": (cell[1] + 0.5) * side}
+
+
+def rows(page, selector: str) -> dict[str, str]:
+    """The terms of a list, and what stands beside them."""
+    terms, texts = (page.locator(f"{selector} {tag}").all_inner_texts() for tag in ("dt", "dd"))
+    return dict(zip(terms, texts, strict=True))
+
+
+def test_following_an_agent(opened, leaving):
+    """A click on an agent shows its cell, target, distance, rewards and moves; a second one, or Escape, lets it go."""
+    page = opened(leaving.shown.html)
+    step, agent = 9, 2
+    go_to(page, step)
+    cell, name = leaving.cells(step)[agent], f"agent_{agent}"
+    assert cell
+    page.locator("#grid").click(position=place(page, cell))
+    assert drawn(page)["followed"] == agent
+    assert page.get_by_role("combobox", name="Agent", exact=True).input_value() == str(agent)
+    rewards = [leaving.rewards[past].get(name, 0) for past in range(step + 1)]
+    target = leaving.targets(step)[agent]
+    assert rows(page, "#figures") == {
+        "cell": f"{cell[0]}, {cell[1]}",
+        "target": f"{target[0]}, {target[1]}",
+        "distance": f"{leaving.infos[step][name]['distance']:g}",
+        "arrivals": "0",
+        "reward so far": f"{sum(rewards):g}",
+    }
+    words = [leaving.outcome(agent, past) for past in range(1, step + 1)]
+    assert BLOCKED_NAMES & set(words)
+    counted = dict(text.rsplit(" ", 1) for text in page.locator("#counts li").all_inner_texts())
+    assert counted == {word: str(words.count(word)) for word in set(words)}
+    moves = [row.split("\t") for row in page.locator("#moves tr").all_inner_texts()]
+    for back, row in enumerate(moves):
+        x, y = leaving.cells(step - back)[agent]
+        assert row == [str(step - back), words[-1 - back], f"{x}, {y}", f"{rewards[-1 - back]:g}"]
+    assert page.locator("#moves .refused").all_inner_texts() == [row[1] for row in moves if row[1] in BLOCKED_NAMES]
+    page.locator("#grid").click(position=place(page, cell))
+    assert (drawn(page)["followed"], page.locator("#details").is_visible()) == (-1, False)
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("1")
+    assert drawn(page)["followed"] == 1
+    page.locator("body").click(position={"x": 2, "y": 2})
+    page.keyboard.press("Escape")
+    assert drawn(page)["followed"] == -1
+
+
+def test_an_agent_that_has_left(opened, leaving):
+    """Followed to the end, an agent that has left shows its arrival and its reward."""
+    page = opened(leaving.shown.html)
+    gone = next(agent for agent, cell in enumerate(leaving.cells(leaving.steps)) if cell is None)
+    page.get_by_role("combobox", name="Agent", exact=True).select_option(str(gone))
+    go_to(page, leaving.steps)
+    shown = rows(page, "#figures")
+    assert (shown["cell"], shown["arrivals"], shown["reward so far"]) == ("has left", "1", "1")
+    arrival = next(step for step in range(leaving.steps + 1) if leaving.cells(step)[gone] is None)
+    go_to(page, arrival)
+    x, y = leaving.targets(0)[gone]
+    moves = [row.split("\t") for row in page.locator("#moves tr").all_inner_texts()]
+    assert moves[0] == [str(arrival), "moved", f"{x}, {y}", "1"]
+    assert moves[1][3] == "0"
+
+
+def test_hovering_shows_a_path(opened, parking):
+    """Under the mouse an agent is named, and the way it has come is drawn in its hue."""
+    page = opened(parking.shown.html)
+    # With nothing ahead of the agent, its way is one line.
+    step = parking.steps
+    start, cell = parking.cells(0)[0], parking.cells(step)[0]
+    go_to(page, step)
+    before = pixels(page)
+    page.mouse.move(*place_on_page(page, cell))
+    drawn(page)
+    assert page.locator("#hint").inner_text() == "agent_0"
+    picture = pixels(page)
+    assert start not in parking.cells(step) + parking.targets(step)
+    assert at(before, start) == FLOOR
+    expected = 0.9 * np.array(HUES[0]) + 0.1 * np.array(FLOOR)
+    assert near(at(picture, start), expected)
+    assert page.get_by_role("combobox", name="Agent", exact=True).input_value() == "0"
+    page.mouse.move(1, 1)
+    drawn(page)
+    assert not page.locator("#hint").is_visible()
+    assert abs(pixels(page).astype(int) - before).max() <= 8
+
+
+def place_on_page(page, cell) -> tuple[float, float]:
+    """Where a cell's middle is in the window."""
+    box, spot = page.locator("#grid").bounding_box(), place(page, cell)
+    return box["x"] + spot["x"], box["y"] + spot["y"]
+
+
+def test_the_timeline(opened, leaving):
+    """There is a bar above each step in which an agent arrived, one below each with a blocked move, and no other."""
+    page = opened(leaving.shown.html)
+    picture = pixels(page, "#marks")
+    height, width, _ = picture.shape
+    pitch = (width - 12) / leaving.steps
+    found = {True: 0, False: 0}
+    for step in range(1, leaving.steps):
+        blocked = any(
+            leaving.outcome(agent, step) in BLOCKED_NAMES
+            for agent in range(NUM_AGENTS)
+            if f"agent_{agent}" in leaving.infos[step]
+        )
+        arrived = leaving.cells(step).count(None) > leaving.cells(step - 1).count(None)
+        column = int(6 + step * pitch)
+        assert near(picture[height // 2 - 4, column], ARRIVAL) == arrived, step
+        assert near(picture[height // 2 + 3, column], BLOCKED) == blocked, step
+        found[arrived] += 1
+    assert min(found.values()) >= 2
+
+
+def test_the_figures(opened, leaving, parking):
+    """The metrics of the episode are shown as the environment gave them, and the arrivals so far."""
+    page = opened(leaving.shown.html)
+    metrics = leaving.shown.episode.metrics
+    assert rows(page, "#metrics") == {
+        "CSR": f"{metrics['csr']:g}",
+        "ISR": f"{metrics['isr']:g}",
+        "sum of costs": f"{metrics['sum_of_costs']:g}",
+        "makespan": f"{metrics['makespan']:g}",
+    }
+    go_to(page, leaving.steps)
+    assert rows(page, "#now")["arrivals so far"] == str(leaving.cells(leaving.steps).count(None))
+    page = opened(parking.shown.html, "other.html")
+    go_to(page, parking.steps)
+    there = sum(cell == target for cell, target in zip(parking.cells(-1), parking.targets(-1), strict=True))
+    assert rows(page, "#now")["on their targets"] == f"{there} of {NUM_AGENTS}"
+
+
+def test_light_and_dark(opened, leaving):
+    """The page follows the system's scheme until the button says otherwise, and the agents keep their colours."""
+    wall, cell = (2, 0), leaving.cells(0)[1]
+    page = opened(leaving.shown.html)
+    button = page.get_by_role("button", name="Dark colours")
+    for pressed, colour in (("false", WALL), ("true", DARK_WALL), ("false", WALL)):
+        drawn(page)
+        assert button.get_attribute("aria-pressed") == pressed
+        assert at(pixels(page), wall) == colour
+        assert at(pixels(page), cell, x=0.3) == HUES[1]
+        button.click()
+    page = opened(leaving.shown.html, "dark.html", color_scheme="dark")
+    assert at(pixels(page), wall) == DARK_WALL
+    page.emulate_media(color_scheme="light")
+    drawn(page)
+    assert at(pixels(page), wall) == WALL
+
+
+def test_less_motion(opened, leaving):
+    """Whoever prefers reduced motion sees agents jump from cell to cell."""
+    page = opened(leaving.shown.html, clock=True, reduced_motion="reduce")
+    page.get_by_role("combobox", name="Steps a second").select_option("4")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.clock.run_for(1100)
+    told = page.evaluate("multigrid.drawn()")
+    assert 4.1 < told["time"] < 4.6
+    assert told["agents"] == leaving.cells(4)
+
+
+def test_on_a_phone(opened):
+    """At 390 pixels nothing sticks out, on a dense screen the canvas has its pixels, and buttons fit a finger."""
+    shown = replay("maze-17x13-8")
+    page = opened(shown.html, viewport={"width": 390, "height": 844}, device_scale_factor=3, has_touch=True)
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("3")
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    wide, pixel_wide = page.evaluate("[multigrid.drawn().side * 17, document.getElementById('grid').width]")
+    assert wide > 300
+    assert pixel_wide == pytest.approx(3 * wide)
+    for button in page.get_by_role("button").all():
+        box = button.bounding_box()
+        assert min(box["width"], box["height"]) >= 38
+    cell = shown.episode.agents[0, 5].tolist()
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("-1")
+    page.locator("#grid").tap(position=place(page, cell))
+    assert drawn(page)["followed"] == 5
+
+
+def test_for_keyboards_and_readers(opened, leaving):
+    """Tab reaches every control, which then shows an outline; the canvas is described."""
+    page = opened(leaving.shown.html)
+    reached = []
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        found = "[document.activeElement.id, getComputedStyle(document.activeElement).outlineStyle]"
+        name, outline = page.evaluate(found)
+        reached.append(name)
+        assert name in ("", "body") or outline == "solid", name
+    assert {"theme", "scrub", "first", "back", "play", "forward", "last", "speed", "follow"} <= set(reached)
+    assert page.get_by_role("img", name="A grid of 7 by 4 cells with 4 agents").is_visible()
+
+
+def test_five_hundred_agents(opened):
+    """A thousand steps of 500 agents are drawn as they were."""
+    episode = walk(500, 1000, (60, 48))
+    page = opened(replay_page(episode))
+    for step in (0, 777, 1000):
+        told = go_to(page, step)
+        assert told["agents"] == episode.agents[step].tolist()
+        assert told["targets"] == episode.targets[step].tolist()
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("499")
+    drawn(page)
+    assert rows(page, "#figures")["reward so far"] == f"{episode.rewards[1:, 499].sum():.3f}".rstrip("0")
+
+
+def test_an_odd_name(opened, leaving):
+    """A name that looks like a script is shown and not run."""
+    odd = '</script><script>window.hacked = 1</script><b>"bold"</b> &amp; 猫'
+    env = parallel_env(walls=WALLS, num_agents=NUM_AGENTS)
+    recorder = RecordEpisode(env)
+    recorder.reset(seed=1)
+    recorder.step(dict.fromkeys(env.agents, 0))
+    page = opened(replay(recorder.scenario(odd)).html)
+    assert page.title() == odd
+    assert page.get_by_role("heading", level=1).inner_text() == odd
+    assert page.evaluate("window.hacked === undefined")
+
+
+def test_in_a_notebook(opened, leaving):
+    """What a notebook shows is the whole replay, in a frame that plays by itself."""
+    page = opened(f"<!doctype html><title>notebook</title><body>{Replay(leaving.shown.episode)._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("slider", name="Step").fill("7")
+    inner = page.frames[1]
+    assert drawn(inner)["agents"] == leaving.cells(7)
+    frame.get_by_role("button", name="One step forward").click()
+    assert drawn(inner)["agents"] == leaving.cells(8)
+    assert inner.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def seen(page) -> list[tuple[float, float, float]]:
+    """The cell of each agent of a picture with cells of 30 pixels, and how much of the agent is seen."""
+    return page.evaluate(
+        """[...document.querySelectorAll("circle")].map(disc => {
+            const box = disc.getBoundingClientRect();
+            const place = middle => Math.round((middle / 30 - 0.5) * 1000) / 1000;
+            return [place((box.left + box.right) / 2), place((box.top + box.bottom) / 2),
+                    Number(getComputedStyle(disc.parentNode).opacity)];
+        })"""
+    )
+
+
+@pytest.mark.parametrize("kind", ["leaving", "parking"])
+def test_the_animated_picture(kind, opened, request):
+    """At any time the picture shows what was recorded, between steps what lies between, and in the pause the end."""
+    recording = request.getfixturevalue(kind)
+    svg = animated_svg(recording.shown.episode, seconds_per_step=0.5, pause=3, cell=30)
+    page = opened(svg, "picture.svg")
+    last = recording.steps
+    for time in (0, 1, 2.5, 7, 12.25, last / 2, last - 0.5, last, last + 5.9):
+        page.evaluate(
+            "time => document.getAnimations().forEach(one => { one.pause(); one.currentTime = time; })", time * 500
+        )
+        before, share = int(min(time, last)), time % 1 if time < last else 0
+        after = before + (share > 0)
+        places = zip(recording.cells(before), recording.cells(after), seen(page), strict=True)
+        for cell, following, (x, y, opacity) in places:
+            if cell is None:
+                assert opacity == 0
+            elif following is None:
+                assert opacity == pytest.approx(1 - share, abs=0.01)
+            else:
+                assert opacity == 1
+                assert (x, y) == pytest.approx(np.array(cell) + share * np.subtract(following, cell), abs=0.01)
+        picture = pixels(page, "svg")
+        assert at(picture, (2, 0)) == WALL
+        for agent, cell in enumerate(recording.cells(before)):
+            target = recording.targets(before)[agent]
+            if cell and share == 0:
+                assert near(at(picture, cell, x=0.3), HUES[agent])
+                if cell == target:
+                    assert near(at(picture, cell, x=0.22, y=0.22), HUES[agent])
+
+
+def test_a_picture_in_a_page(opened, tmp_path):
+    """In an <img>, where scripts do not run, the picture moves; for whoever prefers reduced motion it does not."""
+    svg = animated_svg(replay("empty-9x7-2").episode, seconds_per_step=0.2, pause=0.1)
+    (tmp_path / "film.svg").write_text(svg)
+    page = opened("<!doctype html><title>film</title><img src='film.svg'>")
+    first = page.locator("img").screenshot()
+    assert any(page.locator("img").screenshot() != first for _ in range(50))
+    page = opened(svg, "film.svg", reduced_motion="reduce")
+    assert page.evaluate("document.getAnimations().length") == 0
