@@ -8,8 +8,11 @@ import sys
 __all__ = ["main"]
 
 _COMMANDS = {
-    "train": "train one shared policy for all agents, with PPO over SuperSuit",
-    "bench": "measure the documented code and this one, side by side",
+    "train": "train one shared policy for all agents, with Stable-Baselines3's PPO",
+    "play": "play with the keyboard",
+    "rollout": "let a policy play, and report how well it does",
+    "replay": "turn a recording into a page for the browser",
+    "bench": "measure the documented code, other environments and this one, side by side",
 }
 
 

@@ -1,0 +1,140 @@
+"""``multigrid play``: one agent is steered with the keyboard, the others play by themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+import multigrid.scenarios
+from multigrid.cli.play.screen import Screen
+from multigrid.cli.play.session import Others, Session
+from multigrid.cli.play.window import NoDisplayError, Player, opened, show
+from multigrid.config import GridConfig
+from multigrid.scenarios import Scenario
+
+__all__ = ["PlayOptions", "main", "play"]
+
+_FASTEST = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayOptions:
+    """Play with the keyboard.
+
+    Arrows or WASD move one agent, as the eye sees; Tab and Shift+Tab take another. A step is played when a key asks
+    for it: Space or P lets time run, and then the agent stays where no key is pressed, or, in a world without that
+    action, goes on as it did last. X or . stays (with --allow-stay). Backspace takes a step back, R begins the layout
+    again, N begins another one, F saves a recording of the episode, without the steps taken back. Escape or Q quits.
+    """
+
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
+    """The world."""
+    scenario: str | None = None
+    """A scenario file, or the name of one of the suite, instead of a world."""
+    seed: int | None = None
+    """Of the layouts and of the others' chance; another one each time by default."""
+    others: Others = "shortest-path"
+    """What the other agents do. Those who idle stay, so a world of several agents is then played with --allow-stay."""
+    record: Path | None = None
+    """Where F saves the recording; what is on the screen at the end is saved there if F was not pressed. By default F
+    saves to play-DATE-TIME.json."""
+    fps: int = 4
+    """Steps a second while time runs."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, play, and return the exit code."""
+    try:
+        options = tyro.cli(PlayOptions, args=list(arguments), prog="multigrid play")
+        return play(options)
+    except (ValueError, TypeError, OSError) as error:
+        sys.stderr.write(f"multigrid play: {error}\n")
+        return 2
+
+
+def play(options: PlayOptions) -> int:
+    """Open a window and play in it until it is closed.
+
+    Returns:
+        0, or 1 if there is no display.
+
+    Raises:
+        ValueError: an option out of range.
+        OSError: the scenario cannot be read, or the recording cannot be written.
+    """
+    _check(options)
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if options.seed is None else options.seed
+    session = Session(_world(options), seed, options.others)
+    shelf = _Shelf(session, options.record)
+    try:
+        with opened(Screen.first_size(session)):
+            show(Player(session, shelf.save), Screen(), options.fps)
+    except NoDisplayError as error:
+        sys.stderr.write(
+            f"multigrid play: {error}. On a machine without a screen, use `multigrid rollout`, or run it under "
+            "xvfb-run or with ssh -X\n"
+        )
+        return 1
+    if options.record is not None and not shelf.saved:
+        shelf.write(options.record)
+    return 0
+
+
+class _Shelf:
+    """Where the recordings of a session go."""
+
+    def __init__(self, session: Session, path: Path | None) -> None:
+        self._session, self._path = session, path
+        self.saved = False
+
+    def save(self) -> str:
+        """Save the episode so far, and say where, or why not."""
+        path = self._path or _free_path(Path())
+        try:
+            self.write(path)
+        except OSError as error:
+            return f"Not saved: {error}"
+        self.saved = True
+        return f"Saved to {path}: {self._session.steps} steps"
+
+    def write(self, path: Path) -> None:
+        multigrid.scenarios.save(self._session.recording(), path)
+
+
+def _free_path(folder: Path) -> Path:
+    """Return a name that no file has yet."""
+    name = dt.datetime.now(tz=dt.timezone.utc).astimezone().strftime("play-%Y%m%d-%H%M%S")
+    suffixes = ["", *(f"-{number}" for number in range(2, 1000))]
+    return next(path for suffix in suffixes if not (path := folder / f"{name}{suffix}.json").exists())
+
+
+def _world(options: PlayOptions) -> GridConfig | Scenario:
+    if options.scenario is None:
+        return options.grid
+    if options.grid != GridConfig():
+        raise ValueError("--scenario has a world of its own; leave out the flags that describe one")
+    if options.scenario in multigrid.scenarios.names():
+        return multigrid.scenarios.get(options.scenario)
+    path = Path(options.scenario)
+    if not path.exists():
+        raise ValueError(
+            f"--scenario is {options.scenario!r}, which is no file, nor one of the suite: "
+            f"{', '.join(multigrid.scenarios.names())}"
+        )
+    return multigrid.scenarios.load(path)
+
+
+def _check(options: PlayOptions) -> None:
+    if options.seed is not None and options.seed < 0:
+        raise ValueError(f"--seed is {options.seed}; expected at least 0")
+    if not 1 <= options.fps <= _FASTEST:
+        raise ValueError(f"--fps is {options.fps}; expected 1 to {_FASTEST}")
+    if options.record is not None and not options.record.parent.is_dir():
+        raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")

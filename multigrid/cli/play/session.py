@@ -1,0 +1,267 @@
+"""A game for one player: the world, whom the player steers, what the others do, and the way back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.config import GridConfig
+from multigrid.core.arrays import LEFT
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.pictures import Picture
+from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.regions import WALL
+from multigrid.rendering.scene import Scene
+from multigrid.scenarios import RecordEpisode, Scenario
+
+__all__ = ["Others", "Session", "moves_by_sight"]
+
+Others = Literal["idle", "random", "shortest-path"]
+"""What the agents do that the player does not steer."""
+
+
+def moves_by_sight() -> dict[str, Action]:
+    """Return the action that moves an agent up, down, left and right in the picture, where y grows downwards.
+
+    >>> moves_by_sight()["up"]
+    <Action.DOWN: 3>
+    """
+    moves = {}
+    for action in Action:
+        dx, dy = DIRECTIONS[action].tolist()
+        if dx or dy:
+            moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = action
+    return moves
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Moment:
+    """What a step back returns to."""
+
+    state: dict[str, Any]
+    totals: NDArray[np.float64]
+    draws: Any
+    chosen: int
+
+
+class Session:
+    """A game that is played step by step: in each, the player's agent does as told, the others as their policy says.
+
+    Everything that is played is a `Scenario`, so that it can be begun again, and recorded, at any time. Going back
+    and giving the same actions again leads to the same states: the others' chance goes back, too.
+
+    Args:
+        world: layouts are drawn by a configuration; a scenario has one, and what it recorded is not looked at.
+        seed: of the layouts, and of the others' chance.
+        others: "idle" makes them stay. For this, a world of several agents is played with ``allow_stay=True``,
+            whatever it says itself.
+
+    Raises:
+        ValueError: the seed is negative.
+
+    >>> session = Session(GridConfig(size=(4, 3), num_agents=2), seed=0, others="idle")
+    >>> session.play(Action.RIGHT)
+    True
+    >>> session.steps, session.back(), session.steps
+    (1, True, 0)
+    """
+
+    def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
+        if seed < 0:
+            raise ValueError(f"seed is {seed}; expected at least 0")
+        given = world.config if isinstance(world, Scenario) else world
+        stays = given.allow_stay or (others == "idle" and given.num_agents > 1)
+        config = dataclasses.replace(given, allow_stay=stays)
+        self.seed = seed
+        self.others = others
+        self.layout = 0
+        """How many layouts were played before this one."""
+        self.note = ""
+        """What the last command did, where that cannot be seen."""
+        self._drawing: MultiGridEnv | None = None
+        if isinstance(world, Scenario):
+            self._scenario = Scenario(world.name, config, world.stream)
+        else:
+            self._drawing = MultiGridEnv(config)
+            self._drawing.reset(seed=seed)
+            self._scenario = _drawn(self._drawing, self._name())
+        self._draws = np.random.default_rng([seed, 0])
+        self._policy = _POLICIES[others](self._draws)
+        self.chosen = 0
+        """The index of the agent that the player steers."""
+        self._begin()
+
+    def _name(self) -> str:
+        return f"seed {self.seed}" + (f", layout {self.layout + 1}" if self.layout else "")
+
+    def _begin(self) -> None:
+        self._draws.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
+        self._env = self._scenario.env()
+        self._env.reset()
+        self._state = self._env.get_state()
+        self._past: list[_Moment] = []
+        self._played: list[dict[str, int]] = []
+        self.totals = np.zeros(self.config.num_agents)
+        """float64 (N,), the sum of each agent's rewards so far."""
+
+    @property
+    def name(self) -> str:
+        """What is played: the scenario's name, or the seed and the number of the layout."""
+        return self._scenario.name
+
+    @property
+    def config(self) -> GridConfig:
+        """The world, with the layout that is played."""
+        return self._scenario.config
+
+    @property
+    def steps(self) -> int:
+        """The steps played in this episode."""
+        return int(self._state["steps"])
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended."""
+        return not self._env.agents
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the episode was ended by its limit of steps, before all had arrived."""
+        return self.over and not bool(self.metrics()["success"].all())
+
+    @property
+    def reward(self) -> float:
+        """What the player's agent got in the last step."""
+        return float(self._state["rewards"][self.chosen])
+
+    @property
+    def distance(self) -> int:
+        """From the player's agent to its target, in cells."""
+        return int(self._state["distances"][self.chosen])
+
+    @property
+    def outcome(self) -> Outcome:
+        """Why the last move of the player's agent ended as it did."""
+        return Outcome(int(self._state["outcomes"][self.chosen]))
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Who is still there: bool (N,), False for an agent that has left."""
+        here: NDArray[np.bool_] = self._state["status"] != LEFT
+        return here
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the figures of the episode so far, as `MultiGridEnv.metrics`."""
+        return self._env.metrics()
+
+    def scene(self) -> Scene:
+        """Return what there is to draw."""
+        return Scene(
+            regions=self.config.regions[0],
+            agents=self._state["location"],
+            targets=self._state["goal"],
+            present=self.present,
+            settled=self._state["distances"] == 0,
+        )
+
+    def play(self, action: Action) -> bool:
+        """Play a step; return whether one was played, which it is not after the end.
+
+        Raises:
+            ValueError: the action is `Action.STAY` in a world without it; nothing is changed then.
+        """
+        if self.over:
+            self.note = "The episode is over"
+            return False
+        moment = _Moment(self._state, self.totals, self._draws.bit_generator.state, self.chosen)
+        actions = self._policy(self._env, {})
+        steered = self._env.possible_agents[self.chosen]
+        if steered in actions:
+            actions[steered] = int(action)
+        try:
+            self._env.step(actions)
+        except ValueError:
+            self._draws.bit_generator.state = moment.draws
+            raise
+        self._past.append(moment)
+        self._played.append(actions)
+        self._state = self._env.get_state()
+        self.totals = self.totals + self._state["rewards"]
+        self.note = ""
+        if self._env.agents and not self.present[self.chosen]:
+            self.choose(1)
+            self.note = f"Agent {moment.chosen} has arrived and left; agent {self.chosen} is yours now"
+        return True
+
+    def back(self) -> bool:
+        """Take the last step back; return whether there was one."""
+        if not self._past:
+            self.note = "There is no step to take back"
+            return False
+        moment = self._past.pop()
+        self._played.pop()
+        self._env.set_state(moment.state)
+        self._state, self.totals, self.chosen = moment.state, moment.totals, moment.chosen
+        self._draws.bit_generator.state = moment.draws
+        self.note = f"Back at step {self.steps}"
+        return True
+
+    def restart(self) -> None:
+        """Begin the same layout again."""
+        self._begin()
+        self.note = "The same layout again"
+
+    def next_layout(self) -> None:
+        """Begin another layout; a scenario has only one, which is begun again."""
+        if self._drawing is None:
+            self._begin()
+            self.note = "A scenario has one layout, begun again"
+            return
+        self.layout += 1
+        self._drawing.reset()
+        self._scenario = _drawn(self._drawing, self._name())
+        self.chosen = 0
+        self._begin()
+        self.note = "Another layout"
+
+    def choose(self, turns: int) -> None:
+        """Steer the next agent that is still there, or with -1 the one before."""
+        here = np.flatnonzero(self.present)
+        if not len(here):
+            return
+        beyond = here[here > self.chosen] if turns > 0 else here[here < self.chosen][::-1]
+        around = here[0] if turns > 0 else here[-1]
+        self.chosen = int(beyond[0] if len(beyond) else around)
+        self.note = ""
+
+    def recording(self) -> Scenario:
+        """Return the episode so far as a scenario with actions; steps that were taken back are not part of it."""
+        recorder = RecordEpisode(self._scenario.env())
+        recorder.reset()
+        for actions in self._played:
+            recorder.step(actions)
+        return recorder.scenario(self.name)
+
+
+def _drawn(env: MultiGridEnv, name: str) -> Scenario:
+    """Return the layout that an environment has just drawn."""
+    state = env.get_state()
+    walls = env.config.regions[state["map_index"]] == WALL
+    config = dataclasses.replace(env.config, walls=Picture(walls, state["location"], state["goal"]))
+    return Scenario(name, config, state["np_random"] if config.on_target == "restart" else None)
+
+
+def _idle_policy(_: np.random.Generator) -> Policy:
+    return lambda env, _: dict.fromkeys(env.agents, int(Action.STAY))
+
+
+_POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
+    "idle": _idle_policy,
+    "random": random_policy,
+    "shortest-path": shortest_path_policy,
+}

@@ -1,0 +1,160 @@
+"""The window of a game: keys in, pictures out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pygame
+
+from multigrid.actions import Action
+from multigrid.cli.play.screen import Screen
+from multigrid.cli.play.session import Session, moves_by_sight
+
+__all__ = ["NoDisplayError", "Player", "opened", "show"]
+
+_ARROWS = {"up": pygame.K_UP, "down": pygame.K_DOWN, "left": pygame.K_LEFT, "right": pygame.K_RIGHT}
+_LETTERS = {"up": pygame.K_w, "left": pygame.K_a, "down": pygame.K_s, "right": pygame.K_d}
+_STAY = (pygame.K_x, pygame.K_PERIOD)
+_REPEAT_AFTER, _REPEAT_EVERY = 350, 90
+# How long Ctrl-C in the terminal may go unnoticed.
+_LOOK_UP = 100
+
+
+class NoDisplayError(RuntimeError):
+    """There is nowhere to open a window."""
+
+
+class Player:
+    """Turns keys into what they do to a session.
+
+    Time stands still until a key asks for a step. When it runs, a step is played at every tick: with the last key of
+    the tick, or, without one, the agent stays; where there is no such action, it goes on as it did last, and until it
+    has been told once, time waits.
+
+    Args:
+        session: the game.
+        save: saves the recording, and returns what to tell the player.
+    """
+
+    def __init__(self, session: Session, save: Callable[[], str]) -> None:
+        self.session = session
+        self.running = False
+        self.done = False
+        self._save = save
+        self._asked: Action | None = None
+        self._last: Action | None = Action.STAY if session.config.allow_stay else None
+        self._held: set[int] = set()
+        sight = moves_by_sight()
+        self._moves = {table[way]: action for table in (_ARROWS, _LETTERS) for way, action in sight.items()}
+        if session.config.allow_stay:
+            self._moves |= dict.fromkeys(_STAY, Action.STAY)
+        self._commands: dict[int, Callable[[], object]] = {
+            pygame.K_r: self._restart,
+            pygame.K_n: self._next,
+            pygame.K_f: self._record,
+            pygame.K_p: self._toggle,
+            pygame.K_SPACE: self._toggle,
+            pygame.K_ESCAPE: self._quit,
+            pygame.K_q: self._quit,
+        }
+
+    def handle(self, event: pygame.event.Event) -> None:
+        """Do what an event asks for; most ask for nothing."""
+        if event.type == pygame.QUIT:
+            self._quit()
+        elif event.type == pygame.KEYUP:
+            self._held.discard(event.key)
+        elif event.type == pygame.KEYDOWN:
+            # A held key moves on and on, but does not restart, save or pause twice.
+            first = event.key not in self._held
+            self._held.add(event.key)
+            if event.key in self._moves:
+                self._move(self._moves[event.key])
+            elif event.key == pygame.K_BACKSPACE:
+                self.running = False
+                self.session.back()
+            elif event.key == pygame.K_TAB:
+                self.session.choose(-1 if event.mod & pygame.KMOD_SHIFT else 1)
+            elif first and event.key in self._commands:
+                self._commands[event.key]()
+
+    def tick(self) -> None:
+        """Play the step that is due, if time runs."""
+        action = self._last if self._asked is None else self._asked
+        self._asked = None
+        if self.running and action is not None:
+            self.session.play(action)
+            self.running = not self.session.over
+
+    def _move(self, action: Action) -> None:
+        if self.running:
+            self._asked = action
+        else:
+            self.session.play(action)
+        if not self.session.config.allow_stay:
+            self._last = action
+
+    def _toggle(self) -> None:
+        self.running = not self.running and not self.session.over
+        self.session.note = "Time waits for your first key" if self.running and self._last is None else ""
+
+    def _restart(self) -> None:
+        self.running = False
+        self.session.restart()
+
+    def _next(self) -> None:
+        self.running = False
+        self.session.next_layout()
+
+    def _record(self) -> None:
+        self.session.note = self._save()
+
+    def _quit(self) -> None:
+        self.done = True
+
+
+@contextlib.contextmanager
+def opened(size: tuple[int, int]) -> Iterator[Any]:
+    """Open a window that can be resized, and shut it at the end.
+
+    Raises:
+        NoDisplayError: there is no display.
+    """
+    try:
+        pygame.display.init()
+        # Where it finds no display, SDL draws to memory, which nobody sees.
+        if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
+            raise NoDisplayError("there is no display to open a window on")
+        pygame.display.set_caption("multigrid play")
+        pygame.display.set_mode(size, pygame.RESIZABLE)
+        pygame.key.set_repeat(_REPEAT_AFTER, _REPEAT_EVERY)
+        yield pygame.display
+    except pygame.error as error:
+        raise NoDisplayError(f"no window could be opened: {error}") from error
+    finally:
+        pygame.display.quit()
+
+
+def show(player: Player, screen: Screen, ticks_per_second: int) -> None:
+    """Play in the window that is open, until the player quits."""
+    due = time.monotonic()
+    while not player.done:
+        surface = pygame.display.get_surface()
+        assert surface is not None
+        screen.draw(surface, player.session, running=player.running)
+        pygame.display.flip()
+        for event in _events(due if player.running else None):
+            player.handle(event)
+        if player.running and time.monotonic() >= due:
+            player.tick()
+            due = time.monotonic() + 1 / ticks_per_second
+
+
+def _events(due: float | None) -> list[pygame.event.Event]:
+    """Wait for an event, at most until it is time for the next step, and return those that have come."""
+    waits = _LOOK_UP if due is None else min(_LOOK_UP, round(1000 * (due - time.monotonic())))
+    return [pygame.event.wait(max(1, waits)), *pygame.event.get()]

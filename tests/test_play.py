@@ -1,0 +1,302 @@
+"""The game for one player, without a window: what keys do, what is told, what is drawn, and what is refused."""
+
+import numpy as np
+import pygame
+import pytest
+
+import multigrid.scenarios
+from multigrid import GridConfig, Outcome, parallel_env
+from multigrid.actions import Action
+from multigrid.cli import main
+from multigrid.cli import play as play_module
+from multigrid.cli.play.screen import Screen, figures, headline
+from multigrid.cli.play.session import Session, moves_by_sight
+from multigrid.cli.play.window import Player
+from multigrid.scenarios import RecordEpisode, Scenario, load, replay, save
+
+# Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
+PAIR = "a..\n.#B\n..b\n..A"
+
+
+def pair(**settings):
+    """A world of two agents and one wall."""
+    return GridConfig(walls=PAIR, **settings)
+
+
+def cells(session):
+    """Where the agents are."""
+    return session.scene().agents.tolist()
+
+
+def press(player, *keys, mod=0):
+    """Press keys and release them."""
+    for key in keys:
+        player.handle(pygame.event.Event(pygame.KEYDOWN, key=key, mod=mod))
+        player.handle(pygame.event.Event(pygame.KEYUP, key=key, mod=mod))
+
+
+@pytest.mark.parametrize(("way", "cell"), [("up", [1, 1]), ("down", [1, 3]), ("left", [0, 2]), ("right", [2, 2])])
+def test_moves_by_sight(way, cell):
+    """Up in the picture is towards y = 0, though the action that goes there is called DOWN."""
+    session = Session(GridConfig(walls="...\n...\n.a.\n...\nA.."))
+    session.play(moves_by_sight()[way])
+    assert cells(session) == [cell]
+
+
+def test_the_idle_stay():
+    """Idle agents stay where they are, for which the world gets the action to stay; nothing else of it changes."""
+    session = Session(pair(collisions="soft", max_cycles=9), others="idle")
+    session.play(Action.RIGHT)
+    assert cells(session) == [[1, 0], [2, 2]]
+    assert (session.config.allow_stay, session.config.collisions, session.config.max_cycles) == (True, "soft", 9)
+    assert not Session(pair(), others="random").config.allow_stay
+    assert not Session(GridConfig(walls="a.A"), others="idle").config.allow_stay
+
+
+def test_the_others_follow_the_shortest_path():
+    """The agent that nobody steers goes to its target by itself, and then is parked."""
+    session = Session(pair(), others="shortest-path")
+    session.play(Action.RIGHT)
+    assert cells(session) == [[1, 0], [2, 1]]
+    assert session.totals.tolist() == [0, 1]
+    session.choose(1)
+    session.play(Action.DOWN)
+    assert (session.chosen, session.outcome, session.reward) == (1, Outcome.PARKED, 0)
+    assert session.totals.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("on_target", ["park", "restart"])
+def test_back_and_again_is_the_same_game(on_target):
+    """Steps that are taken back and played again lead to the same states, the others' chance and new targets alike."""
+    session = Session(GridConfig(size=(4, 3), num_agents=3, on_target=on_target), seed=5, others="random")
+    played, seen = [0, 1, 2, 3, 0, 0, 1], []
+    for action in played:
+        seen.append((cells(session), session.scene().targets.tolist(), session.totals.tolist(), session.steps))
+        session.play(Action(action))
+    last = cells(session), session.scene().targets.tolist()
+    for before in reversed(seen):
+        assert session.back()
+        assert (cells(session), session.scene().targets.tolist(), session.totals.tolist(), session.steps) == before
+    assert not session.back()
+    for action in played:
+        session.play(Action(action))
+    assert (cells(session), session.scene().targets.tolist()) == last
+    session.restart()
+    assert (cells(session), session.steps, session.totals.tolist()) == (seen[0][0], 0, [0, 0, 0])
+    for action in played:
+        session.play(Action(action))
+    assert (cells(session), session.scene().targets.tolist()) == last
+
+
+def test_layouts_are_those_of_the_environment():
+    """The layouts of a seed are those that an environment draws one after the other."""
+    config = GridConfig(size=(6, 4), num_agents=3)
+    session, env = Session(config, seed=7), parallel_env(config)
+    for seed in (7, None, None):
+        env.reset(seed=seed)
+        assert np.hstack([session.scene().agents, session.scene().targets]).tolist() == env.state().tolist()
+        session.play(Action.RIGHT)
+        session.next_layout()
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "restart"])
+def test_recordings_leave_out_what_was_taken_back(on_target):
+    """A recording is what was played and not taken back, from the reset on, and plays again to the bit."""
+    session = Session(GridConfig(size=(4, 3), num_agents=3, on_target=on_target), seed=5, others="shortest-path")
+    kept = [0, 1, 3, 2]
+    for action in kept:
+        session.play(Action.UP)
+        session.back()
+        session.play(Action(action))
+    recording = session.recording()
+    assert recording.actions[:, 0].tolist() == kept
+    env = recording.env()
+    assert len(list(replay(recording, env))) == 5
+    assert env.get_state()["location"].tolist() == cells(session)
+    assert recording.name == "seed 5"
+
+
+def test_an_agent_that_leaves_hands_over():
+    """Who steers an agent that leaves goes on with the next one; Tab passes over those that have left."""
+    session = Session(pair(on_target="leave"), others="idle")
+    session.choose(1)
+    session.play(moves_by_sight()["up"])
+    assert session.present.tolist() == [True, False]
+    assert (session.chosen, session.note) == (0, "Agent 1 has arrived and left; agent 0 is yours now")
+    session.choose(-1)
+    assert session.chosen == 0
+    session.back()
+    assert session.chosen == 1
+
+
+def test_tab_goes_round():
+    """Tab takes the next agent, Shift+Tab the one before, round and round."""
+    player = Player(Session(GridConfig(num_agents=3)), lambda: "")
+    chosen = []
+    for mod in (0, 0, 0, pygame.KMOD_LSHIFT, pygame.KMOD_RSHIFT):
+        press(player, pygame.K_TAB, mod=mod)
+        chosen.append(player.session.chosen)
+    assert chosen == [1, 2, 0, 2, 1]
+
+
+def test_time_waits_for_the_first_key_where_nobody_can_stay():
+    """Running time repeats the last action where there is none to stay; the last key of a tick counts."""
+    session = Session(GridConfig(walls="a....\n.....\n....A"))
+    player = Player(session, lambda: "")
+    press(player, pygame.K_SPACE)
+    player.tick()
+    assert session.steps == 0
+    press(player, pygame.K_s, pygame.K_RIGHT)
+    for _ in range(3):
+        player.tick()
+    assert cells(session) == [[3, 0]]
+    press(player, pygame.K_p)
+    player.tick()
+    assert session.steps == 3
+
+
+def test_a_held_key_saves_once():
+    """A key that is held moves again and again, but saves, pauses and restarts only once."""
+    saved = []
+    player = Player(Session(GridConfig(walls="a....A"), others="idle"), lambda: saved.append(1) or "saved")
+    for key in (pygame.K_f, pygame.K_f, pygame.K_RIGHT, pygame.K_RIGHT):
+        player.handle(pygame.event.Event(pygame.KEYDOWN, key=key, mod=0))
+    assert (saved, player.session.steps) == ([1], 2)
+
+
+def test_what_is_told():
+    """Beside the picture stand agent, step, last and total reward, distance and the outcome of the last move."""
+    session = Session(pair(max_cycles=3), others="idle")
+    session.choose(1)
+    session.play(moves_by_sight()["up"])
+    assert [value for _, value in figures(session)] == ["1 of 2", "1 / 3", "1", "1", "0", "moved"]
+    session.choose(1)
+    session.play(moves_by_sight()["left"])
+    assert [value for _, value in figures(session)] == ["0 of 2", "2 / 3", "0", "0", "5", "edge"]
+    session.play(moves_by_sight()["left"])
+    kind, first, second = headline(session, running=False)
+    assert (kind, first) == ("out of time", "Out of time after 3 steps: 1 arrived")
+    assert second == "CSR 0   ISR 0.5   sum of costs 4   makespan 3"
+    assert not session.play(Action.RIGHT)
+    assert session.steps == 3
+
+
+def test_all_arrived_is_told():
+    """When the last agent has arrived, the end is told, with the figures of the whole episode."""
+    session = Session(GridConfig(walls="a..A\n...."))
+    for _ in range(3):
+        session.play(Action.RIGHT)
+    assert headline(session, running=False)[:2] == ("arrived", "Arrived in 3 steps")
+    session.back()
+    assert headline(session, running=False)[0] == "going on"
+
+
+def test_the_picture_is_marked_at_the_chosen_agent_only():
+    """The corners of the chosen agent's cell, and of its target's, are dark; those of other cells are not."""
+    session = Session(GridConfig(walls="a..B\n....\nA..b\n....\n....", allow_stay=True))
+    surface = pygame.Surface((410, 700))
+    dark = {}
+    for chosen in (0, 1):
+        session.chosen = chosen
+        Screen().draw(surface, session, running=False)
+        pixels = pygame.surfarray.array3d(surface)
+        picture = np.flatnonzero((pixels[:, 5] != (236, 238, 242)).any(axis=1))
+        side = (picture[-1] - picture[0] + 1) / 4
+        top = next(y for y in range(700) if (pixels[picture[0] + 5, y] != (236, 238, 242)).any())
+        # A little inside the upper left corner of each cell.
+        at = [(picture[0] + round((x + 0.05) * side), top + round((y + 0.05) * side)) for x, y in CORNERS]
+        dark[chosen] = [bool((pixels[x, y] < 60).all()) for x, y in at]
+    assert dark == {0: [True, False, True, False, False], 1: [False, True, False, True, False]}
+
+
+# a, B, A, b, and a free cell.
+CORNERS = [(0, 0), (3, 0), (0, 2), (3, 2), (1, 3)]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (40, 30), (160, 140), (300, 280), (2000, 200), (200, 1500)])
+def test_every_size_is_drawn(size):
+    """However small or narrow a window becomes, it is drawn to its last corner."""
+    surface = pygame.Surface(size)
+    surface.fill((255, 0, 255))
+    Screen().draw(surface, Session(GridConfig(size=(12, 7), num_agents=4), seed=2), running=True)
+    assert not (pygame.surfarray.array3d(surface) == (255, 0, 255)).all(axis=2).any()
+
+
+@pytest.fixture
+def headless(monkeypatch, tmp_path):
+    """Play without a display, in an empty folder; each game is closed as soon as the given keys are pressed."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.chdir(tmp_path)
+    keys = []
+
+    def shown(player, screen, ticks_per_second):
+        press(player, *keys)
+        screen.draw(pygame.display.get_surface(), player.session, running=player.running)
+
+    monkeypatch.setattr(play_module, "show", shown)
+    return keys
+
+
+def test_scenarios_are_played_from_their_start(headless, tmp_path):
+    """A scenario, by file or by name, gives its own layout and rules; what it has recorded is not played."""
+    recorder = RecordEpisode(parallel_env(pair(collisions="soft")))
+    recorder.reset()
+    recorder.step({"agent_0": 0, "agent_1": 3})
+    save(recorder.scenario("pair"), tmp_path / "pair.json")
+    headless += [pygame.K_DOWN]
+    assert main(["play", "--scenario", "pair.json", "--record", "out.json"]) == 0
+    played = load("out.json")
+    assert (played.name, played.config) == ("pair", pair(collisions="soft"))
+    assert played.actions[:, 0].tolist() == [1]
+    assert main(["play", "--scenario", "rooms-17x13-8", "--record", "out.json"]) == 0
+    assert load("out.json").config == multigrid.scenarios.get("rooms-17x13-8").config
+
+
+def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monkeypatch):
+    """F without --record takes a new name each time; a write that fails leaves what was there, and is told."""
+    headless += [pygame.K_d, pygame.K_f, pygame.K_d, pygame.K_f]
+    assert main(["play", "--seed", "3"]) == 0
+    assert sorted(len(load(path).actions) for path in tmp_path.iterdir()) == [1, 2]
+    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def failing(self, content):
+        raise OSError("no room")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", failing)
+    assert main(["play", "--seed", "3"]) == 0
+    assert main(["play", "--seed", "3", "--record", next(iter(kept)).name]) == 2
+    monkeypatch.undo()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--fps 0", "--fps is 0; expected 1 to 60"),
+        ("--scenario nothing", "--scenario is 'nothing', which is no file, nor one of the suite: empty-9x7-2"),
+        ("--scenario empty-9x7-2 --size 4", "--scenario has a world of its own"),
+        ("--record nowhere/a.json", "there is no folder nowhere"),
+        ("--size 2 --num-agents 9", "num_agents is 9"),
+    ],
+)
+def test_bad_flags_are_refused(flags, said, headless, capsys):
+    """What cannot be played is refused with exit code 2 before a window opens, saying what is wrong."""
+    assert main(["play", *flags.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_refused_stay_changes_nothing():
+    """Staying in a world without that action is an error, and the game is then as it was."""
+    session = Session(GridConfig(size=(4, 3), num_agents=2), seed=1, others="random")
+    before = cells(session)
+    with pytest.raises(ValueError, match="needs allow_stay=True"):
+        session.play(Action.STAY)
+    for action in (0, 1, 2, 3, 0):
+        session.play(Action(action))
+    twin = Session(GridConfig(size=(4, 3), num_agents=2), seed=1, others="random")
+    assert cells(twin) == before
+    for action in (0, 1, 2, 3, 0):
+        twin.play(Action(action))
+    assert cells(twin) == cells(session)
+    assert isinstance(session.recording(), Scenario)
