@@ -1,8 +1,9 @@
 """Every code block of README.md is run, or README is wrong: what the page shows is what works.
 
 - ``python`` blocks are executed, each by itself, in an empty folder.
-- ``bash`` and ``console`` blocks are made of plain commands. ``pip install``, and ``pytest`` after it, are checked
-  against pyproject.toml and .ci/run (which really does both); every other command is run, in an empty folder a block.
+- ``bash`` and ``console`` blocks are plain commands. ``pip install``, and ``apt-get`` and ``pytest`` after it, are
+  checked against pyproject.toml and .ci/run (which really does them); every other command is run, in an empty folder a
+  block.
 - ``text`` blocks are output, maps, diagrams: not code.
 
 Any other block fails, for then nobody would know whether it works.
@@ -27,7 +28,11 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
 TRAIN = 'pip install -c constraints.txt -e ".[train]" && multigrid train'
-TEST = 'pip install -c constraints.txt -e ".[test]" && pytest -n 2 --dist loadfile'
+TEST = (
+    'pip install -c constraints.txt -e ".[test]" && apt-get update && apt-get install -y chromium xvfb xdotool && '
+    "pytest -n 2 --dist loadfile"
+)
+CHECKED = ("apt-get", "pytest")
 
 SHELLS = ("bash", "console")
 PROGRAMS = {"multigrid": [sys.executable, "-m", "multigrid"], "python": [sys.executable]}
@@ -142,7 +147,7 @@ def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
         for words in commands:
             if words[0] == "pip":
                 check_install(words, root)
-            elif words[0] == "pytest" and commands[0][0] == "pip":
+            elif words[0] in CHECKED and commands[0][0] == "pip":
                 check_ci(line, root)
             else:
                 run_command(words, folder)
@@ -244,6 +249,18 @@ def test_shell_blocks_are_executed(language: str, tmp_path: Path, monkeypatch: p
     assert (tmp_path / "here").exists()
 
 
+def test_links_lead_somewhere() -> None:
+    """Every picture and every page of this project that README names is there."""
+    links = []
+    for token in MarkdownIt("commonmark").parse(README.read_text(encoding="utf-8")):
+        for child in token.children or []:
+            links += [str(child.attrs[name]) for name in ("href", "src") if name in child.attrs]
+    local = [link.partition("#")[0] for link in links if "://" not in link]
+    assert len(local) > 3
+    for link in local:
+        assert (ROOT / link).exists(), f"README.md names {link}, which is not there"
+
+
 def test_the_two_commands_fit_the_project(tmp_path: Path) -> None:
     """The install and test command is accepted: its extra exists, and .ci/run gives the same commands."""
     run_shell(Block("bash", TEST, 1), tmp_path)
@@ -279,6 +296,8 @@ def test_the_two_commands_fit_the_project(tmp_path: Path) -> None:
         ("bash", "pip uninstall multigrid-marl", "only `pip install`"),
         ("bash", 'pip install -e ".[test]" && pytest', "does not run"),
         ("bash", 'pip install -c constraints.txt -e ".[test]" && pytest -x', "pytest"),
+        ("bash", 'pip install -c constraints.txt -e ".[test]" && apt-get install -y firefox', "firefox"),
+        ("bash", "apt-get update", "apt-get"),
     ],
 )
 def test_broken_blocks_fail(
