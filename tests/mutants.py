@@ -70,20 +70,20 @@ WITHOUT_KERNELS = {"core/metrics.py", "core/world.py", "layouts.py"}
 CHANGES = {
     "core/rules.py": """
         an action below the range is refused
-        - if (action < 0 or action >= w.settings[NUM_ACTIONS])
-        + if (action < -1 or action >= w.settings[NUM_ACTIONS])
+        - is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= num_actions
+        + is_bad = w.actions[e, i] < -1 or w.actions[e, i] >= num_actions
 
         an action above the range is refused
-        - if (action < 0 or action >= w.settings[NUM_ACTIONS])
-        + if (action < 0 or action > w.settings[NUM_ACTIONS])
+        - is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= num_actions
+        + is_bad = w.actions[e, i] < 0 or w.actions[e, i] > num_actions
 
         a parked agent's action is examined
-        - >= w.settings[NUM_ACTIONS]) and w.status[e, i] != LEFT:
-        + >= w.settings[NUM_ACTIONS]) and w.status[e, i] == TRAVELLING:
+        - if is_bad and w.status[e, i] != LEFT and
+        + if is_bad and w.status[e, i] == TRAVELLING and
 
         a departed agent's action is not examined
-        - >= w.settings[NUM_ACTIONS]) and w.status[e, i] != LEFT:
-        + >= w.settings[NUM_ACTIONS]):
+        - if is_bad and w.status[e, i] != LEFT and
+        + if is_bad and
 
         only a world that is over begins anew
         - if w.over[e]:
@@ -122,12 +122,12 @@ CHANGES = {
         + max(abs(dx), abs(dy))
 
         two agents are in each other's way
-        - if w.location.shape[1] > 1 and w.settings[COLLISIONS] != NONE:
-        + if w.location.shape[1] > 2 and w.settings[COLLISIONS] != NONE:
+        - if num_agents > 1 and w.settings[COLLISIONS] != NONE:
+        + if num_agents > 2 and w.settings[COLLISIONS] != NONE:
 
         under none, agents pass through one another
-        - if w.location.shape[1] > 1 and w.settings[COLLISIONS] != NONE:
-        + if w.location.shape[1] > 1:
+        - if num_agents > 1 and w.settings[COLLISIONS] != NONE:
+        + if num_agents > 1:
 
         who asks for its own cell is told that it stayed
         - if action == _STAY_ACTION:
@@ -154,7 +154,7 @@ CHANGES = {
         + elif w.regions[m, to_x, to_y] < WALL:
 
         walls are those of the map
-        - moves = w.moves[w.map_index[e]]
+        - moves = w.moves[unsigned(w.map_index[e])]
         + moves = w.moves[0]
 
         a parked agent stays
@@ -178,24 +178,24 @@ CHANGES = {
         + if status[i] <= LEFT:
 
         the first of two that ask for a cell is refused as the second is
-        - refusal[first], refusal[i] = _CONTESTED, _CONTESTED
+        - refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
         + refusal[i] = _CONTESTED
 
         the second of two that ask for a cell is refused as the first is
-        - refusal[first], refusal[i] = _CONTESTED, _CONTESTED
-        + refusal[first] = _CONTESTED
+        - refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
+        + refusal[unsigned(first)] = _CONTESTED
 
         under soft, the lowest index is the claimant
-        - refusal[first], refusal[i] = _CONTESTED, _CONTESTED
+        - refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
         + refusal[first], refusal[i], claimant[wish[i, 0], wish[i, 1]] = _CONTESTED, _CONTESTED, i
 
         two swap only if each asks for the very cell of the other, its y too
-        - and wish[j, 0] == location[i, 0] and wish[j, 1] == location[i, 1]:
-        + and wish[j, 0] == location[i, 0]:
+        - return one[i, 0] == other[j, 0] and one[i, 1] == other[j, 1]
+        + return one[i, 0] == other[j, 0]
 
         two swap only if each asks for the very cell of the other, its x too
-        - and wish[j, 0] == location[i, 0] and wish[j, 1] == location[i, 1]:
-        + and wish[j, 1] == location[i, 1]:
+        - return one[i, 0] == other[j, 0] and one[i, 1] == other[j, 1]
+        + return one[i, 1] == other[j, 1]
 
         nobody swaps
         - refusal[i] = _SWAP
@@ -218,56 +218,56 @@ CHANGES = {
         + elif rule == SYMMETRIC:
 
         the claimant of a cell is forgotten after the step
-        - claimant[wish[i, 0], wish[i, 1]] = NOBODY
+        - _put(claimant, wish, i, NOBODY)
         + pass
 
         the occupant of a cell is forgotten after the step
-        - occupant[location[i, 0], location[i, 1]] = NOBODY
+        - _put(occupant, location, i, NOBODY)
         + pass
 
         under priority, who was granted a cell is forgotten after the step
-        - occupant[wish[i, 0], wish[i, 1]] = NOBODY
+        - _put(occupant, wish, i, NOBODY)
         + pass
 
         under soft, the first claimant keeps its request
-        - if rule == SOFT and w.claimant[x, y] == i:
-        + if rule == SOFT and w.claimant[x, y] != i:
+        - if rule == SOFT and _find(w.claimant, w.wish, i) == i:
+        + if rule == SOFT and _find(w.claimant, w.wish, i) != i:
 
         under soft, a claimant that would swap is refused
         - return bool(w.refusal[i] == _SWAP)
         + return False
 
         under block_both, a cell that was occupied is closed
-        - if rule == BLOCK_BOTH and w.occupant[x, y] != NOBODY:
-        + if rule == BLOCK_BOTH and w.occupant[x, y] == i:
+        - if rule == BLOCK_BOTH and _find(w.occupant, w.wish, i) != NOBODY:
+        + if rule == BLOCK_BOTH and _find(w.occupant, w.wish, i) == i:
 
         a swap is refused as a contest is
         - return bool(w.refusal[i] != _OCCUPIED)
         + return bool(w.refusal[i] == _CONTESTED)
 
         under priority, an occupied cell is closed
-        - if w.occupant[x, y] == NOBODY:
-        + if w.occupant[x, y] >= NOBODY:
+        - if _find(w.occupant, w.wish, i) == NOBODY:
+        + if _find(w.occupant, w.wish, i) >= NOBODY:
 
         under priority, the cell that is left is open to those who come later
-        - w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = NOBODY
+        - _put(w.occupant, w.location[e], i, NOBODY)
         + pass
 
         under priority, the cell that is entered is closed to those who come later
-        - w.occupant[x, y] = i
-        + w.occupant[x, y] = NOBODY
+        - _put(w.occupant, w.wish, i, i)
+        + _put(w.occupant, w.wish, i, NOBODY)
 
         an agent that has left holds nobody up
         - if outcomes[i] == _MOVED or status[i] == LEFT:
         + if outcomes[i] == _MOVED:
 
         the whole chain behind one who stays is held up
-        - follower = claimant[location[follower, 0], location[follower, 1]]
+        - follower = _find(claimant, location, unsigned(follower))
         + follower = NOBODY
 
         who is held up is told its own reason
-        - outcomes[follower] = w.refusal[follower]
-        + outcomes[follower] = _OCCUPIED
+        - outcomes[unsigned(follower)] = w.refusal[unsigned(follower)]
+        + outcomes[unsigned(follower)] = _OCCUPIED
 
         who is granted a cell goes there
         - location[i, 0], location[i, 1] = w.wish[i, 0], w.wish[i, 1]
@@ -504,36 +504,36 @@ CHANGES = {
         + out[row, 0], out[row, 1] = w.location[e, j, 0], w.location[e, j, 1]
 
         the view is one of the drawn map
-        - blocked, seen = w.blocked[w.map_index[e]], w.seen
+        - blocked, seen = w.blocked[unsigned(w.map_index[e])], w.seen
         + blocked, seen = w.blocked[0], w.seen
 
         a view of radius 2 is whole
-        - _copy_window(out, blocked, seen, 5)
-        + _copy_window(out, blocked, seen, 4)
+        - _copy_window(out, w, e, i, 5)
+        + _copy_window(out, w, e, i, 4)
 
         a view of another radius is whole
-        - _copy_window(out, blocked, seen, side)
-        + _copy_window(out, blocked, seen, side - 1)
+        - _copy_window(out, w, e, i, side)
+        + _copy_window(out, w, e, i, side - 1)
 
         the view's first axis is x
-        - blocked = blocked[left : left + side, low : low + side]
-        + blocked = blocked[left : left + side, low : low + side].T
+        - out[0, column, row] = blocked[unsigned(left + column), unsigned(low + row)]
+        + out[0, row, column] = blocked[unsigned(left + column), unsigned(low + row)]
 
         an agent sees itself in its view
-        - out[1, column, row] = seen[column, row]
-        + out[1, column, row] = seen[column, row] * (column != side // 2 or row != side // 2)
+        - out[1, column, row] = seen[unsigned(left + column), unsigned(low + row)]
+        + out[1, column, row] = seen[unsigned(left + column), unsigned(low + row)] * (column != 2 or row != 2)
 
         the target of the step before is gone from the view
         - out[2, column, row] = 0
         + pass
 
         a target beyond the window is on its near edge
-        - column = min(max(w.goal[e, i, 0] - left + radius, 0), 2 * radius)
-        + column = min(abs(w.goal[e, i, 0] - left + radius), 2 * radius)
+        - column = min(max(w.goal[e, i, 0] - w.location[e, i, 0] + radius, 0), 2 * radius)
+        + column = min(abs(w.goal[e, i, 0] - w.location[e, i, 0] + radius), 2 * radius)
 
         a target beyond the window is on its far edge
-        - row = min(max(w.goal[e, i, 1] - low + radius, 0), 2 * radius)
-        + row = max(w.goal[e, i, 1] - low + radius, 0) % (2 * radius + 1)
+        - row = min(max(w.goal[e, i, 1] - w.location[e, i, 1] + radius, 0), 2 * radius)
+        + row = max(w.goal[e, i, 1] - w.location[e, i, 1] + radius, 0) % (2 * radius + 1)
 
         the part walls is 1 at a wall
         - out[x, y] = regions[x, y] == WALL

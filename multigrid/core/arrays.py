@@ -111,6 +111,23 @@ _NDIMS = dict.fromkeys(Arrays._fields, 2) | {
 }
 _TABLE_WIDTH = 1 + max(_NDIMS.values())
 
+# Extents that are equal in every array that has them, after the first: where the compiler sees that they are, it
+# computes the place of an agent or of a cell once for all arrays. None is an array's own.
+_EXTENTS: dict[str, tuple[str | int | None, ...]] = {
+    **dict.fromkeys(("location", "goal"), ("N", 2)),
+    **dict.fromkeys(("status", "arrivals", "arrival_step", "rewards", "terminated", "truncated"), ("N",)),
+    **dict.fromkeys(("outcomes", "distances", "actions"), ("N",)),
+    "layouts": ("N", 4),
+    "others_part": ("N", None, 2),
+    "view_part": ("N", 3, None, None),
+    "action_mask_part": ("N", None),
+    "regions": ("W", "H"),
+    "moves": ("W", "H", None),
+    **dict.fromkeys(("occupant", "claimant"), ("H",)),
+    "wish": (2,),
+}
+_SHOWN_BY = {"N": ("location", 1), "W": ("regions", 1), "H": ("regions", 2)}
+
 
 def handle(arrays: Arrays) -> Any:
     """Return what a kernel takes to `opened`: a table of the arrays' addresses and shapes, int64 (fields, 6).
@@ -124,6 +141,9 @@ def handle(arrays: Arrays) -> Any:
     for row, (name, array) in zip(table, arrays._asdict().items(), strict=True):
         assert array.flags.c_contiguous
         assert (array.dtype, array.ndim) == (_DTYPES[name], _NDIMS[name])
+        for extent, named in zip(array.shape[1:], _EXTENTS.get(name, ()), strict=False):
+            shown = getattr(arrays, _SHOWN_BY[named][0]).shape[_SHOWN_BY[named][1]] if isinstance(named, str) else named
+            assert named is None or len(array) == 0 or extent == shown
         row[0] = array.ctypes.data
         row[1 : 1 + array.ndim] = array.shape
     return table
@@ -154,22 +174,29 @@ if COMPILED:
     @lower_getattr_generic(_ArraysType)  # type: ignore[untyped-decorator]
     def _arrays_getattr(context: Any, builder: Any, _type: Any, address: Any, name: str) -> Any:
         """Make an array, which owns nothing, of a row of the table."""
-        first_cell = Arrays._fields.index(name) * _TABLE_WIDTH
         cells = builder.bitcast(address, cgutils.intp_t.as_pointer())
 
-        def cell(column: int) -> Any:
-            value = builder.load(builder.gep(cells, [context.get_constant(types.intp, first_cell + column)]))
+        def cell(column: int, of: str = name) -> Any:
+            place = Arrays._fields.index(of) * _TABLE_WIDTH + column
+            value = builder.load(builder.gep(cells, [context.get_constant(types.intp, place)]))
             # A table never changes, so LLVM may load it once and keep it through any number of writes.
             value.set_metadata("invariant.load", builder.module.add_metadata([]))
             return value
 
+        def extent(axis: int, named: str | int | None) -> Any:
+            if isinstance(named, int):
+                return context.get_constant(types.intp, named)
+            of, shown_by = (name, axis) if named is None else _SHOWN_BY[named]
+            return cell(1 + shown_by, of)
+
         array_type = _ARRAY_TYPES[name]
         array = make_array(array_type)(context, builder)
         itemsize = context.get_constant(types.intp, _DTYPES[name].itemsize)
-        shape = [cell(1 + axis) for axis in range(array_type.ndim)]
+        named = (None, *_EXTENTS.get(name, (None,) * (array_type.ndim - 1)))
+        shape = [extent(axis, named[axis]) for axis in range(array_type.ndim)]
         strides = [itemsize]
-        for extent in shape[:0:-1]:
-            strides.insert(0, builder.mul(strides[0], extent))
+        for length in shape[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], length))
         populate_array(
             array,
             data=builder.inttoptr(cell(0), array.data.type),

@@ -23,7 +23,7 @@ except ImportError:
         stacklevel=2,
     )
 
-__all__ = ["COMPILED", "announce_compilation", "inlined", "interpreted", "kernel"]
+__all__ = ["COMPILED", "announce_compilation", "inlined", "interpreted", "kernel", "unsigned"]
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled; with NUMBA_DISABLE_JIT=1 they are not."""
@@ -89,6 +89,29 @@ def _compiled(function: _Function, *, forceinline: bool) -> _Function:
         with contextlib.suppress(RuntimeError), _numba_cache_dir(_FOLDER):
             return compile_(cache=True)(function)  # type: ignore[no-any-return]
     return compile_()(function)  # type: ignore[no-any-return]
+
+
+if COMPILED:
+    from numba.core import types as numba_types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def unsigned(_context: Any, index: Any) -> Any:
+        """Return an index that is not negative, so that compiled code need not count from the end if it were.
+
+        It is for brackets only: what it returns turns arithmetic with other integers into that of floats.
+        """
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.cast(builder, arguments[0], signature.args[0], numba_types.uint64)
+
+        return numba_types.uint64(index), codegen
+
+else:
+
+    def unsigned(index: Any) -> Any:
+        """Return an index as it is."""
+        return index
 
 
 def interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) -> _Function:

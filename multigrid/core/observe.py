@@ -17,7 +17,7 @@ from typing import Any
 
 from multigrid.actions import Outcome
 from multigrid.core.arrays import LEFT, Arrays
-from multigrid.core.compiled import inlined, kernel
+from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.regions import WALL
 
 __all__ = ["PARTS", "observe_world", "writes_observations"]
@@ -67,7 +67,7 @@ def _mark(w: Arrays, e: int, mark: int) -> None:
     location, status, seen = w.location[e], w.status[e], w.seen
     for i in range(location.shape[0]):
         if status[i] != LEFT:
-            seen[location[i, 0] + radius, location[i, 1] + radius] = mark
+            seen[unsigned(location[i, 0] + radius), unsigned(location[i, 1] + radius)] = mark
 
 
 @kernel
@@ -89,31 +89,29 @@ def _write_others(out: Any, w: Arrays, e: int, i: int) -> None:
 
 @kernel
 def _write_view(out: Any, w: Arrays, e: int, i: int) -> None:
-    blocked, seen = w.blocked[w.map_index[e]], w.seen
     side = out.shape[1]
-    # The grids have a rim of the view's radius, so the window begins at the agent's own indices.
-    left, low = w.location[e, i, 0], w.location[e, i, 1]
-    blocked = blocked[left : left + side, low : low + side]
-    seen = seen[left : left + side, low : low + side]
     # What has a length that the compiler knows is copied twice as fast.
     if side == 5:
-        _copy_window(out, blocked, seen, 5)
+        _copy_window(out, w, e, i, 5)
     else:
-        _copy_window(out, blocked, seen, side)
+        _copy_window(out, w, e, i, side)
     radius = side // 2
-    column = min(max(w.goal[e, i, 0] - left + radius, 0), 2 * radius)
-    row = min(max(w.goal[e, i, 1] - low + radius, 0), 2 * radius)
-    out[2, column, row] = 1
+    column = min(max(w.goal[e, i, 0] - w.location[e, i, 0] + radius, 0), 2 * radius)
+    row = min(max(w.goal[e, i, 1] - w.location[e, i, 1] + radius, 0), 2 * radius)
+    out[2, unsigned(column), unsigned(row)] = 1
 
 
 @inlined
-def _copy_window(out: Any, blocked: Any, seen: Any, side: int) -> None:
+def _copy_window(out: Any, w: Arrays, e: int, i: int, side: int) -> None:
+    blocked, seen = w.blocked[unsigned(w.map_index[e])], w.seen
+    # The grids have a rim of the view's radius, so the window begins at the agent's own indices.
+    left, low = w.location[e, i, 0], w.location[e, i, 1]
     for column in range(side):
         for row in range(side):
-            out[0, column, row] = blocked[column, row]
+            out[0, column, row] = blocked[unsigned(left + column), unsigned(low + row)]
     for column in range(side):
         for row in range(side):
-            out[1, column, row] = seen[column, row]
+            out[1, column, row] = seen[unsigned(left + column), unsigned(low + row)]
     for column in range(side):
         for row in range(side):
             out[2, column, row] = 0

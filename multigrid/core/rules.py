@@ -43,7 +43,7 @@ from typing import Any
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
-from multigrid.core.compiled import inlined, kernel
+from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.observe import observe_world, writes_observations
 from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
 from multigrid.regions import WALL
@@ -96,7 +96,8 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 def reset_worlds(table: Any, first: int, last: int, map_index: int, by_hand: bool) -> None:
     """Begin an episode in worlds first .. last - 1, on a map or a drawn one, from the layout there or a drawn one."""
     w = opened(table)
-    for e in range(first, last):
+    for world in range(first, last):
+        e = unsigned(world)
         _reset_world(w, e, map_index, by_hand)
 
 
@@ -104,7 +105,8 @@ def reset_worlds(table: Any, first: int, last: int, map_index: int, by_hand: boo
 def reset_over_worlds(table: Any, first: int, last: int) -> None:
     """Begin an episode, with all of it drawn, in those of worlds first .. last - 1 that are over."""
     w = opened(table)
-    for e in range(first, last):
+    for world in range(first, last):
+        e = unsigned(world)
         if w.over[e]:
             _reset_world(w, e, DRAWN, False)
 
@@ -129,13 +131,18 @@ def find_bad_action(table: Any, first: int, last: int) -> int:
     all others are in range, this is `ALL_VALID`.
     """
     w = opened(table)
-    num_agents = w.location.shape[1]
+    num_agents, num_actions = w.actions.shape[1], w.settings[NUM_ACTIONS]
+    in_a_row = w.actions.reshape(w.actions.size)
+    num_bad = 0
+    for row in range(first * num_agents, last * num_agents):
+        # Without a branch, so that several are looked at by one instruction.
+        num_bad += int(in_a_row[unsigned(row)] < 0) + int(in_a_row[unsigned(row)] >= num_actions)
+    if num_bad == 0:
+        return ALL_VALID
     for e in range(first, last):
-        if w.settings[AUTORESET] and w.over[e]:
-            continue
         for i in range(num_agents):
-            action = w.actions[e, i]
-            if (action < 0 or action >= w.settings[NUM_ACTIONS]) and w.status[e, i] != LEFT:
+            is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= num_actions
+            if is_bad and w.status[e, i] != LEFT and not (w.settings[AUTORESET] and w.over[e]):
                 return int(e * num_agents + i)
     return ALL_VALID
 
@@ -145,7 +152,8 @@ def play_worlds(table: Any, first: int, last: int) -> None:
     """Play one step of worlds first .. last - 1, with actions in range; `AUTORESET` restarts those that are over."""
     w = opened(table)
     writes = writes_observations(w)
-    for e in range(first, last):
+    for world in range(first, last):
+        e = unsigned(world)
         if w.settings[AUTORESET] and w.over[e]:
             _reset_world(w, e, DRAWN, False)
         else:
@@ -158,7 +166,8 @@ def play_worlds(table: Any, first: int, last: int) -> None:
 def observe_worlds(table: Any, first: int, last: int) -> None:
     """Write the observations of worlds first .. last - 1 anew from their state."""
     w = opened(table)
-    for e in range(first, last):
+    for world in range(first, last):
+        e = unsigned(world)
         observe_world(w, e)
 
 
@@ -173,13 +182,23 @@ def _reset_world(w: Arrays, e: int, map_index: int, by_hand: bool) -> None:
 
 @inlined
 def _step_world(w: Arrays, e: int) -> None:
+    num_agents = w.location.shape[1]
+    # Known to the compiler, it leaves no loops.
+    if num_agents == 1:
+        _step_agents(w, e, 1)
+    else:
+        _step_agents(w, e, num_agents)
+
+
+@inlined
+def _step_agents(w: Arrays, e: int, num_agents: int) -> None:
     w.steps[e] += 1
-    _request_moves(w, e)
+    _request_moves(w, e, num_agents)
     # An agent alone is in nobody's way.
-    if w.location.shape[1] > 1 and w.settings[COLLISIONS] != NONE:
+    if num_agents > 1 and w.settings[COLLISIONS] != NONE:
         _collide(w, e)
-    _move(w, e)
-    here = _arrive(w, e)
+    _move(w, e, num_agents)
+    here = _arrive(w, e, num_agents)
     if w.settings[SHARED_REWARD]:
         _share_rewards(w, e, here)
     _end(w, e)
@@ -230,14 +249,14 @@ def chart_moves(table: Any) -> None:
 
 
 @inlined
-def _request_moves(w: Arrays, e: int) -> None:
-    moves = w.moves[w.map_index[e]]
+def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
+    moves = w.moves[unsigned(w.map_index[e])]
     location, status, actions, outcomes, wish = w.location[e], w.status[e], w.actions[e], w.outcomes[e], w.wish
-    for i in range(location.shape[0]):
+    for i in range(num_agents):
         x, y = location[i, 0], location[i, 1]
         if status[i] == TRAVELLING:
-            action = actions[i]
-            outcomes[i] = moves[x, y, action]
+            action = unsigned(actions[i])
+            outcomes[i] = moves[unsigned(x), unsigned(y), action]
             # No branch: in random play nobody could guess which way it goes.
             step = int(outcomes[i] == _MOVED)
             x += step * DIRECTIONS[action, 0]
@@ -257,18 +276,18 @@ def _collide(w: Arrays, e: int) -> None:
     for i in range(num_agents):
         refusal[i] = _OCCUPIED
         if status[i] != LEFT:
-            occupant[location[i, 0], location[i, 1]] = i
+            _put(occupant, location, i, i)
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            first = claimant[wish[i, 0], wish[i, 1]]
+            first = _find(claimant, wish, i)
             if first == NOBODY:
-                claimant[wish[i, 0], wish[i, 1]] = i
+                _put(claimant, wish, i, i)
             else:
-                refusal[first], refusal[i] = _CONTESTED, _CONTESTED
+                refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            j = occupant[wish[i, 0], wish[i, 1]]
-            if j != NOBODY and wish[j, 0] == location[i, 0] and wish[j, 1] == location[i, 1]:
+            j = _find(occupant, wish, i)
+            if j != NOBODY and _same_cell(wish, unsigned(j), location, i):
                 refusal[i] = _SWAP
             # What is looked at here does not change when somebody is refused, so the order does not matter.
             if rule != PRIORITY and _is_refused(w, i, rule):
@@ -280,19 +299,18 @@ def _collide(w: Arrays, e: int) -> None:
         _hold_up_followers(w, e)
 
     for i in range(num_agents):
-        claimant[wish[i, 0], wish[i, 1]] = NOBODY
-        occupant[location[i, 0], location[i, 1]] = NOBODY
+        _put(claimant, wish, i, NOBODY)
+        _put(occupant, location, i, NOBODY)
         # Under *priority* agents stand where they were granted to go.
-        occupant[wish[i, 0], wish[i, 1]] = NOBODY
+        _put(occupant, wish, i, NOBODY)
 
 
 @inlined
 def _is_refused(w: Arrays, i: int, rule: int) -> bool:
     """Whether a request is refused whatever becomes of the other requests."""
-    x, y = w.wish[i, 0], w.wish[i, 1]
-    if rule == SOFT and w.claimant[x, y] == i:
+    if rule == SOFT and _find(w.claimant, w.wish, i) == i:
         return bool(w.refusal[i] == _SWAP)
-    if rule == BLOCK_BOTH and w.occupant[x, y] != NOBODY:
+    if rule == BLOCK_BOTH and _find(w.occupant, w.wish, i) != NOBODY:
         return True
     return bool(w.refusal[i] != _OCCUPIED)
 
@@ -301,10 +319,9 @@ def _is_refused(w: Arrays, i: int, rule: int) -> bool:
 def _move_in_turn(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         if w.outcomes[e, i] == _MOVED:
-            x, y = w.wish[i, 0], w.wish[i, 1]
-            if w.occupant[x, y] == NOBODY:
-                w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = NOBODY
-                w.occupant[x, y] = i
+            if _find(w.occupant, w.wish, i) == NOBODY:
+                _put(w.occupant, w.location[e], i, NOBODY)
+                _put(w.occupant, w.wish, i, i)
             else:
                 w.outcomes[e, i] = w.refusal[i]
 
@@ -317,22 +334,38 @@ def _hold_up_followers(w: Arrays, e: int) -> None:
         if outcomes[i] == _MOVED or status[i] == LEFT:
             continue
         # Everyone but the first to ask for a cell has been refused already.
-        follower = claimant[location[i, 0], location[i, 1]]
-        while follower != NOBODY and outcomes[follower] == _MOVED:
-            outcomes[follower] = w.refusal[follower]
-            follower = claimant[location[follower, 0], location[follower, 1]]
+        follower = _find(claimant, location, i)
+        while follower != NOBODY and outcomes[unsigned(follower)] == _MOVED:
+            outcomes[unsigned(follower)] = w.refusal[unsigned(follower)]
+            follower = _find(claimant, location, unsigned(follower))
 
 
 @inlined
-def _move(w: Arrays, e: int) -> None:
+def _find(grid: Any, cells: Any, i: int) -> Any:
+    """Return what a grid has in the cell of agent i."""
+    return grid[unsigned(cells[i, 0]), unsigned(cells[i, 1])]
+
+
+@inlined
+def _put(grid: Any, cells: Any, i: int, value: int) -> None:
+    grid[unsigned(cells[i, 0]), unsigned(cells[i, 1])] = value
+
+
+@inlined
+def _same_cell(one: Any, i: int, other: Any, j: int) -> Any:
+    return one[i, 0] == other[j, 0] and one[i, 1] == other[j, 1]
+
+
+@inlined
+def _move(w: Arrays, e: int, num_agents: int) -> None:
     location, outcomes = w.location[e], w.outcomes[e]
-    for i in range(location.shape[0]):
+    for i in range(num_agents):
         if outcomes[i] == _MOVED:
             location[i, 0], location[i, 1] = w.wish[i, 0], w.wish[i, 1]
 
 
 @inlined
-def _arrive(w: Arrays, e: int) -> int:
+def _arrive(w: Arrays, e: int, num_agents: int) -> int:
     """Reward and settle those who stand on their targets; return how many agents were there to play this step."""
     rule = w.settings[ON_TARGET]
     status, arrival_step = w.status[e], w.arrival_step[e]
@@ -340,7 +373,7 @@ def _arrive(w: Arrays, e: int) -> int:
     here = 0
     standing = 0
     w.endings[e] = 0
-    for i in range(status.shape[0]):
+    for i in range(num_agents):
         rewards[i] = 0.0
         terminated[i] = False
         if status[i] == LEFT:
@@ -374,7 +407,7 @@ def _arrive(w: Arrays, e: int) -> int:
     w.over[e] = rule != RESTART and standing == here
     if w.over[e] and rule != LEAVE:
         w.endings[e] = here
-        for i in range(status.shape[0]):
+        for i in range(num_agents):
             terminated[i] = True
             if rule == STAY:
                 rewards[i] = 1.0

@@ -12,7 +12,7 @@ from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING, Arrays
-from multigrid.core.compiled import COMPILED, announce_compilation, interpreted
+from multigrid.core.compiled import COMPILED, announce_compilation, interpreted, unsigned
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
 from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
@@ -361,13 +361,14 @@ def _through(kernel: Any, generator: np.random.Generator) -> Any:
         kernel,
         {
             memory.opened: _identity,
+            unsigned: _identity,
             pcg64.bounded: lambda _streams, _e, limit: int(generator.integers(limit)),
         },
     )
 
 
-def _identity(arrays: Arrays) -> Arrays:
-    return arrays
+def _identity(value: Any) -> Any:
+    return value
 
 
 def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
