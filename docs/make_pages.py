@@ -176,7 +176,7 @@ def _vector() -> str:
             _prose(multigrid.MultiGridVectorEnv),
             "## Arguments",
             "`vector_env(num_worlds, ...)` takes the [options of MultiGrid](multi_grid.md#arguments) as keywords, and:",
-            _arguments(multigrid.MultiGridVectorEnv, without=("config",)),
+            _arguments(multigrid.MultiGridVectorEnv, without=("config",), made_by=multigrid.vector_env),
             "## Reset",
             _arguments(multigrid.MultiGridVectorEnv.reset),
             "## Example",
@@ -223,12 +223,12 @@ def _prose(documented: Any) -> str:
     return _plain(_sections(documented)[""])
 
 
-def _arguments(documented: Any, without: Sequence[str] = ()) -> str:
+def _arguments(documented: Any, without: Sequence[str] = (), made_by: Any = None) -> str:
     entries = re.split(r"^(?=\w+: )", _sections(documented)["Args"], flags=re.MULTILINE)
     named = (" ".join(entry.split()).partition(": ") for entry in entries if entry.strip())
     defaults = {
         parameter.name: parameter.default
-        for parameter in inspect.signature(documented).parameters.values()
+        for parameter in inspect.signature(made_by or documented).parameters.values()
         if parameter.default is not inspect.Parameter.empty
     }
     lines = ["| argument | default | |", "|---|---|---|"]

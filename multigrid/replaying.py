@@ -107,7 +107,7 @@ def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> 
 
 def _found(source: str | PathLike[str]) -> Scenario:
     path = Path(source)
-    if not path.exists() and isinstance(source, str):
+    if not path.is_file() and isinstance(source, str):
         if source in names():
             return get(source)
         raise FileNotFoundError(

@@ -195,8 +195,13 @@ def test_a_seed_is_an_episode_in_another_process(mode: str) -> None:
 @pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
 @pytest.mark.parametrize(
     "copied",
-    [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: cloudpickle.loads(cloudpickle.dumps(one))],
-    ids=["deepcopy", "pickle", "cloudpickle"],
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda one: pickle.loads(pickle.dumps(one)),
+        lambda one: cloudpickle.loads(cloudpickle.dumps(one)),
+    ],
+    ids=["copy", "deepcopy", "pickle", "cloudpickle"],
 )
 def test_copies_go_on_where_the_original_is(copied: Any, held: bool, mode: str) -> None:
     """A copy made in mid-episode plays the same rest of it and the same next episodes, and disturbs nothing."""

@@ -164,6 +164,41 @@ def test_a_held_key_saves_once():
     assert (saved, player.session.steps) == ([1], 2)
 
 
+def test_what_was_asked_for_is_forgotten():
+    """A key that time has not come to yet is not played after a restart, a step back, a pause, or for another agent."""
+    for interruption in (pygame.K_r, pygame.K_BACKSPACE, pygame.K_SPACE, pygame.K_TAB):
+        player = Player(Session(pair(allow_stay=True), others="idle", seed=1), str)
+        press(player, pygame.K_RIGHT, pygame.K_SPACE, pygame.K_RIGHT, interruption)
+        before = cells(player.session)
+        player.running = True
+        player.tick()
+        assert cells(player.session) == before, pygame.key.name(interruption)
+
+
+def test_saving_is_told_after_the_end_too():
+    """What became of a recording stands beside the end of the episode."""
+    session = Session(GridConfig(walls="a.A"))
+    player = Player(session, lambda: "Not saved: disk full")
+    press(player, pygame.K_RIGHT, pygame.K_RIGHT, pygame.K_RIGHT)
+    assert headline(session, running=False)[2].startswith("CSR 1")
+    press(player, pygame.K_f)
+    assert headline(session, running=False)[1:] == ("Arrived in 2 steps", "Not saved: disk full")
+
+
+@pytest.mark.parametrize("size", [(20, 2), (40, 3), (12, 5), (2, 20)])
+def test_a_new_window_has_room_for_the_keys(size, monkeypatch):
+    """However flat a world is, its window opens with the help below it."""
+    session = Session(GridConfig(size=size), seed=2)
+    surface = pygame.Surface(Screen.first_size(session))
+    drawn = []
+    for text in ("save", ""):
+        # Where the help is drawn, it matters what it says.
+        monkeypatch.setattr("multigrid.cli.play.screen.keys", lambda *_, text=text, **__: [("F", text)])
+        Screen().draw(surface, session, running=False)
+        drawn.append(pygame.surfarray.array3d(surface))
+    assert not np.array_equal(*drawn)
+
+
 def test_what_is_told():
     """Beside the picture stand agent, step, last and total reward, distance and the outcome of the last move."""
     session = Session(pair(max_cycles=3), others="idle")
@@ -277,6 +312,7 @@ def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monke
         ("--scenario nothing", "--scenario is 'nothing', which is no file, nor one of the suite: empty-9x7-2"),
         ("--scenario empty-9x7-2 --size 4", "--scenario has a world of its own"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
+        ("--record .", "--record is ., which is a folder"),
         ("--size 2 --num-agents 9", "num_agents is 9"),
     ],
 )

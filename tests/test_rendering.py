@@ -145,15 +145,25 @@ def test_which_worlds_have_the_documented_frame():
         assert np.array_equal(one.render(), expected) == documented_one
 
 
-def test_an_agent_that_has_left_leaves_the_documented_grid_empty():
-    """Neither it nor its target is drawn; the lines are."""
-    one = parallel_env(size=2, num_agents=1, on_target="leave", render_mode="rgb_array")
-    one.reset(options={"agents": [[0, 0]], "targets": [[1, 0]]})
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
+def test_the_last_frame_is_the_documented_one_too(on_target):
+    """An agent alone is drawn on its target in the end, whatever becomes of it there."""
+    one = parallel_env(size=3, num_agents=1, on_target=on_target, render_mode="rgb_array")
+    one.reset(options={"agents": [[0, 2]], "targets": [[1, 2]]})
     one.step({"agent_0": 0})
+    assert np.array_equal(one.render(), documented(512, 3, [1, 2], [1, 2]))
+
+
+@pytest.mark.parametrize(("size", "pixels"), [((24, 15), 100), ((14, 7), 457), ((7, 14), 467), ((28, 7), 450)])
+def test_frames_whose_sides_are_rounded(size, pixels):
+    """Where the shorter side comes to half a pixel, it is drawn to its end all the same."""
+    walls = np.zeros(size, bool)
+    walls[-1, -1] = True
+    one = parallel_env(walls=walls, num_agents=2, render_mode="rgb_array", render_size=pixels)
+    one.reset(seed=0)
     frame = one.render()
-    assert (frame == frame[..., :1]).all()
-    assert set(frame.ravel().tolist()) == {0, 255}
-    assert frame[254:259, 30, 0].tolist() == [255, 0, 0, 0, 255]
+    assert abs(frame.shape[0] / frame.shape[1] - size[1] / size[0]) < 0.02
+    assert tuple(frame[-1, -1].tolist()) == tuple(frame[-2, -2].tolist()) == (70, 70, 78)
 
 
 # The general frame --------------------------------------------------------------------------------------------------

@@ -163,6 +163,13 @@ def test_the_same_episode_gives_the_same_bytes(recorded):
     assert animated_svg(one.episode) == animated_svg(other.episode)
 
 
+def test_an_episode_without_steps_has_a_picture() -> None:
+    """An episode that has only begun is drawn as it stands, even without a pause."""
+    still = animated_svg(walk(2, 0, (4, 3)), pause=0)
+    assert "@keyframes" not in still
+    assert still.count("<circle") == 2
+
+
 def walk(num_agents: int, num_steps: int, size: tuple[int, int]) -> Episode:
     """An episode in which all that agents do is random, so that little can be packed well."""
     random = np.random.default_rng(0)
@@ -280,7 +287,8 @@ def test_the_command_writes_where_it_is_told(tmp_path, monkeypatch, capsys):
         (["torn.json"], "torn.json is not JSON"),
         (["bare.json"], "scenario 'bare' has no actions"),
         (["none.json"], "there is no file 'none.json'"),
-        (["maze-9x7-2", "--output", "no/folder.html"], "No such file or directory"),
+        (["maze-9x7-2", "--output", "no/folder.html"], "expected a file in a folder that is there"),
+        (["maze-9x7-2", "--output", "."], "--output is .; expected a file"),
         (["bare.json", "--output", "bare.json"], "bare.json is the recording itself"),
         (["maze-9x7-2", "--output", "page.svg", "--svg"], "--output is page.svg, where --svg writes"),
     ],

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
+import multigrid
 from multigrid import GridConfig, GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
 from multigrid.core.arrays import Arrays
@@ -25,6 +31,7 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 SCRATCH = {"occupant", "claimant", "seen", "wish", "refusal", "region_agents"}
+AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
@@ -219,6 +226,76 @@ def test_ctrl_c_leaves_no_step_half_played(
     alone.step(actions)
     assert plain(envs.get_state()) == plain(alone.get_state())
     assert tale(envs) == tale(alone)
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_died_is_an_error_and_not_a_wait(
+    make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for a thread that is no more, and the next reset starts new ones."""
+
+    def dies(*_: Any) -> None:
+        raise OSError("no room")
+
+    envs, alone = make(10, num_threads=2), make(10)
+    monkeypatch.setattr("multigrid.core.threads._follow", dies)
+    with pytest.raises(RuntimeError, match="a thread that plays worlds has died"):
+        envs.reset(seed=0)
+    monkeypatch.undo()
+    for each in (envs, alone):
+        each.reset(seed=0)
+    assert tale(envs) == tale(alone)
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_threads_that_could_not_all_be_started_leave_none(
+    make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system gives no more threads, those that it gave are ended."""
+    start, started = threading.Thread.start, []
+
+    def starts_two(thread: threading.Thread) -> None:
+        started.append(thread)
+        if len(started) > 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starts_two)
+    with pytest.raises(RuntimeError, match="can't start"):
+        make(10, num_threads=5).reset(seed=0)
+    monkeypatch.undo()
+    gc.collect()
+    for thread in started[:2]:
+        thread.join(timeout=60)
+    assert names_of_threads() == []
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_threads_have_no_part_in_the_reset_of_one_world(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """Worlds that are reset one by one are reset by this thread, for others would only be waited for."""
+    envs = make(10, num_threads=3)
+    envs.reset(seed=0)
+    orders = envs._world._threads._crew._orders
+    before = orders.copy()
+    envs.reset(options={"reset_mask": np.arange(envs.num_envs) // envs.config.num_agents == 4})
+    assert (orders == before).all()
+
+
+def test_a_step_at_exit_is_played() -> None:
+    """Whoever plays one step more while Python ends, before its threads do, does not wait for ever."""
+    code = """
+import atexit
+@atexit.register
+def last():
+    envs.step(np.zeros(16, dtype=int))
+    print("played")
+import numpy as np, multigrid
+envs = multigrid.vector_env(8, num_threads=2, num_agents=2)
+envs.reset(seed=0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=AROUND, capture_output=True, timeout=120, check=True)
+    assert done.stdout == b"played\n"
 
 
 @pytest.mark.parametrize(

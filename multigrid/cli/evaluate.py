@@ -67,7 +67,7 @@ def play_held_out(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence
     """
     envs = [MultiGridEnv(config) for _ in seeds]
     observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
-    draw = np.random.default_rng([*seeds, 0])
+    draw = np.random.default_rng([*seeds, 2])
     success, steps, returns = np.zeros(len(envs), dtype=bool), np.zeros(len(envs)), np.zeros(len(envs))
     while any(env.agents for env in envs):
         live = [index for index, env in enumerate(envs) if env.agents]

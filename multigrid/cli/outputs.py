@@ -7,6 +7,7 @@ import csv
 import datetime as dt
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,9 @@ def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path
         FileExistsError: the named folder exists already; nothing in it is touched.
     """
     made = make_folder(folder, parent)
-    stage = made.with_name(f".{made.name}.part")
+    stage = None
     try:
-        stage.mkdir()
+        stage = Path(tempfile.mkdtemp(prefix=f".{made.name}.", suffix=".part", dir=made.parent))
         yield stage, made
         for path in list(stage.iterdir()):
             path.replace(made / path.name)
@@ -61,7 +62,8 @@ def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path
         shutil.rmtree(made)
         raise
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -43,10 +43,12 @@ def _write(options: ReplayOptions) -> list[Path]:
     """Write what was asked for, and return where it is."""
     source = Path(options.file)
     # A name of the suite may have dots in it, but no suffix.
-    page = options.output or (source.with_suffix(".html") if source.exists() else Path(f"{options.file}.html"))
+    page = options.output or (source.with_suffix(".html") if source.is_file() else Path(f"{options.file}.html"))
+    if not page.name or page.is_dir() or not page.parent.is_dir():
+        raise ValueError(f"--output is {page}; expected a file in a folder that is there")
     picture = page.with_suffix(".svg")
     for path in (page, picture) if options.svg else (page,):
-        if path.exists() and source.exists() and path.samefile(source):
+        if path.exists() and source.is_file() and path.samefile(source):
             raise ValueError(f"{path} is the recording itself; expected another file to write to: use --output")
     if options.svg and picture == page:
         raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")

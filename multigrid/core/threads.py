@@ -115,7 +115,7 @@ class Threads:
             worlds: the first, and the one after the last.
             layout: for `RESET`, its map index and whether the layout is set by hand.
         """
-        if self._crew is None or self._crew.process != os.getpid():
+        if self._crew is None or self._crew.process != os.getpid() or not self._crew.is_alive():
             self._crew = _Crew(handles)
         self._crew.run(task, worlds, layout)
 
@@ -133,8 +133,16 @@ class _Crew:
         self.process = os.getpid()
         self._handle = handles[-1]
         self._orders = np.zeros((len(handles), _ORDER_WIDTH), dtype=np.int64)
-        self._followers = [_Follower(handle, self._orders, k) for k, handle in enumerate(handles[:-1])]
+        self._followers: list[_Follower] = []
         self._finalizer = weakref.finalize(self, _dismiss, self._followers)
+        # At exit the threads are daemons that end by themselves, and whoever steps once more then still finds them.
+        self._finalizer.atexit = False
+        try:
+            for k, handle in enumerate(handles[:-1]):
+                self._followers.append(_Follower(handle, self._orders, k))
+        except BaseException:
+            self._finalizer()
+            raise
 
     def run(self, task: int, worlds: tuple[int, int], layout: tuple[int, bool]) -> None:
         self._wake()
@@ -146,8 +154,13 @@ class _Crew:
             self._wait()
             raise
 
+    def is_alive(self) -> bool:
+        return all(follower.thread.is_alive() for follower in self._followers)
+
     def _wait(self) -> None:
         while not _are_done(self._orders):
+            if not self.is_alive():
+                raise RuntimeError("a thread that plays worlds has died, and its worlds stand still; make the env anew")
             self._wake()
             time.sleep(0)
 
@@ -159,7 +172,9 @@ class _Crew:
     def end(self) -> None:
         self._finalizer()
         for follower in self._followers:
-            follower.thread.join()
+            # The collector of garbage may close an env on any thread.
+            if follower.thread is not threading.current_thread():
+                follower.thread.join()
 
 
 class _Follower:

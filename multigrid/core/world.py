@@ -151,7 +151,7 @@ class World:
 
     def _run(self, kernel: Any, first: int, last: int, *arguments: Any) -> Any:
         if not self._generators and COMPILED:
-            if self._threads.count > 1:
+            if self._threads.count > 1 and last - first > 1:
                 return self._threads.run(self._handles, _TASKS[kernel], (first, last), arguments or (0, False))
             return kernel(self._handle, first, last, *arguments)
         held = {e: generator for e, generator in self._generators.items() if first <= e < last}

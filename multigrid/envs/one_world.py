@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -56,6 +57,10 @@ class OneWorld:
     def __getstate__(self) -> dict[str, Any]:
         # A window belongs to this process and this object, and so do a painter's surfaces; a copy makes its own.
         return {**vars(self), "_window": None, "_painter": None}
+
+    def __copy__(self) -> Any:
+        # One that shares its arrays with another would move the other's agents.
+        return copy.deepcopy(self)
 
     @property
     def np_random(self) -> np.random.Generator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -125,6 +126,10 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __getstate__(self) -> dict[str, Any]:
         bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen", "_buffers")
         return {name: value for name, value in vars(self).items() if name not in bound} | {"_painter": None}
+
+    def __copy__(self) -> Any:
+        # One that shares its arrays with another would move the other's agents.
+        return deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

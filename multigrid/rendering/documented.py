@@ -46,9 +46,9 @@ class DocumentedStyle:
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (pixels, pixels, 3), a fresh array."""
         frame: NDArray[np.uint8] = self._background.copy()
-        if scene.present[0]:
-            target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
-            surface_on(frame).blits((self._sprite(_TARGET, *target), self._sprite(_AGENT, *agent)), doreturn=False)
+        # One that has left on its arrival is drawn where it arrived, as the documented code does.
+        target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
+        surface_on(frame).blits((self._sprite(_TARGET, *target), self._sprite(_AGENT, *agent)), doreturn=False)
         return frame
 
     def _sprite(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:

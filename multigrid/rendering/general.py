@@ -83,7 +83,7 @@ class GeneralStyle:
         """Draw the map with nobody on it."""
         width, height = self._size
         pixels = np.full((height, width, 3), _WHITE, np.uint8)
-        columns, rows = (self._edges(cells) for cells in regions.shape)
+        columns, rows = (self._edges(cells, end) for cells, end in zip(regions.shape, self._size, strict=True))
         strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
         if strength:
             line = mixed(_LINE, _WHITE, 1 - strength)
@@ -112,9 +112,11 @@ class GeneralStyle:
             drawn += self._veils(scene.agents[self._view_of].tolist())
         return drawn
 
-    def _edges(self, cells: int) -> NDArray[np.int64]:
+    def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
         """Where each cell begins, and where the last one ends, in pixels."""
         edges: NDArray[np.int64] = np.rint(np.arange(cells + 1) * self._side).astype(np.int64)
+        # The frame's own rounding, which is another one where half a pixel is left.
+        edges[-1] = end
         return edges
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -53,8 +53,8 @@ def animated_svg(
         if not good:
             raise ValueError(f"{name} is {value!r}; expected a number of seconds")
     played = episode.num_steps * seconds_per_step
-    clock = _Clock(seconds_per_step, played + pause)
-    return _drawn(_View(episode, 0, _side(episode, cell), clock if played else None))
+    clock = _Clock(seconds_per_step, played + pause) if played else None
+    return _drawn(_View(episode, 0, _side(episode, cell), clock))
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:

@@ -50,7 +50,7 @@ class Window:
             self._end_show(game)
             return
         # Nobody waits for these, and a queue that is full of them has no room for the click that closes the window.
-        game.event.clear(game.MOUSEMOTION, pump=False)
+        game.event.clear((game.MOUSEMOTION, game.MOUSEWHEEL, game.FINGERMOTION), pump=False)
         game.display.update()
         self._clock.tick(self._frames_per_second)
 

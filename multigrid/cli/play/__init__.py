@@ -99,7 +99,7 @@ class _Shelf:
         path = self._path or _free_path(Path())
         try:
             self.write(path)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             return f"Not saved: {error}"
         self.saved = True
         return f"Saved to {path}: {self._session.steps} steps"
@@ -136,5 +136,7 @@ def _check(options: PlayOptions) -> None:
         raise ValueError(f"--seed is {options.seed}; expected at least 0")
     if not 1 <= options.fps <= _FASTEST:
         raise ValueError(f"--fps is {options.fps}; expected 1 to {_FASTEST}")
+    if options.record is not None and (options.record.is_dir() or not options.record.name):
+        raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
     if options.record is not None and not options.record.parent.is_dir():
         raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")

@@ -70,7 +70,7 @@ def headline(session: Session, *, running: bool) -> tuple[str, str, str]:
             )
             if not math.isnan(told[name])
         ]
-        detail = "   ".join(f"{label} {value:.4g}" for label, value in said)
+        detail = session.note or "   ".join(f"{label} {value:.4g}" for label, value in said)
         steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
         if session.config.on_target == "restart":
             return "out of time", f"The end, after {steps}", detail
@@ -118,7 +118,9 @@ class Screen:
         longer = max(config.width, config.height)
         side = (WINDOW_SIZE if longer <= _LARGE_GRID else _LARGE_WINDOW) / longer
         width = max(round(config.width * side), _LEAST_WIDTH)
-        return width, round(config.height * side) + _Panel(session, width, running=False).height
+        panel = _Panel(session, width, running=False).height
+        # A flat world gets some room above and below, or there would be none for the keys.
+        return width, panel + max(round(config.height * side), math.ceil(panel * (1 / _LARGEST_PANEL - 1)))
 
     def draw(self, surface: pygame.Surface, session: Session, *, running: bool) -> None:
         """Draw the picture, the mark of the player's agent, and the panel."""

@@ -176,7 +176,6 @@ class Session:
             ValueError: the action is `Action.STAY` in a world without it; nothing is changed then.
         """
         if self.over:
-            self.note = "The episode is over"
             return False
         moment = _Moment(self._state, self.totals, self._draws.bit_generator.state, self.chosen)
         actions = self._policy(self._env, {})

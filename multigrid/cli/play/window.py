@@ -75,9 +75,10 @@ class Player:
             if event.key in self._moves:
                 self._move(self._moves[event.key])
             elif event.key == pygame.K_BACKSPACE:
-                self.running = False
+                self._stop()
                 self.session.back()
             elif event.key == pygame.K_TAB:
+                self._asked = None
                 self.session.choose(-1 if event.mod & pygame.KMOD_SHIFT else 1)
             elif first and event.key in self._commands:
                 self._commands[event.key]()
@@ -98,16 +99,20 @@ class Player:
         if not self.session.config.allow_stay:
             self._last = action
 
+    def _stop(self) -> None:
+        self.running, self._asked = False, None
+
     def _toggle(self) -> None:
+        self._asked = None
         self.running = not self.running and not self.session.over
         self.session.note = "Time waits for your first key" if self.running and self._last is None else ""
 
     def _restart(self) -> None:
-        self.running = False
+        self._stop()
         self.session.restart()
 
     def _next(self) -> None:
-        self.running = False
+        self._stop()
         self.session.next_layout()
 
     def _record(self) -> None:

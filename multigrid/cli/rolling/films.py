@@ -42,7 +42,9 @@ def film_frames(episode: Episode, size: int = WINDOW_SIZE, trails: int = 0) -> I
 
 
 def write_gif_film(path: Path, episode: Episode, frames_per_second: float, trails: int = 0) -> None:
-    """Write an episode as a GIF that repeats for ever; players keep its durations to a hundredth of a second.
+    """Write an episode as a GIF that repeats for ever, with at most 50 steps a second.
+
+    A GIF counts in hundredths of a second, and players take one hundredth for ten.
 
     All its frames share one palette, so that what does not move does not flicker.
     """
@@ -50,7 +52,7 @@ def write_gif_film(path: Path, episode: Episode, frames_per_second: float, trail
     steps = np.linspace(0, episode.num_steps, min(_SAMPLES, episode.num_steps + 1)).astype(int).tolist()
     palette = _Palette(np.concatenate([painter.frame(scene_of(episode, step)) for step in steps]))
     images = map(palette.image, film_frames(episode, trails=trails))
-    shown = 1000 / frames_per_second
+    shown = max(20, 10 * round(100 / frames_per_second))
     durations = [shown] * episode.num_steps + [shown + 1000 * HELD_SECONDS]
     with replaced(path) as temporary:
         next(images).save(

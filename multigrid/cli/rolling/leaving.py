@@ -50,7 +50,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
     where = {"world": told.world.name, "num_agents": told.world.config.num_agents}
     return [
         {**where, "seed": played.seed, "steps": played.steps}
-        | {name: "" if math.isnan(value) else f"{value:g}" for name, value in played.measures.items()}
+        | {name: "" if math.isnan(value) else repr(value) for name, value in played.measures.items()}
         for played in told.episodes
     ]
 

@@ -57,7 +57,7 @@ const isBlocked = (agent, step) => step > 0 && blockedOutcomes[outcomeOf(agent, 
 const state = { time: 0, playing: false, speed: 4, followed: -1, hovered: -1 };
 const focus = () => (state.hovered >= 0 ? state.hovered : state.followed);
 // The step whose move is being made, or was made last.
-const currentStep = () => Math.ceil(state.time);
+const currentStep = () => (calm.matches ? Math.floor(state.time) : Math.ceil(state.time));
 const byId = id => document.getElementById(id);
 
 // A colour of page.css, as the canvas wants it, in the scheme of the moment.

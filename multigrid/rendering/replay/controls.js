@@ -42,6 +42,7 @@ function setPlaying(playing) {
   state.playing = playing;
   last = null;
   if (playing && state.time >= lastStep) state.time = 0;
+  if (!playing && calm.matches) state.time = Math.floor(state.time);
   play.setAttribute("aria-label", playing ? "Pause" : "Play");
   if (playing) soon();
 }

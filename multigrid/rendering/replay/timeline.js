@@ -12,7 +12,8 @@ for (let step = 0; step < moments; step++) {
   }
   newArrivals[step] = step > 0 ? arrivalsBy[step] - arrivalsBy[step - 1] : 0;
 }
-const reaches = { arrivals: Math.max(1, ...newArrivals), refusals: Math.max(1, ...refusals) };
+const largest = values => values.reduce((most, value) => Math.max(most, value), 1);
+const reaches = { arrivals: largest(newArrivals), refusals: largest(refusals) };
 
 // The slider's thumb is 12 pixels wide and stays within the slider, so the steps begin and end 6 pixels inside it.
 const INSET = 6;
