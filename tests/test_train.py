@@ -150,7 +150,7 @@ def test_evaluations_are_spread_over_the_run(folder: Path) -> None:
     told = read_json(folder / "evaluation.json")
     assert [one.pop("steps") for one in told["during"]] == [0, ROLLOUT, 2 * ROLLOUT, 3 * ROLLOUT, 4 * ROLLOUT]
     assert (told["during"][0], told["during"][-1]) == (told["before"], told["after"])
-    assert told["during"][1] != told["during"][2]
+    assert len({tuple(one.values()) for one in told["during"]}) > 2, "each is of the policy of its own moment"
 
 
 def test_evaluations_change_nothing_in_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
