@@ -58,7 +58,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: whether each call returns observations of its own, as everything else is in any case. False returns the
             same arrays each time, with new content.
         num_threads: on how many threads the worlds are played; the results do not depend on it. Two pay from some
-            thousand worlds of eight agents.
+            thousand worlds of eight agents, on cores that have nothing else to do.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
