@@ -192,10 +192,11 @@ def test_threads_that_fell_asleep_are_woken(steps: int, make: Callable[..., Mult
 
 
 @pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_leaves_no_step_half_played(
-    make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
+    times: int, make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while another thread still plays ends the waiting when the step has been played in every world."""
+    """Ctrl-C while another thread still plays, be it twice, is heard when the step has been played in every world."""
     envs, alone = make(10, num_threads=2), make(10)
     for each in (envs, alone):
         each.reset(seed=0)
@@ -208,12 +209,12 @@ def test_ctrl_c_leaves_no_step_half_played(
 
     def wakes_late() -> None:
         calls.append("wake")
-        if len(calls) > 3:
+        if calls.count("sleep") >= times:
             wake()
 
     def interrupted(_seconds: float) -> None:
         calls.append("sleep")
-        if len(calls) == 3:
+        if calls.count("sleep") <= times:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(crew, "_wake", wakes_late)
@@ -222,7 +223,7 @@ def test_ctrl_c_leaves_no_step_half_played(
     with pytest.raises(KeyboardInterrupt):
         envs.step(actions)
     monkeypatch.undo()
-    assert calls[:3] == ["wake", "wake", "sleep"]
+    assert calls.count("sleep") >= times
     alone.step(actions)
     assert plain(envs.get_state()) == plain(alone.get_state())
     assert tale(envs) == tale(alone)

@@ -8,6 +8,7 @@ Numba's own parallel loops are not used: with its OpenMP layer, a forked worker 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -149,9 +150,11 @@ class _Crew:
         try:
             if not _lead(self._handle, self._orders, task, worlds, layout):
                 self._wait()
-        except BaseException:
-            # Ctrl-C ends the waiting; what has begun is done in full all the same.
-            self._wait()
+        except KeyboardInterrupt:
+            # What has begun is done in full all the same, however often Ctrl-C is pressed meanwhile.
+            while not _are_done(self._orders):
+                with contextlib.suppress(KeyboardInterrupt):
+                    self._wait()
             raise
 
     def is_alive(self) -> bool:
