@@ -63,6 +63,15 @@ def names_of_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("multigrid")]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _without_the_threads_of_other_files() -> None:
+    """Envs that another file's tests left to the collector of garbage are collected, and their threads end, first."""
+    gc.collect()
+    deadline = time.monotonic() + 30
+    while names_of_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def make() -> Iterator[Callable[..., MultiGridVectorEnv]]:
     """`vector_env`, with what it made closed at the end of the test."""
