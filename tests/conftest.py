@@ -1,6 +1,7 @@
 """What every test shares: no window, no sound, and hypothesis without a stopwatch."""
 
 import os
+from pathlib import Path
 
 # Before anything imports pygame, and whatever the surroundings say: tests must not open windows on somebody's screen.
 os.environ["SDL_VIDEODRIVER"] = "dummy"
@@ -16,6 +17,51 @@ settings.register_profile("multigrid", parent=settings.default, deadline=None)
 settings.load_profile("multigrid")
 
 
+HEAVY_FILES = {
+    "test_bench.py",
+    "test_cost.py",
+    "test_doctests.py",
+    "test_evaluate.py",
+    "test_exhaustive.py",
+    "test_figures.py",
+    "test_large.py",
+    "test_machine.py",
+    "test_mutants.py",
+    "test_pages.py",
+    "test_play_window.py",
+    "test_readme.py",
+    "test_replay_page.py",
+    "test_rollout.py",
+    "test_sb3.py",
+    "test_supersuit.py",
+    "test_train.py",
+    "test_window.py",
+}
+"""What `--light` leaves out, with every test_example_*.py and every test that is marked heavy."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let whoever has the time ask for the larger proof of tests/test_exhaustive.py."""
+    """Let whoever has the time ask for the larger proof of tests/test_exhaustive.py, and .ci/run for less."""
     parser.addoption("--all-worlds", action="store_true", help="play every joint action in more and larger worlds")
+    parser.addoption(
+        "--light", action="store_true", help="leave out what needs a learner, a browser, a display or minutes"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker of single tests that `--light` leaves out."""
+    config.addinivalue_line("markers", "heavy: needs a learner, a browser, a display or minutes; not run by --light")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Under `--light`, do not so much as import the heavy files: their libraries are missing there."""
+    name = collection_path.name
+    return (config.getoption("--light") and (name in HEAVY_FILES or name.startswith("test_example_"))) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Under `--light`, leave out the tests that are marked heavy, and say how many there are."""
+    if config.getoption("--light"):
+        heavy = [item for item in items if item.get_closest_marker("heavy")]
+        config.hook.pytest_deselected(items=heavy)
+        items[:] = [item for item in items if item not in heavy]

@@ -210,6 +210,7 @@ def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], acti
     return told
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
 @pytest.mark.parametrize("reward", ["individual", "shared"])
 def test_symmetric_does_not_know_the_agents_names(on_target: str, reward: str) -> None:

@@ -23,8 +23,8 @@ LAYERS = [
     {"envs"},
     {"wrappers", "integrations", "policies", "scenarios"},
     {"replaying"},
-    {"examples"},
     {"cli", "__init__", "__main__", "registration"},
+    {"examples"},
 ]
 HEAVY = {
     "numba",

@@ -379,6 +379,7 @@ def test_async_vector_env_works_afterwards(context: str, threaded: MultiGridVect
         envs.close()
 
 
+@pytest.mark.heavy
 def test_supersuit_works_afterwards(threaded: MultiGridVectorEnv) -> None:
     """SuperSuit's forked workers play as they do without processes, after steps with threads."""
     from multigrid.integrations.supersuit import to_sb3  # not above: spawned processes read this file, without torch
@@ -394,6 +395,7 @@ def test_supersuit_works_afterwards(threaded: MultiGridVectorEnv) -> None:
     assert told[0] == told[1]
 
 
+@pytest.mark.heavy
 def test_stable_baselines_workers_work_afterwards(threaded: MultiGridVectorEnv) -> None:
     """Stable-Baselines3's forked workers play the documented game after steps with threads."""
     from stable_baselines3.common.vec_env import SubprocVecEnv

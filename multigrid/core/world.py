@@ -345,6 +345,9 @@ def _bit_generator(state: Any) -> np.random.BitGenerator:
     kind = getattr(np.random, str(state.get("bit_generator")), None) if isinstance(state, dict) else None
     if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
         raise ValueError(message)  # noqa: TRY004 - whatever is wrong inside a state is a ValueError
+    numbers = state.get("state")
+    if isinstance(numbers, dict) and any(isinstance(number, int) and number < 0 for number in numbers.values()):
+        raise ValueError(message)  # NumPy 1 would warn, and take another number
     bits: np.random.BitGenerator = kind()
     try:
         bits.state = state
