@@ -1,0 +1,148 @@
+"""Rewards that speed learning up and keep the optimal policies: shaping by a potential."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import gymnasium
+from gymnasium.utils import RecordConstructorArgs
+from pettingzoo.utils import BaseParallelWrapper
+
+if TYPE_CHECKING:
+    from pettingzoo import ParallelEnv
+
+__all__ = ["Potential", "PotentialReward", "PotentialRewardParallel", "minus_distance"]
+
+Potential: TypeAlias = Callable[[Any, dict[str, Any]], float]
+"""The potential of a state, from the observation and the info of an agent in it."""
+
+
+def minus_distance(observation: Any, info: dict[str, Any]) -> float:  # noqa: ARG001
+    """Return minus the distance that the info holds: 0 on the target, the lower the farther away.
+
+    >>> minus_distance(None, {"distance": 3.0})
+    -3.0
+    """
+    return -float(info["distance"])
+
+
+class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Add gamma times the potential of the state reached, minus that of the state left, to every reward.
+
+    The potential of a terminal state counts as 0, whatever the function says. A truncated episode is cut, not ended:
+    learners bootstrap from its last state, so its potential counts. With the learner's own `gamma`, what is added along
+    an episode sums up to minus the potential of its first state, whichever way it went, so exactly the policies that
+    are optimal without it are optimal with it.
+
+    Learners that estimate values learn those of the env minus the potential: one on the scale of the env's returns,
+    such as a tenth of the distance, is the easier to learn. A state that is set on the env underneath goes unnoticed.
+
+    Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
+    episodes of any length: Grzes 2017, "Reward shaping in episodic reinforcement learning".
+
+    Args:
+        env: any env; with the default `potential`, one whose infos have ``distance``.
+        gamma: the discount of the learner, 0 to 1. With any other value the theorem does not hold.
+        potential: of the observation and the info of a state; it must depend on the state alone.
+
+    Raises:
+        ValueError: `gamma` is out of range.
+
+    >>> from multigrid import Action, GridWorldEnv
+    >>> env = PotentialReward(GridWorldEnv(), gamma=0.5)
+    >>> observation, info = env.reset(options={"agents": [[0, 4]], "targets": [[2, 4]]})
+    >>> [env.step(Action.RIGHT)[1] for _ in range(2)]
+    [1.5, 2.0]
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
+        RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
+        gymnasium.Wrapper.__init__(self, env)
+        self.gamma = _checked_discount(gamma)
+        self.potential = potential
+        self._left = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, and take down the potential of its first state."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._left = self.potential(observation, info)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step the env and add the difference of potentials."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        reached = 0.0 if terminated else self.potential(observation, info)
+        shaped = float(reward) + self.gamma * reached - self._left
+        self._left = reached
+        return observation, shaped, terminated, truncated, info
+
+
+class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
+    """`PotentialReward` for each agent of a PettingZoo ParallelEnv, from its own observation and info.
+
+    The potential of an agent that terminates counts as 0. In a game of several learners what is kept are the Nash
+    equilibria (Devlin and Kudenko 2011, "Theoretical considerations of potential-based reward shaping for multi-agent
+    systems").
+
+    Args:
+        env: any ParallelEnv; with the default `potential`, one whose infos have ``distance``.
+        gamma: the discount of the learner, 0 to 1.
+        potential: of the observation and the info of an agent.
+
+    Raises:
+        ValueError: `gamma` is out of range.
+
+    >>> import multigrid
+    >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)
+    >>> layout = {"agents": [[0, 0], [3, 2]], "targets": [[2, 0], [0, 2]]}
+    >>> observations, infos = env.reset(options=layout)
+    >>> env.step({"agent_0": multigrid.Action.RIGHT, "agent_1": multigrid.Action.RIGHT})[1]
+    {'agent_0': 1.5, 'agent_1': 1.5}
+    """
+
+    def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
+        super().__init__(env)
+        self.gamma = _checked_discount(gamma)
+        self.potential = potential
+        self._left: dict[str, float] = {}
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begin an episode, and take down the potential of each agent's first state."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._left = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
+        return observations, infos
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """Step the env and add the difference of potentials to each agent's reward."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        reached = {
+            agent: 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
+            for agent in rewards
+        }
+        shaped = {
+            agent: float(reward) + self.gamma * reached[agent] - self._left[agent] for agent, reward in rewards.items()
+        }
+        self._left = reached
+        return observations, shaped, terminations, truncations, infos
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the env's state, and with it the potentials that the next step is compared with."""
+        env: Any = self.env
+        return {"env": env.get_state(), "potentials": dict(self._left)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state that `get_state` of such a wrapper returned."""
+        env: Any = self.env
+        env.set_state(state["env"])
+        self._left = dict(state["potentials"])
+
+
+def _checked_discount(gamma: float) -> float:
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"gamma is {gamma!r}; expected the discount of the learner, from 0 to 1")
+    return float(gamma)

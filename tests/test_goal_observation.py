@@ -1,0 +1,105 @@
+"""The target as a goal that hindsight may replace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from multigrid import Action, GridWorldEnv
+from multigrid.wrappers import GoalObservation, RelativePosition
+
+
+def test_every_step_keeps_the_contract_of_goal_envs() -> None:
+    """Over whole episodes the three cells are the env's two, and reward and end are what the goals say they are."""
+    plain, env = GridWorldEnv(size=4), GoalObservation(GridWorldEnv(size=4))
+    draws = np.random.default_rng(0)
+    ends = 0
+    for seed in range(20):
+        (cells, _), (goals, _) = plain.reset(seed=seed), env.reset(seed=seed)
+        terminated = False
+        while not terminated:
+            assert env.observation_space.contains(goals)
+            assert {part: cell.tolist() for part, cell in goals.items()} == {
+                "observation": cells["agent"].tolist(),
+                "achieved_goal": cells["agent"].tolist(),
+                "desired_goal": cells["target"].tolist(),
+            }
+            assert len({id(cell) for cell in goals.values()}) == 3
+            action = draws.integers(4)
+            cells = plain.step(action)[0]
+            goals, reward, terminated, truncated, info = env.step(action)
+            pair = goals["achieved_goal"], goals["desired_goal"], info
+            assert (env.compute_reward(*pair), env.compute_terminated(*pair)) == (reward, terminated)
+            assert env.compute_truncated(*pair) is truncated
+        ends += reward
+    assert ends == 20
+
+
+def test_another_goal_brings_what_it_would_have_brought() -> None:
+    """A step that achieved one cell is worth 1 to whoever desired that cell, and 0 to others, alone or in rows."""
+    env = GoalObservation(GridWorldEnv(size=3))
+    cells = [(x, y) for x in range(3) for y in range(3)]
+    pairs = [(one, other) for one in cells for other in cells]
+    rewards = [int(one == other) for one, other in pairs]
+    achieved, desired = np.array(pairs).swapaxes(0, 1)
+    assert [env.compute_reward(*pair, {}) for pair in zip(achieved, desired, strict=True)] == rewards
+    for infos in ({}, [{}] * 81, np.array([{"distance": 1.0}] * 81)):
+        batch = env.compute_reward(achieved, desired, infos)
+        assert (batch.tolist(), batch.dtype) == (rewards, np.int64)
+        assert env.compute_terminated(achieved, desired, infos).tolist() == [reward == 1 for reward in rewards]
+        assert env.compute_truncated(achieved, desired, infos).tolist() == [False] * 81
+
+
+def test_the_target_stands_in_the_desired_goal_only() -> None:
+    """Two episodes that differ in their targets are one and the same to whoever looks past the desired goal."""
+    env = GoalObservation(GridWorldEnv(size=5))
+    seen = []
+    for target in ([4, 0], [1, 3]):
+        env.reset(options={"agents": [[1, 1]], "targets": [target]})
+        goals = env.step(Action.RIGHT)[0]
+        assert goals.pop("desired_goal").tolist() == target
+        seen.append({part: cell.tolist() for part, cell in goals.items()})
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(
+    ("achieved", "desired"), [([1, 2], [[1, 2]]), ([[1, 2]] * 2, [[1, 2]] * 3), ([1, 2, 3], [1, 2, 3]), (1, 1)]
+)
+def test_goals_that_are_not_pairs_of_cells_are_refused(achieved: Any, desired: Any) -> None:
+    """Shapes that do not belong together are an error, and are not broadcast."""
+    with pytest.raises(ValueError, match=r"expected \(2,\) or \(K, 2\), the same for both"):
+        GoalObservation(GridWorldEnv()).compute_reward(achieved, desired, {})
+
+
+def test_the_wrapper_needs_the_two_cells() -> None:
+    """An env that observes something else is refused, and told what it observes."""
+    with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
+        GoalObservation(RelativePosition(GridWorldEnv()))
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
+def test_the_checkers_pass() -> None:
+    """The wrapped env is in good standing with Gymnasium and with Stable-Baselines3."""
+    from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
+
+    env = GoalObservation(gym.make("multigrid/GridWorld-v0", disable_env_checker=True))
+    check_env(env, skip_render_check=True)
+    check_env_of_sb3(env)
+
+
+def test_it_can_be_made_many_times_and_again() -> None:
+    """`make_vec` takes the wrapper, and an env's spec makes it anew."""
+    envs = gym.make_vec(
+        "multigrid/GridWorld-v0", num_envs=3, vectorization_mode="sync", wrappers=(GoalObservation,), size=4
+    )
+    observations, _ = envs.reset(seed=5)
+    assert {part: cells.shape for part, cells in observations.items()} == dict.fromkeys(
+        ("observation", "achieved_goal", "desired_goal"), (3, 2)
+    )
+    env = GoalObservation(gym.make("multigrid/GridWorld-v0", size=4))
+    assert str(gym.make(env.spec)) == str(env)

@@ -1,0 +1,269 @@
+"""Shaped rewards: the potential that keeps every optimal policy, and the distance reward that does not."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from numpy.typing import NDArray
+from pettingzoo.test import parallel_api_test
+
+from multigrid import Action, GridWorldEnv, parallel_env
+from multigrid.wrappers import DistanceReward, PotentialReward, PotentialRewardParallel, RelativePosition
+
+GAMMA = 0.8
+OPEN = "....\n....\n...."
+# Who stands in the pocket at (2, 2) is two cells from a target at (4, 2), and ten steps.
+POCKET = "......\n.###..\n...#..\n.###.."
+
+
+class OneAgent(gym.Env[Any, Any]):
+    """A world with walls and one agent, as a Gymnasium env."""
+
+    def __init__(self, walls: str) -> None:
+        """Make the world."""
+        self.world = parallel_env(walls=walls, num_agents=1, max_cycles=None)
+        self.observation_space = self.world.observation_space("agent_0")
+        self.action_space = self.world.action_space("agent_0")
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Begin the agent's episode."""
+        observations, infos = self.world.reset(seed, options)
+        return observations["agent_0"], infos["agent_0"]
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take the agent's step."""
+        told: Any = [each["agent_0"] for each in self.world.step({"agent_0": action})]
+        return tuple(told)  # type: ignore[return-value]
+
+
+Cells = tuple[tuple[int, int], tuple[int, int]]
+
+
+def optimum(walls: str, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]) -> dict[Cells, NDArray[np.float64]]:
+    """Play every action in every state of the wrapped env, and return the values of the actions by value iteration."""
+    env = wrap(OneAgent(walls))
+    rows = walls.split("\n")
+    free = [(x, y) for y, row in enumerate(rows) for x, cell in enumerate(row) if cell == "."]
+    states = [(agent, target) for agent in free for target in free if agent != target]
+    rewards, ends = np.zeros((len(states), 4)), np.zeros((len(states), 4), bool)
+    after = np.zeros((len(states), 4), int)
+    for index, (agent, target) in enumerate(states):
+        for action in range(4):
+            env.reset(options={"agents": [agent], "targets": [target]})
+            observation, reward, terminated, truncated, _ = env.step(action)
+            assert not truncated
+            rewards[index, action], ends[index, action] = reward, terminated
+            if not terminated:
+                after[index, action] = states.index((tuple(observation["agent"].tolist()), target))
+    values = np.zeros((len(states), 4))
+    for _ in range(200):
+        values = rewards + GAMMA * np.where(ends, 0.0, values.max(axis=1)[after])
+    return dict(zip(states, values, strict=True))
+
+
+def best(values: NDArray[np.float64]) -> set[int]:
+    """The actions that no other beats."""
+    return set(np.flatnonzero(values > values.max() - 1e-9).tolist())
+
+
+def constant(observation: Any, info: dict[str, Any]) -> float:
+    """A potential that is not 0 on the target."""
+    return -info["distance"] - 5.0
+
+
+def crooked(observation: Any, info: dict[str, Any]) -> float:
+    """A potential that leads away from many targets."""
+    x, y = observation["agent"].tolist()
+    return 3.0 * x - float(y) ** 2 + 7.0
+
+
+@pytest.fixture(scope="module", params=[OPEN, POCKET], ids=["open", "pocket"])
+def plain(request: pytest.FixtureRequest) -> tuple[str, dict[Cells, NDArray[np.float64]]]:
+    """A world, and the values of its actions under the documented reward."""
+    return request.param, optimum(request.param, lambda env: env)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"potential": constant}, {"potential": crooked}], ids=["default", "constant", "crooked"]
+)
+def test_a_potential_keeps_every_optimal_action(
+    plain: tuple[str, dict[Cells, NDArray[np.float64]]], settings: dict[str, Any]
+) -> None:
+    """In every state the same actions are optimal with and without it: all values of a state shift by its potential."""
+    walls, values = plain
+    shaped = optimum(walls, lambda env: PotentialReward(env, GAMMA, **settings))
+    potential = settings.get("potential", lambda observation, info: -info["distance"])
+    for (agent, target), row in values.items():
+        assert best(shaped[agent, target]) == best(row), (agent, target)
+        distance = abs(agent[0] - target[0]) + abs(agent[1] - target[1])
+        shift = potential({"agent": np.array(agent)}, {"distance": float(distance)})
+        np.testing.assert_allclose(shaped[agent, target], row - shift, atol=1e-9)
+
+
+def test_a_bonus_for_coming_nearer_is_no_potential() -> None:
+    """With another discount than the learner's, optimal play sits in the pocket for ever, so near to the target."""
+    values, bonus = (optimum(POCKET, wrap) for wrap in (lambda env: env, lambda env: PotentialReward(env, 1.0)))
+    assert best(values[(2, 2), (4, 2)]) == {Action.LEFT}
+    assert best(bonus[(2, 2), (4, 2)]) == {Action.RIGHT, Action.UP, Action.DOWN}
+
+
+def test_the_distance_reward_chooses_among_the_shortest_ways() -> None:
+    """In the open, what is optimal with it is optimal without, but some shortest ways are no longer optimal."""
+    values, paid = optimum(OPEN, lambda env: env), optimum(OPEN, DistanceReward)
+    assert all(best(paid[state]) <= best(values[state]) for state in values)
+    assert (best(values[(0, 0), (3, 1)]), best(paid[(0, 0), (3, 1)])) == ({Action.RIGHT, Action.UP}, {Action.RIGHT})
+
+
+def test_the_distance_reward_changes_what_is_optimal() -> None:
+    """Between walls it pays to stay near the target for ever."""
+    paid = optimum(POCKET, DistanceReward)
+    assert best(paid[(2, 2), (4, 2)]) == {Action.RIGHT, Action.UP, Action.DOWN}
+
+
+@pytest.mark.parametrize("limit", [3, 60])
+def test_what_a_potential_adds_depends_on_the_ends_only(limit: int) -> None:
+    """What is added along an episode is minus the first potential, and the last one if the episode was merely cut."""
+    bare = gym.make("multigrid/GridWorld-v0", size=4, max_episode_steps=limit)
+    env = PotentialReward(gym.make("multigrid/GridWorld-v0", size=4, max_episode_steps=limit), GAMMA, constant)
+    draws, endings = np.random.default_rng(1), set()
+    for seed in range(30):
+        expected = first = -bare.reset(seed=seed)[1]["distance"] - 5
+        assert env.reset(seed=seed)[1]["distance"] == -first - 5
+        added, steps, over = 0.0, 0, False
+        while not over:
+            action = draws.integers(4)
+            _, reward, terminated, truncated, info = bare.step(action)
+            told = env.step(action)
+            assert told[2:] == (terminated, truncated, info)
+            assert type(told[1]) is float
+            added += GAMMA**steps * (told[1] - reward)
+            steps += 1
+            over = terminated or truncated
+        endings.add((terminated, truncated))
+        expected = -first + (0.0 if terminated else GAMMA**steps * (-info["distance"] - 5))
+        assert added == pytest.approx(expected, abs=1e-9)
+    assert endings > ({(True, False)} if limit == 60 else {(False, True)})
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+def test_each_agent_has_a_potential_of_its_own(on_target: str) -> None:
+    """Over whole episodes each agent's reward grows by what its own distance says, 0 for one that terminates."""
+    settings: dict[str, Any] = {"size": (5, 3), "num_agents": 3, "on_target": on_target, "max_cycles": 40}
+    bare, env = parallel_env(**settings), PotentialRewardParallel(parallel_env(**settings), GAMMA, constant)
+    draws, ended = np.random.default_rng(3), set()
+    for seed in range(12):
+        left = {agent: -info["distance"] - 5 for agent, info in bare.reset(seed=seed)[1].items()}
+        env.reset(seed=seed)
+        while bare.agents:
+            actions = {agent: draws.integers(4) for agent in bare.agents}
+            _, rewards, terminations, truncations, infos = bare.step(actions)
+            observations, shaped, *rest = env.step(actions)
+            assert rest == [terminations, truncations, infos]
+            assert observations.keys() == shaped.keys() == rewards.keys()
+            for agent, reward in rewards.items():
+                reached = 0.0 if terminations[agent] else -infos[agent]["distance"] - 5
+                assert shaped[agent] == pytest.approx(reward + GAMMA * reached - left[agent])
+                left[agent] = reached
+            ended |= {(terminations[agent], truncations[agent]) for agent in rewards}
+        assert env.agents == []
+        assert env.step({}) == ({}, {}, {}, {}, {})
+    assert (False, True) in ended
+    assert ((True, False) in ended) == (on_target in ("park", "leave"))
+
+
+def test_who_arrives_in_the_last_step_has_ended() -> None:
+    """An agent that terminates in the step that truncates has no potential left; the other's episode is merely cut."""
+    world = parallel_env(size=(5, 3), num_agents=2, on_target="leave", max_cycles=1)
+    env = PotentialRewardParallel(world, GAMMA, constant)
+    env.reset(options={"agents": [[0, 0], [0, 2]], "targets": [[1, 0], [4, 2]]})
+    _, rewards, terminations, truncations, _ = env.step(dict.fromkeys(env.agents, Action.RIGHT))
+    assert (terminations, truncations) == ({"agent_0": True, "agent_1": False}, dict.fromkeys(rewards, True))
+    assert rewards == {"agent_0": 1 + 6.0, "agent_1": pytest.approx(GAMMA * -8.0 + 9.0)}
+
+
+def test_a_state_takes_its_potentials_along() -> None:
+    """A wrapped ParallelEnv goes on from a state, a copy or a pickle as it went on itself."""
+    env = PotentialRewardParallel(parallel_env(size=(5, 3), num_agents=2), GAMMA)
+    env.reset(seed=1)
+    env.step({"agent_0": 0, "agent_1": 2})
+    state, others = env.get_state(), [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    expected = env.step({"agent_0": 1, "agent_1": 3})[1]
+    env.step({"agent_0": 1, "agent_1": 1})
+    env.set_state(state)
+    assert [one.step({"agent_0": 1, "agent_1": 3})[1] for one in (env, *others)] == [expected] * 3
+
+
+def test_the_distance_reward_is_the_guides() -> None:
+    """Over whole episodes it is 1 on the step that arrives, and minus a tenth of the Euclidean distance on others."""
+    bare, env = GridWorldEnv(size=6), DistanceReward(GridWorldEnv(size=6))
+    twice = DistanceReward(GridWorldEnv(size=6), scale=0.2)
+    draws = np.random.default_rng(0)
+    for seed in range(5):
+        for one in (bare, env, twice):
+            one.reset(seed=seed)
+        terminated = False
+        while not terminated:
+            action = draws.integers(4)
+            observation, _, terminated, *_ = bare.step(action)
+            (x, y), (to_x, to_y) = observation["agent"].tolist(), observation["target"].tolist()
+            paid = 1.0 if terminated else -0.1 * ((x - to_x) ** 2 + (y - to_y) ** 2) ** 0.5
+            seen, reward, *rest = env.step(action)
+            assert type(reward) is float
+            assert (reward, rest[:2]) == (pytest.approx(paid), [terminated, False])
+            assert seen["agent"].tolist() == [x, y]
+            assert twice.step(action)[1] == pytest.approx(paid if terminated else 2 * paid)
+
+
+def test_the_distance_reward_needs_the_two_cells() -> None:
+    """An env that observes something else is refused, and told what it observes."""
+    with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
+        DistanceReward(RelativePosition(GridWorldEnv()))
+
+
+@pytest.mark.parametrize("gamma", [-0.1, 1.5, float("nan")])
+def test_a_discount_is_a_share(gamma: float) -> None:
+    """A discount outside 0 to 1 is refused, on both faces."""
+    with pytest.raises(ValueError, match=f"gamma is {gamma}; expected the discount of the learner"):
+        PotentialReward(GridWorldEnv(), gamma)
+    with pytest.raises(ValueError, match=f"gamma is {gamma}; expected the discount of the learner"):
+        PotentialRewardParallel(parallel_env(), gamma)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("wrap", [lambda env: PotentialReward(env, GAMMA), DistanceReward], ids=["potential", "guide"])
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
+def test_the_checkers_pass(wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]) -> None:
+    """The wrapped envs are in good standing with Gymnasium and with Stable-Baselines3."""
+    from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
+
+    env = wrap(gym.make("multigrid/GridWorld-v0", disable_env_checker=True))
+    check_env(env, skip_render_check=True)
+    check_env_of_sb3(env)
+
+
+def test_pettingzoos_test_passes() -> None:
+    """The wrapped ParallelEnv is one in good standing."""
+    parallel_api_test(PotentialRewardParallel(parallel_env(size=(4, 3), num_agents=3, on_target="leave"), GAMMA), 300)
+
+
+def test_they_can_be_made_many_times_and_again() -> None:
+    """`make_vec` takes the wrappers, and an env's spec makes it anew, arguments included."""
+    wrappers = (DistanceReward, lambda env: PotentialReward(env, GAMMA))
+    envs = gym.make_vec("multigrid/GridWorld-v0", num_envs=2, vectorization_mode="sync", wrappers=wrappers)
+    _, infos = envs.reset(seed=0)
+    observations, rewards, *_, after = envs.step([0, 0])
+    gaps = np.linalg.norm(observations["target"] - observations["agent"], axis=1)
+    np.testing.assert_allclose(rewards, -0.1 * gaps - GAMMA * after["distance"] + infos["distance"])
+    made = gym.make("multigrid/GridWorld-v0")
+    env = PotentialReward(DistanceReward(made, scale=0.3), gamma=0.7, potential=constant)
+    again = gym.make(env.spec)
+    assert str(again) == str(env)
+    assert (again.get_wrapper_attr("scale"), again.get_wrapper_attr("gamma")) == (0.3, 0.7)
+    assert again.get_wrapper_attr("potential") is constant
