@@ -1,0 +1,249 @@
+"""The recipe `multigrid.examples.ppo`: it learns, repeats itself, and counts only what was played."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import tyro
+
+from multigrid import GridConfig, MultiGridEnv
+from multigrid.examples import ppo
+from multigrid.examples.ppo import Options, advantages_of, evaluate, main, make_net
+
+SMALL = GridConfig(size=(4, 3), num_agents=2, max_cycles=12, flatten=True)
+CROWD = GridConfig(size=(4, 3), num_agents=3, max_cycles=7, flatten=True)
+QUICK = Options(SMALL, worlds=32, rollout=16, batch_size=256, learning_rate=3e-3)
+TINY = Options(SMALL, steps=400, worlds=5, rollout=20, epochs=2, batch_size=64, hidden=(8,), episodes=10)
+
+
+def weights(net: torch.nn.Module) -> torch.Tensor:
+    """All weights of a net, in one vector."""
+    return torch.cat([value.flatten() for value in net.state_dict().values()])
+
+
+def test_it_stays_one_short_file() -> None:
+    """A file to copy has fewer than 250 lines, and needs torch, tyro and NumPy beside this package."""
+    source = Path(ppo.__file__).read_text()
+    assert len(source.splitlines()) < 250
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(str(node.module).split(".")[0])
+    assert modules - sys.stdlib_module_names == {"multigrid", "numpy", "torch", "tyro"}
+
+
+def test_it_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Within a limit that few untrained episodes keep, nearly all trained ones succeed, in fewer steps."""
+    result = main(dataclasses.replace(QUICK, steps=30_000))
+    assert result.before.success_rate < 0.3
+    assert result.after.success_rate > 0.85
+    assert result.after.mean_steps < 6 < result.before.mean_steps
+    assert result.env_rate > result.rate > 0
+    said = capsys.readouterr().out
+    assert f"before: {result.before}" in said
+    assert f": {result.after}" in said
+    assert f"{result.env_rate:,.0f} the env alone, {result.rate:,.0f} the whole" in said
+
+
+@pytest.mark.parametrize("on_target", ["leave", "stay", "restart"])
+def test_every_target_rule_trains(on_target: Any) -> None:
+    """Whatever follows from arriving, an agent collects more than before."""
+    grid = dataclasses.replace(SMALL, on_target=on_target)
+    result = main(dataclasses.replace(QUICK, grid=grid, steps=10_000))
+    assert result.after.mean_return > 1.5 * result.before.mean_return
+
+
+def test_a_seed_decides_everything(tmp_path: Path) -> None:
+    """Two runs with a seed end with equal weights and figures, another seed with others; the weights can be saved."""
+    path = tmp_path / "weights.pt"
+    one, again, other = (main(dataclasses.replace(TINY, seed=seed, save=path)) for seed in (3, 3, 4))
+    assert torch.equal(weights(one.net), weights(again.net))
+    assert one[:2] == again[:2]
+    assert not torch.equal(weights(one.net), weights(other.net))
+    assert [file.name for file in tmp_path.iterdir()] == ["weights.pt"]
+    again.net.load_state_dict(torch.load(path))
+    assert torch.equal(weights(again.net), weights(other.net))
+
+
+def test_another_seed_trains_on_other_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worlds of no two seeds are the same, and none has a held-out seed."""
+    make, seeds = ppo.vector_env, []
+
+    def watched(num_worlds: int, *args: Any, **kwargs: Any) -> Any:
+        envs = make(num_worlds, *args, **kwargs)
+        reset = envs.reset
+        envs.reset = lambda seed: seeds.append(range(seed, seed + num_worlds)) or reset(seed=seed)
+        return envs
+
+    monkeypatch.setattr(ppo, "vector_env", watched)
+    for seed in (0, 1):
+        main(dataclasses.replace(TINY, seed=seed))
+    assert seeds[::3] == [range(10)] * 2 == seeds[2::3], "the evaluations are the same, before and after"
+    assert min(min(trained) for trained in seeds[1::3]) >= 1_000_000
+    assert not set(seeds[1]) & set(seeds[4])
+
+
+def expected_advantages(case: dict[str, np.ndarray], gamma: float, gae_lambda: float) -> np.ndarray:
+    """The estimate by its definition: the discounted sum of the errors up to the end of the row's episode."""
+    length, rows = case["rewards"].shape
+    sums = np.zeros((length, rows))
+    for t, row in np.ndindex(length, rows):
+        for k in range(t, length):
+            ahead = 0.0 if case["terminated"][k, row] else case["values"][k + 1, row]
+            error = case["rewards"][k, row] + gamma * ahead - case["values"][k, row]
+            sums[t, row] += (gamma * gae_lambda) ** (k - t) * error
+            if case["terminated"][k, row] or case["truncated"][k, row]:
+                break
+    return sums
+
+
+def test_advantages_are_those_of_the_definition() -> None:
+    """With ends of both kinds, and of both at once, every estimate is the sum that its definition says."""
+    random = np.random.default_rng(6)
+    case: dict[str, np.ndarray] = {
+        "rewards": random.normal(size=(9, 40)),
+        "values": random.normal(size=(10, 40)),
+        "terminated": random.random((9, 40)) < 0.2,
+        "truncated": random.random((9, 40)) < 0.2,
+    }
+    given = {name: torch.from_numpy(array) for name, array in case.items()}
+    done = given["terminated"] | given["truncated"]
+    for gamma, gae_lambda in ((0.9, 0.7), (0.5, 1.0), (0.99, 0.0)):
+        told = advantages_of(
+            given["rewards"], given["values"], given["terminated"], done, gamma=gamma, gae_lambda=gae_lambda
+        )
+        np.testing.assert_allclose(told.numpy(), expected_advantages(case, gamma, gae_lambda), atol=1e-12)
+
+
+def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, actions: list[int]) -> list[list[Any]]:
+    """What updates should be given, of worlds played one by one: [observation, rewards ahead, what comes last].
+
+    What comes last is the observation from whose value a step goes on where its rewards end, or None where all ends.
+    """
+    envs = [MultiGridEnv(grid) for _ in range(num_worlds)]
+    seen = [env.reset(seed=1_000_000 + index)[0] for index, env in enumerate(envs)]
+    asked, told = iter(actions), []
+    open_steps: dict[Any, list[list[Any]]] = {}
+    for t in range(rollouts * length):
+        if t % length == 0:
+            open_steps.clear()
+        for index, env in enumerate(envs):
+            if not env.agents:
+                seen[index], _ = env.reset()
+                continue
+            live = list(env.agents)
+            for agent in live:
+                told.append([seen[index][agent], [], None])
+                open_steps.setdefault((index, agent), []).append(told[-1])
+            seen[index], rewards, terminated, truncated, _ = env.step({agent: next(asked) for agent in live})
+            for agent in live:
+                ended = terminated[agent] or truncated[agent]
+                for step in open_steps[index, agent]:
+                    step[1].append(rewards[agent])
+                    step[2] = None if terminated[agent] else seen[index][agent]
+                if ended:
+                    del open_steps[index, agent]
+    assert next(asked, None) is None
+    return told
+
+
+@pytest.mark.parametrize(("on_target", "max_cycles"), [("park", 25), ("leave", 7), ("restart", 7)])
+def test_updates_see_what_was_played_and_nothing_else(
+    on_target: Any, max_cycles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the rows of agents that have left nor those of resets are learned from, and returns end where they must.
+
+    Judged by single environments that play the same actions. With a lambda of 1 the return is the discounted sum of
+    the rewards ahead, and of the value of the last observation where an episode, or the rollout, was cut.
+    """
+    batches: list[Any] = []
+
+    def keep(net: Any, optimizer: Any, batch: Any, options: Any) -> None:
+        batches.append([array.clone() for array in batch])
+
+    monkeypatch.setattr(ppo, "_update", keep)
+    grid = dataclasses.replace(CROWD, on_target=on_target, max_cycles=max_cycles)
+    options = dataclasses.replace(TINY, grid=grid, steps=4 * 3 * 60, worlds=4, rollout=15, gamma=0.8, gae_lambda=1.0)
+    net = main(options).net
+    assert len(batches) == 4
+    observations, actions, old, _, returns = (torch.cat(arrays) for arrays in zip(*batches, strict=True))
+    told = replayed(grid, 4, 4, 15, actions.tolist())
+    np.testing.assert_array_equal(observations.numpy(), np.stack([step[0] for step in told]))
+    ends = {step[2] is None for step in told}
+    assert ends == ({False} if on_target == "restart" else {False, True}), "there are ends of both kinds"
+
+    def value(seen: Any) -> float:
+        with torch.no_grad():
+            return net["critic"](torch.from_numpy(seen)).item()
+
+    expected = [
+        sum(0.8**k * reward for k, reward in enumerate(rewards))
+        + (0.0 if last is None else 0.8 ** len(rewards) * value(last))
+        for _, rewards, last in told
+    ]
+    np.testing.assert_allclose(returns.numpy(), expected, atol=1e-5)
+    gains = np.array(expected) - [value(step[0]) for step in told]
+    for advantages in (batch[3].numpy() for batch in batches):
+        own, gains = gains[: len(advantages)], gains[len(advantages) :]
+        np.testing.assert_allclose(advantages, (own - own.mean()) / own.std(ddof=1), atol=1e-4)
+    with torch.no_grad():
+        likely = net["actor"](observations).softmax(dim=1)[torch.arange(len(actions)), actions].log()
+    np.testing.assert_allclose(old.numpy(), likely.numpy(), atol=1e-6)
+
+
+def test_the_learning_rate_falls_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the whole at the first update, and falls by the same amount with each."""
+    rates: list[float] = []
+    monkeypatch.setattr(ppo, "_update", lambda net, optimizer, *_: rates.append(optimizer.param_groups[0]["lr"]))
+    main(dataclasses.replace(TINY, steps=4 * 5 * 2 * 20, learning_rate=0.1))
+    assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave"])
+def test_an_evaluation_counts_each_episode_once(on_target: Any) -> None:
+    """Success, steps and returns are those of single environments in which the same net draws the same actions."""
+    grid = dataclasses.replace(CROWD, on_target=on_target, max_cycles=25)
+    torch.manual_seed(0)
+    net = make_net(ppo.vector_env(1, grid), (8,))
+    for parameter in net["actor"][-1].parameters():
+        torch.nn.init.constant_(parameter, 0.0)
+    told = evaluate(net, grid, 30)
+    envs = [MultiGridEnv(grid) for _ in range(30)]
+    for seed, env in enumerate(envs):
+        env.reset(seed=seed)
+    stream, returns, steps = torch.Generator().manual_seed(0), 0.0, 0
+    while any(env.agents for env in envs):
+        # All actions are as likely: the draws do not depend on what is seen.
+        actions = ppo._drawn(torch.zeros(90, 4), stream).reshape(30, 3).tolist()
+        for env, chosen in zip(envs, actions, strict=True):
+            if env.agents:
+                by_name = dict(zip(env.possible_agents, chosen, strict=True))
+                _, rewards, _, _, _ = env.step({agent: by_name[agent] for agent in env.agents})
+                returns += sum(rewards.values()) / 3
+                steps += 1
+    successes = sum(env.metrics()["csr"] for env in envs)
+    assert told == pytest.approx((successes / 30, steps / 30, returns / 30))
+    assert 0 < successes < 30
+
+
+def test_flags_reach_the_world() -> None:
+    """Every field of a GridConfig is a flag, beside those of the learner."""
+    flags = "--size 4 3 --num-agents 3 --on-target leave --max-cycles 9 --hidden 16 16 --steps 5"
+    told = tyro.cli(Options, args=flags.split())
+    assert told.grid == GridConfig(size=(4, 3), num_agents=3, on_target="leave", max_cycles=9)
+    assert (told.hidden, told.steps) == ((16, 16), 5)
+
+
+def test_episodes_need_an_end() -> None:
+    """Without a limit of steps an evaluation might never end: that is refused."""
+    with pytest.raises(ValueError, match="max-cycles is None"):
+        main(Options(GridConfig(max_cycles=None)))
