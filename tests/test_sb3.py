@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -394,6 +395,48 @@ def test_options_that_do_not_fit_are_refused(options: Any, error: type[Exception
         vec_env.set_options(options)
     seen: Any = vec_env.reset()
     assert seen["agent"].tolist() == [[0, 0], [2, 3]] * 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"flatten": True}, {"flatten": True, "on_target": "leave", "allow_stay": True}, {"on_target": "leave"}],
+    ids=str,
+)
+def test_action_masks_are_those_of_the_last_observations(settings: dict[str, Any]) -> None:
+    """A row's mask forbids the edge and the walls around where it stands now, and nothing to who has left."""
+    parts: Any = ("target", "action_mask", "others")
+    config = GridConfig(num_agents=2, walls=POOL, observe=parts, max_cycles=9, **settings)
+    vec_env, single = make(config, copy=False), Worlds(dataclasses.replace(config, flatten=False), [20, 21, 22])
+    assert vec_env.action_masks().all(), "before the first reset nobody knows"
+    vec_env.seed(20)
+    vec_env.reset()
+    seen = [shown for k in range(3) for shown in single.begin(k)]
+    random = np.random.default_rng(4)
+    departed = False
+    for _ in range(60):
+        departed |= any(not shown["action_mask"].any() for shown in seen)
+        expected = [[not shown["action_mask"].any() or bool(free) for free in shown["action_mask"]] for shown in seen]
+        masks = vec_env.action_masks()
+        assert (masks.dtype, masks.tolist()) == (bool, expected)
+        masks[:] = False
+        by_row = vec_env.env_method("action_masks", indices=[4, 1])
+        assert [mask.tolist() for mask in by_row] == [expected[4], expected[1]]
+        actions = random.integers(0, config.num_actions, (3, 2))
+        vec_env.step(actions.ravel())
+        seen = [row[0] for k in range(3) for row in single.step(k, actions[k].tolist())]
+    assert departed == (config.on_target == "leave")
+    assert vec_env.has_attr("action_masks")
+    assert VecMonitor(vec_env).has_attr("action_masks"), "also through a wrapper"
+
+
+def test_masks_that_are_not_observed_are_not_there() -> None:
+    """Without the part "action_mask" there is no such attribute, and the error names what to observe."""
+    vec_env = make(WORLD)
+    vec_env.reset()
+    assert not vec_env.has_attr("action_masks")
+    for ask in (vec_env.action_masks, lambda: vec_env.env_method("action_masks")):
+        with pytest.raises(AttributeError, match=r"only agent, target, others .* part 'action_mask' in observe"):
+            ask()
 
 
 def test_attributes_are_those_of_the_vector_env() -> None:

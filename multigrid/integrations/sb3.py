@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from multigrid.core.world import part_shapes
 from multigrid.envs.vector import MultiGridVectorEnv
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]
@@ -50,6 +53,8 @@ class MultiGridVecEnv(VecEnv):
     plays an episode of nothing: zeros to see, rewards of 0, actions ignored, ``alive`` False in the infos. The end of
     the world truncates it, so learners go on from the value of zeros, which they learn to be 0. What counts episodes,
     as `VecMonitor` does, counts these too; ``alive`` tells them apart.
+
+    With ``"action_mask"`` among the parts that are observed, sb3-contrib's MaskablePPO finds its `action_masks`.
     """
 
     def __init__(self, vector_env: MultiGridVectorEnv) -> None:
@@ -69,6 +74,7 @@ class MultiGridVecEnv(VecEnv):
         self._untold = frozenset() if self._leaves else frozenset({"alive"})
         self._fixed = frozenset(vars(vector_env))
         self._actions: Any = None
+        self._masks = np.ones((vector_env.num_envs, vector_env.config.num_actions), dtype=bool)
         super().__init__(vector_env.num_envs, vector_env.single_observation_space, vector_env.single_action_space)
         self.metadata = vector_env.metadata
 
@@ -117,6 +123,7 @@ class MultiGridVecEnv(VecEnv):
         self.reset_infos = self._listed(told)
         self._reset_seeds()
         self._reset_options()
+        self._keep_masks(observations)
         return self._own(observations)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
@@ -137,7 +144,48 @@ class MultiGridVecEnv(VecEnv):
             rows = np.flatnonzero(dones)
             for row, limited in zip(rows.tolist(), (truncated & ~terminated)[rows].tolist(), strict=True):
                 infos[row]["TimeLimit.truncated"] = limited
+        self._keep_masks(observations)
         return observations, rewards.astype(np.float32), dones, infos
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return which actions run neither into the edge nor into a wall, now: bool (num_envs, number of actions).
+
+        They are those of the last observations, under ``flatten`` too. Agents that have left may do anything: it is
+        ignored. Before the first reset everybody may.
+
+        Raises:
+            AttributeError: ``"action_mask"`` is not observed.
+
+        >>> import multigrid
+        >>> envs = multigrid.vector_env(2, autoreset_mode="SameStep", observe=("agent", "target", "action_mask"))
+        >>> vec_env = to_sb3(envs)
+        >>> bool((vec_env.reset()["action_mask"] == vec_env.action_masks()).all())
+        True
+        """
+        self._check_masked()
+        masks: NDArray[np.bool_] = self._masks.copy()
+        return masks
+
+    def _check_masked(self) -> None:
+        parts = self.vector_env.config.parts
+        if "action_mask" not in parts:
+            # sb3-contrib takes an AttributeError, and nothing else, for an env without masks.
+            raise AttributeError(
+                f"there are no action masks, for only {', '.join(parts)} are observed; name the part 'action_mask' in "
+                "observe=(...)"
+            )
+
+    def _keep_masks(self, observations: Any) -> None:
+        config = self.vector_env.config
+        if "action_mask" not in config.parts:
+            return
+        if config.flatten:
+            before = itertools.takewhile(lambda part: part != "action_mask", config.parts)
+            first = sum(math.prod(part_shapes(config)[part]) for part in before)
+            self._masks = observations[:, first : first + config.num_actions] == 1
+        else:
+            self._masks = observations["action_mask"] == 1
+        self._masks[~self._masks.any(axis=1)] = True
 
     def _own(self, observations: Any) -> Any:
         """Observations that no later call changes."""
@@ -185,7 +233,14 @@ class MultiGridVecEnv(VecEnv):
             array[departing] = 0
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the vector env for each row asked for; streams and seeds are those of its world."""
+        """Return an attribute of the vector env for each row asked for; streams and seeds are those of its world.
+
+        Raises:
+            AttributeError: there is none; for ``"action_masks"``, they are not observed.
+        """
+        if attr_name == "action_masks":
+            self._check_masked()
+            return [self.action_masks for _ in self._rows(indices)]
         value = getattr(self.vector_env, attr_name)
         if attr_name in _BY_WORLD:
             return [value[row // self._num_agents] for row in self._rows(indices)]
@@ -209,9 +264,11 @@ class MultiGridVecEnv(VecEnv):
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Call a method of the vector env, once for all worlds, and return its result for each row asked for.
 
-        That of ``render`` is the frame of the row's world.
+        That of ``render`` is the frame of the row's world, and that of ``action_masks`` the row's own mask.
         """
         rows = self._rows(indices)
+        if method_name == "action_masks":
+            return list(self.action_masks()[rows])
         results: Any = self.vector_env.call(method_name, *method_args, **method_kwargs)
         return [None if results is None else results[row] for row in rows]
 
