@@ -1,0 +1,316 @@
+"""QMIX beside independent Q-learning where somebody has to give way: what `state()` is for. Torch only.
+
+Agent a walks ahead of b in a corridor with one lay-by, and a's target comes first. Who has arrived parks: if a takes
+the short way, b is shut out for ever. Nobody sees the others: an agent is shown its own cell and its own target. All
+get the team's reward, 1/2 for each arrival, so that to give way earns more than the short way does.
+
+To an independent learner "I stand on my target" looks the same whether b has gone by or is shut out, so targets of one
+step cannot tell it what giving way is good for. QMIX (Rashid et al., 2018, https://arxiv.org/abs/1803.11485) learns one
+value of the team, mixed of the agents' values by a net that reads `state()`. It plays with the agents' own nets, which
+see no more than the independent ones. VDN adds the agents' values up and reads no state.
+
+    pip install "multigrid-marl" torch
+    python -m multigrid.examples.qmix                  # QMIX
+    python -m multigrid.examples.qmix --method iql     # independent learners; --n-step 10 for longer returns
+
+Several learners, with nets, worlds and replay of their own, are trained side by side as one batch. The agents of a
+world have to end together: on_target "park" or "stay" will do, "leave" and "restart" will not.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import elu, one_hot
+
+import multigrid
+
+__all__ = ["MAP", "Agents", "Dense", "Mixer", "evaluate", "main"]
+
+METHODS = ("qmix", "vdn", "iql")
+
+
+MAP = """
+    #...##
+    ba..AB
+"""
+
+
+class Dense(nn.Module):
+    """A linear layer for each of K learners: float32 (K, M, inputs) to (K, M, outputs).
+
+    >>> Dense(3, 4, 2)(torch.zeros(3, 5, 4)).shape
+    torch.Size([3, 5, 2])
+    """
+
+    def __init__(self, learners: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter((torch.rand(learners, inputs, outputs) * 2 - 1) / inputs**0.5)
+        self.bias = nn.Parameter(torch.zeros(learners, 1, outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply each learner's layer to its own rows."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Agents(nn.Module):
+    """The values of an agent's actions, from what it alone sees; one net for all agents of a learner.
+
+    Args:
+        learners: K.
+        cells: C, how many cells a world has.
+        actions: how many actions there are.
+        width: of the two hidden layers.
+
+    >>> Agents(3, 24, 5)(torch.zeros(3, 7, 2, 2, dtype=torch.int64)).shape
+    torch.Size([3, 7, 2, 5])
+    """
+
+    def __init__(self, learners: int, cells: int, actions: int, width: int = 32) -> None:
+        super().__init__()
+        self.cells = cells
+        self.layers = nn.Sequential(
+            *(Dense(learners, 2 * cells, width), nn.ReLU(), Dense(learners, width, width), nn.ReLU()),
+            Dense(learners, width, actions),
+        )
+
+    def forward(self, seen: Tensor) -> Tensor:
+        """Value actions: int64 (K, M, N, 2), own cell and own target, to float32 (K, M, N, actions)."""
+        learners, rows, agents, _ = seen.shape
+        x = one_hot(seen, self.cells).float().view(learners, rows * agents, 2 * self.cells)
+        values: Tensor = self.layers(x).view(learners, rows, agents, -1)
+        return values
+
+
+class Mixer(nn.Module):
+    """The team's value, which rises with each agent's, by weights that the state sets.
+
+    Args:
+        learners: K.
+        cells: C, how many cells a world has.
+        agents: N.
+        width: of the hidden layer.
+
+    >>> Mixer(3, 24, 2)(torch.zeros(3, 7, 2), torch.zeros(3, 7, 2, dtype=torch.int64)).shape
+    torch.Size([3, 7])
+    """
+
+    def __init__(self, learners: int, cells: int, agents: int, width: int = 32) -> None:
+        super().__init__()
+        self.cells, self.shape = cells, (agents, width)
+        self.weights, self.bias = (
+            Dense(learners, agents * cells, agents * width),
+            Dense(learners, agents * cells, width),
+        )
+        self.output = Dense(learners, agents * cells, width)
+        self.level = nn.Sequential(Dense(learners, agents * cells, width), nn.ReLU(), Dense(learners, width, 1))
+
+    def forward(self, values: Tensor, state: Tensor) -> Tensor:
+        """Mix the values of the agents' actions, float32 (K, M, N), in states of int64 (K, M, N), a cell each."""
+        where = one_hot(state, self.cells).float().flatten(2)
+        weights = self.weights(where).abs().view(*where.shape[:2], *self.shape)
+        hidden = elu((values[..., None] * weights).sum(2) + self.bias(where))
+        mixed: Tensor = (hidden * self.output(where).abs()).sum(2) + self.level(where).squeeze(2)
+        return mixed
+
+
+class Replay:
+    """The last T steps of all worlds, in order: K learners of E worlds of N agents."""
+
+    def __init__(self, steps: int, learners: int, worlds: int, agents: int) -> None:
+        shape = (steps, learners, worlds)
+        self.seen = torch.zeros(*shape, agents, 2, dtype=torch.int64)
+        self.states = torch.zeros(*shape, agents, dtype=torch.int64)
+        self.actions = torch.zeros(*shape, agents, dtype=torch.int64)
+        self.rewards = torch.zeros(*shape, agents)
+        self.terminated = torch.zeros(*shape)
+        self.ended = torch.zeros(*shape, dtype=torch.bool)
+        self.played = torch.zeros(*shape)  # 0 where the env ignored the actions, for the world began anew
+        self.steps, self.count = steps, 0
+
+    def add(self, **step: Tensor) -> None:
+        for name, array in step.items():
+            getattr(self, name)[self.count % self.steps] = array
+        self.count += 1
+
+    def sample(
+        self, rows: int, n_step: int, gamma: float
+    ) -> tuple[tuple[Tensor, ...], Tensor, Tensor, tuple[Tensor, ...]]:
+        """Draw steps: where they are, their n-step rewards (K, M, N), the discount of what follows, where that is."""
+        learners, worlds = self.states.shape[1:3]
+        back = torch.randint(n_step + 1, min(self.count, self.steps) + 1, (learners, rows))
+        first = now = self.count - back
+        k, e = torch.arange(learners)[:, None], torch.randint(worlds, (learners, rows))
+        returns, discount = torch.zeros(learners, rows, self.rewards.shape[3]), torch.ones(learners, rows)
+        going = torch.ones(learners, rows, dtype=torch.bool)
+        for _ in range(n_step):
+            at = (now % self.steps, k, e)
+            returns += (going * discount)[..., None] * self.rewards[at]
+            discount = torch.where(going, discount * gamma * (1 - self.terminated[at]), discount)
+            now = now + going.long()
+            going = going & ~self.ended[at]
+        return (first % self.steps, k, e), returns, discount, (now % self.steps, k, e)
+
+
+class Worlds:
+    """K learners' worlds, E each, with cells as single numbers."""
+
+    def __init__(self, learners: int, worlds: int, seed: int, **settings: Any) -> None:
+        told: dict[str, Any] = {"walls": MAP, "on_target": "park", "reward": "shared", "max_cycles": 30} | settings
+        told |= {"observe": ("agent", "target"), "allow_stay": True}
+        self.envs = multigrid.vector_env(learners * worlds, **told)
+        self.shape = (learners, worlds, self.envs.config.num_agents)
+        self.observations, _ = self.envs.reset(seed=seed)
+        self.over = torch.zeros(learners, worlds, dtype=torch.bool)
+
+    @property
+    def cells(self) -> int:
+        return self.envs.config.width * self.envs.config.height
+
+    def _numbered(self, cells: Any) -> Tensor:
+        return torch.as_tensor(cells[..., 0] * self.envs.config.height + cells[..., 1]).view(self.shape)
+
+    def look(self) -> dict[str, Tensor]:
+        """What each agent sees, int64 (K, E, N, 2), and the state, int64 (K, E, N), which is for training alone."""
+        seen = [self._numbered(self.observations[part]) for part in ("agent", "target")]
+        return {"seen": torch.stack(seen, -1), "states": self._numbered(self.envs.state())}
+
+    def step(self, actions: Tensor) -> dict[str, Tensor]:
+        """Play actions of (K, E, N). A world that is over begins anew, whatever its actions are."""
+        self.observations, *told, _ = self.envs.step(actions.flatten().numpy())
+        rewards, terminated, truncated = (torch.as_tensor(array).view(self.shape) for array in told)
+        # All agents of a world end together, so that the first one's flags are the world's.
+        played, self.over = ~self.over, (terminated | truncated)[..., 0]
+        flags = {"terminated": terminated[..., 0].float(), "ended": self.over, "played": played.float()}
+        return {"rewards": rewards.float()} | flags
+
+
+@torch.no_grad()
+def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 1_000_000, **settings: Any) -> np.ndarray:
+    """Play greedily on seeds that training did not use. On a map with fixed starts all episodes are the same one.
+
+    Returns:
+        The share of each learner's episodes in which both agents arrive, float64 (K,).
+    """
+    worlds = Worlds(learners, episodes, seed, **settings)
+    arrived = torch.zeros(learners, episodes, dtype=torch.bool)
+    over = arrived.clone()
+    while not over.all():
+        told = worlds.step(agents(worlds.look()["seen"]).argmax(-1))
+        arrived |= told["terminated"].bool() & ~over
+        over |= told["ended"]
+    return arrived.double().mean(1).numpy()
+
+
+def main(
+    method: str = "qmix",
+    steps: int = 1500,
+    learners: int = 1,
+    seed: int = 0,
+    *,
+    worlds: int = 32,
+    n_step: int = 1,
+    gamma: float = 0.9,
+    learning_rate: float = 3e-3,
+    exploring: float = 0.6,
+    epsilon: float = 0.05,
+    batch: int = 128,
+    renew: int = 20,
+    checks: int = 10,
+    verbose: bool = True,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Train, and evaluate before, on the way and after.
+
+    Args:
+        method: "qmix", "vdn" (the sum of the agents' values) or "iql" (independent Q-learning).
+        steps: of each world, with one gradient step each.
+        learners: K, trained side by side.
+        seed: of nets, exploration and worlds.
+        worlds: E, for each learner.
+        n_step: how many rewards a target sums before it trusts a value; not corrected for exploration.
+        gamma: the discount.
+        learning_rate: Adam's at the beginning; it falls to 0 in a line.
+        exploring: the share of the steps over which random actions fall from all of them to `epsilon`.
+        epsilon: the share of random actions from there on.
+        batch: steps for each learner's gradient.
+        renew: after how many steps the target nets are copied anew.
+        checks: how often it evaluates on the way.
+        verbose: whether to print.
+        settings: of the worlds, as for `multigrid.vector_env`.
+
+    Returns:
+        ``before`` and ``after``, float64 (K,), as `evaluate`; the curve, ``steps`` (checks + 1,) and ``success``
+        (checks + 1, K); and ``agents``, the nets.
+
+    Raises:
+        ValueError: an unknown method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    env = Worlds(learners, worlds, seed, **settings)
+    num_agents, num_actions = env.shape[2], env.envs.config.num_actions
+    agents, old_agents = (Agents(learners, env.cells, num_actions) for _ in range(2))
+    mixer, old_mixer = (Mixer(learners, env.cells, num_agents) for _ in range(2))
+    parameters = [*agents.parameters(), *(mixer.parameters() if method == "qmix" else ())]
+    adam = torch.optim.Adam(parameters, learning_rate)
+    fall = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, steps)
+    replay = Replay(2500, learners, worlds, num_agents)
+
+    curve = [evaluate(agents, learners, **settings)]
+    for step in range(steps):
+        if step % renew == 0:
+            old_agents.load_state_dict(agents.state_dict())
+            old_mixer.load_state_dict(mixer.state_dict())
+        look = env.look()
+        with torch.no_grad():
+            actions = agents(look["seen"]).argmax(-1)
+        chance = max(epsilon, 1 - (1 - epsilon) * step / (exploring * steps))
+        strays = torch.rand(env.shape) < chance
+        actions = torch.where(strays, torch.randint(num_actions, env.shape), actions)
+        replay.add(**look, actions=actions, **env.step(actions))
+        if step >= 50:
+            now, returns, discount, later = replay.sample(batch, n_step, gamma)
+            values = agents(replay.seen[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
+            with torch.no_grad():
+                # The new nets choose and the old ones value: double Q-learning.
+                best = agents(replay.seen[later]).argmax(3, keepdim=True)
+                next_values = old_agents(replay.seen[later]).gather(3, best).squeeze(3)
+            if method == "iql":
+                errors = values - (returns + discount[..., None] * next_values)
+            else:
+                summed = method == "vdn"
+                with torch.no_grad():
+                    after = next_values.sum(2) if summed else old_mixer(next_values, replay.states[later])
+                team = values.sum(2) if summed else mixer(values, replay.states[now])
+                errors = (team - (returns.mean(2) + discount * after))[..., None]
+            # A mean over each learner's steps, a sum over learners: none feels another's.
+            loss = (errors.square() * replay.played[now][..., None]).mean((1, 2)).sum()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            fall.step()
+        if (step + 1) * checks // steps > step * checks // steps:
+            curve.append(evaluate(agents, learners, **settings))
+            if verbose:
+                print(f"{method} after {step + 1:6,} steps: both arrive with {curve[-1].mean():.0%} of the learners")
+    if verbose:
+        print(f"{method}: before training {curve[0].mean():.0%}, after {curve[-1].mean():.0%}; by learner {curve[-1]}")
+    marks = np.arange(checks + 1) * steps // checks
+    return {"before": curve[0], "after": curve[-1], "steps": marks, "success": np.array(curve), "agents": agents}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="QMIX, VDN or independent Q-learning where somebody has to give way.")
+    parser.add_argument("--method", choices=METHODS, default="qmix")
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--learners", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--n-step", type=int, default=1)
+    main(**vars(parser.parse_args()))
