@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 from stable_baselines3 import PPO
 
 import multigrid
@@ -190,6 +191,7 @@ def test_the_config_rebuilds_the_run(folder: Path) -> None:
     flags = {"steps": 2048, "copies": 4, "rollout": 64, "batch_size": 128, "epochs": 2, "hidden": [16], "episodes": 12}
     assert {name: told[name] for name in flags} == flags
     assert (told["seed"], told["vectorizer"], told["num_threads"], told["num_cpus"]) == (5, "native", 1, 0)
+    assert told["engine"] == "sb3"
     packages = {"gymnasium", "pettingzoo", "stable-baselines3", "torch", "numpy"}
     versions = {package: importlib.metadata.version(package) for package in packages}
     assert told["versions"] == versions | {"multigrid-marl": multigrid.__version__}
@@ -388,6 +390,48 @@ def test_a_missing_extra_names_the_install_command(missing: str, tmp_path: Path)
     assert done.stderr.count("\n") == 1
     assert f"needs {missing}" in done.stderr
     assert 'pip install "multigrid-marl[train]"' in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("engine", ["--engine rllib", "--engine=rllib"])
+def test_the_engine_rllib_needs_its_own_extra_only(engine: str, tmp_path: Path) -> None:
+    """Without Ray, one line says how to install it; what the other engine is built upon is not asked for before."""
+    code = (
+        "import sys; sys.modules['ray'] = sys.modules['stable_baselines3'] = None; "
+        "from multigrid.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    flags = ["train", "--num-agents", "3", *engine.split(), "--num-env-runners", "8"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *flags], cwd=tmp_path, env=AROUND, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "multigrid train --engine rllib needs ray" in done.stderr
+    assert 'pip install "multigrid-marl[rllib]"' in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_other_engine_can_be_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Asked for by name, Stable-Baselines3's engine takes the flags, where Ray is not installed either."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["train", "--engine", "sb3", "--copies", "0"]) == 2
+    assert capsys.readouterr().err == "multigrid train: --copies is 0; expected at least 1\n"
+
+
+def test_help_says_where_the_other_engine_has_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """`multigrid train --help` lists the engines, and the command that lists RLlib's flags."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--help"])
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--engine {sb3,rllib}" in said
+    assert "multigrid train --engine rllib --help" in said
+
+
+def test_an_engine_is_no_option_of_the_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Called from Python, the training with Stable-Baselines3 refuses to pass for another one."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"--engine is rllib, .* multigrid\.cli\.train_rllib"):
+        train_module.train(TrainOptions(engine="rllib"), Console())
     assert list(tmp_path.iterdir()) == []
 
 

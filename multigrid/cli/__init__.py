@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 __all__ = ["main"]
 
 _COMMANDS = {
-    "train": "train one shared policy for all agents, with Stable-Baselines3's PPO",
+    "train": "train agents by PPO, with Stable-Baselines3 or, on one machine or many, with Ray RLlib",
     "play": "play with the keyboard",
     "rollout": "let a policy play, and report how well it does",
     "replay": "turn a recording into a page for the browser",
@@ -57,13 +58,17 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _run(command: str, flags: list[str]) -> int:
+    name, extra, needing = command, "train", command
+    # Asked before a module is imported, so that neither engine needs what the other is built upon.
+    if command == "train" and ("--engine=rllib" in flags or ("--engine", "rllib") in itertools.pairwise(flags)):
+        name, extra, needing = "train_rllib", "rllib", "train --engine rllib"
     try:
-        module = importlib.import_module(f"multigrid.cli.{command}")
+        module = importlib.import_module(f"multigrid.cli.{name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
-        install = 'pip install "multigrid-marl[train]"'
-        sys.stderr.write(f"multigrid {command} needs {error.name}, which is not installed: {install}\n")
+        install = f'pip install "multigrid-marl[{extra}]"'
+        sys.stderr.write(f"multigrid {needing} needs {error.name}, which is not installed: {install}\n")
         return 1
     code: int = module.main(flags)
     return code

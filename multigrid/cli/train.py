@@ -61,6 +61,9 @@ class TrainOptions:
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
     """The world."""
+    engine: Literal["sb3", "rllib"] = "sb3"
+    """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
+    `multigrid train --engine rllib --help` lists."""
     steps: int = 300_000
     """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
@@ -268,6 +271,8 @@ def _check(options: TrainOptions) -> None:
     for name, bound in least.items():
         if getattr(options, name) < bound:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
+    if options.engine != "sb3":
+        raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train_rllib runs; use that")
     if options.vectorizer == "native" and options.num_cpus > 0:
         raise ValueError(
             f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "

@@ -1,0 +1,125 @@
+"""``multigrid train --engine rllib``: RLlib's PPO, its worlds played by env runners on one machine or a cluster.
+
+Every machine of a cluster needs Python, this package and its extra ``rllib`` in the same versions; then::
+
+    ray start --head --port 6379 --disable-usage-stats     # on one of them
+    ray start --address HEAD:6379 --disable-usage-stats    # on each of the others
+    multigrid train --engine rllib --address auto --num-env-runners 64 --copies 1024    # on any of them
+
+Ray 2.60 guards a cluster by a token where its first machine has ``~/.ray/auth_token``, which ``ray get-auth-token
+--generate`` makes. Joining it takes the same file on every machine, and ``RAY_AUTH_MODE=token`` in the environment of
+all three commands. Learning, evaluations and the run folder stay on the machine of the last command; env runners are
+wherever a CPU is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ray
+import torch
+import tyro
+from rich.console import Console
+
+from multigrid.cli.outputs import make_folder, write_json
+from multigrid.cli.train_rllib.options import LARGEST_SEED, PROGRAM, RLlibOptions, check, description, saved_options
+from multigrid.cli.train_rllib.run import Run, last_checkpoint
+from multigrid.integrations.rllib import ppo_config
+
+if TYPE_CHECKING:
+    from ray.rllib.algorithms.ppo import PPOConfig
+
+__all__ = ["RLlibOptions", "main", "train"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, train, and return the exit code."""
+    try:
+        options = tyro.cli(RLlibOptions, args=list(arguments), prog=PROGRAM)
+        if options.resume is not None:
+            options = tyro.cli(RLlibOptions, args=list(arguments), prog=PROGRAM, default=saved_options(options.resume))
+        return train(options, Console(stderr=True))
+    except (ValueError, TypeError, OSError) as error:
+        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        return 2
+
+
+def train(options: RLlibOptions, console: Console) -> int:
+    """Train, evaluate before and after, and write the run folder.
+
+    Ray is started, or the cluster joined, unless this process has done so already.
+
+    Returns:
+        0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
+
+    Raises:
+        ValueError: an option out of range, or a cluster with fewer CPUs than there are env runners.
+        FileExistsError: the folder exists already.
+        ConnectionError: there is no cluster at the address.
+    """
+    check(options)
+    checkpoint, steps = (None, 0) if options.resume is None else last_checkpoint(options.resume)
+    if steps >= options.steps:
+        raise ValueError(f"--steps is {options.steps}, but the run has had {steps} already; give a larger number")
+    torch.set_num_threads(1)  # the networks are small: more threads wait for one another
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of deprecated calls that are its own
+    with _cluster(options):
+        folder = make_folder(options.folder)
+        write_json(folder / "config.json", description(options))
+        algorithm = _settings(options).build_algo()
+        try:
+            if checkpoint is not None:
+                algorithm.restore_from_path(str(checkpoint.absolute()))
+            return Run(folder, algorithm, options, console, steps).play()
+        finally:
+            algorithm.stop()
+
+
+@contextlib.contextmanager
+def _cluster(options: RLlibOptions) -> Iterator[None]:
+    """Start Ray on this machine, or join a cluster, and leave it at the end; what this process has joined is kept."""
+    joined = ray.is_initialized()
+    if not joined and options.address is None:
+        # As many CPUs as env runners, for Ray starts none before there is one to be had.
+        cpus = max(os.cpu_count() or 1, options.num_env_runners)
+        ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    elif not joined:
+        ray.init(options.address, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        cpus = int(ray.cluster_resources().get("CPU", 0))
+        if cpus < options.num_env_runners:
+            raise ValueError(
+                f"--num-env-runners is {options.num_env_runners}, but the cluster has {cpus} CPUs; "
+                "use fewer, or add nodes with `ray start --address=...`"
+            )
+        yield
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+def _settings(options: RLlibOptions) -> PPOConfig:
+    per_runner = -(-options.copies // max(1, options.num_env_runners))
+    worlds = per_runner * max(1, options.num_env_runners)
+    seeds = np.random.SeedSequence(options.seed).generate_state(1)
+    total = -(-options.steps // options.grid.num_agents)
+    return (
+        ppo_config(options.grid, shared=options.shared, hidden=options.hidden)
+        .env_runners(num_env_runners=options.num_env_runners, num_envs_per_env_runner=per_runner)
+        .training(
+            lr=[[0, options.learning_rate], [total, 0.0]],
+            gamma=options.gamma,
+            entropy_coeff=options.entropy,
+            num_epochs=options.epochs,
+            minibatch_size=min(options.batch_size, options.rollout * worlds),  # RLlib takes no larger one
+            train_batch_size_per_learner=options.rollout * worlds,
+        )
+        # Env runners add their numbers to it: those of neighbouring seeds must not meet.
+        .debugging(seed=int(seeds[0]) % LARGEST_SEED, log_level="ERROR")
+    )

@@ -1,0 +1,193 @@
+"""A training with RLlib under way: its rollouts, evaluations and checkpoints, and what it leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from multigrid.cli.evaluate import Evaluation, HeldOut
+from multigrid.cli.figures import Panel, curve_figure, write_figure
+from multigrid.cli.outputs import write_json, write_rows
+from multigrid.cli.rolling.intervals import Estimate, bootstrap, wilson
+from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.rllib import NAME, agent_modules, drawn_actions
+
+if TYPE_CHECKING:
+    from ray.rllib.algorithms.algorithm import Algorithm
+    from ray.rllib.core.rl_module.rl_module import RLModule
+    from rich.console import Console
+
+__all__ = ["Run", "last_checkpoint"]
+
+_INTERRUPTED = 130
+_COLUMNS = ("iteration", "steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "env_runners", "seconds")
+_SUMS = ("episodes", "successes", "steps", "agent_steps", "reward")
+
+
+class Run:
+    """A training under way, and what it has brought so far."""
+
+    def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, console: Console, steps: int) -> None:
+        self._folder, self._algorithm, self._options, self._console = folder, algorithm, options, console
+        self._rows: list[dict[str, Any]] = []
+        self._evaluated: list[tuple[int, HeldOut]] = []
+        self._steps = steps
+
+    def play(self) -> int:
+        """Train to the end, or until Ctrl-C, and return the exit code."""
+        options, code = self._options, 0
+        marks = iter(np.linspace(self._steps, options.steps, options.evaluations)[1:-1])
+        mark = next(marks, np.inf)
+        self._evaluate()
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+        figures = (TextColumn("{task.fields[figures]}"), TimeRemainingColumn())
+        with Progress(*columns, *figures, console=self._console) as progress:
+            task = progress.add_task("training", total=options.steps, completed=self._steps, figures="")
+            began = time.perf_counter()
+            try:
+                for number in itertools.count(1):
+                    if self._steps >= options.steps:
+                        break
+                    row = self._rolled_out(time.perf_counter() - began)
+                    progress.update(task, completed=self._steps, figures=_told(row, options.grid))
+                    if mark <= self._steps < options.steps:
+                        self._evaluate()
+                    while mark <= self._steps:
+                        mark = next(marks, np.inf)
+                    if options.checkpoint_every and number % options.checkpoint_every == 0:
+                        self._save()
+            except KeyboardInterrupt:
+                code = _INTERRUPTED
+        if code:
+            self._console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
+        self._save()
+        self._evaluate()
+        self._finish()
+        return code
+
+    def _rolled_out(self, seconds: float) -> dict[str, Any]:
+        """Play and learn from one rollout, and return its row of the metrics."""
+        began = time.perf_counter()
+        result = self._algorithm.train()
+        sampled = result["env_runners"]
+        self._steps += int(sampled["num_env_steps_sampled"]) * self._options.grid.num_agents
+        # RLlib's sum of nothing, where no episode has ended, is NaN.
+        counts = {name: float(np.nan_to_num(sampled[NAME].get(name, 0))) for name in _SUMS}
+        ended = counts["episodes"] or np.nan
+        group = self._algorithm.env_runner_group
+        row = {
+            "iteration": result["training_iteration"],
+            "steps": self._steps,
+            "episodes": int(counts["episodes"]),
+            "success_rate": round(counts["successes"] / ended, 4),
+            "mean_steps": round(counts["steps"] / ended, 2),
+            "reward_per_step": round(counts["reward"] / counts["agent_steps"], 5),
+            "env_runners": group.num_healthy_remote_env_runners(),
+            "seconds": round(seconds + time.perf_counter() - began, 2),
+        }
+        self._rows.append(row)
+        return row
+
+    def _evaluate(self) -> None:
+        modules = agent_modules(self._algorithm)
+        held_out = _play_held_out(modules, self._options.grid, range(self._options.episodes))
+        self._evaluated.append((self._steps, held_out))
+
+    def _save(self) -> None:
+        """Save a checkpoint, under a temporary name until it is whole, and the metrics."""
+        write_rows(self._folder / "metrics.csv", _COLUMNS, self._rows)
+        checkpoint = self._folder / "checkpoints" / f"{self._steps:012}"
+        if checkpoint.exists():
+            return
+        temporary = checkpoint.with_name(f".{checkpoint.name}.part")
+        temporary.mkdir(parents=True)
+        try:
+            self._algorithm.save_to_path(str(temporary.absolute()))
+            temporary.replace(checkpoint)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _finish(self) -> None:
+        options, folder = self._options, self._folder
+        write_figure(folder / "curve.png", curve_figure(self._rows, _panels(options, self._evaluated)))
+        summaries = [(steps, held_out.summary()) for steps, held_out in self._evaluated]
+        before, after = summaries[0][1], summaries[-1][1]
+        during = [{"steps": steps, **dataclasses.asdict(summary)} for steps, summary in summaries]
+        told = {"before": dataclasses.asdict(before), "after": dataclasses.asdict(after), "during": during}
+        write_json(folder / "evaluation.json", told)
+        _report(self._console, folder, options, before, after)
+
+
+def last_checkpoint(folder: Path) -> tuple[Path, int]:
+    """Return the last checkpoint of a run, and the steps that it was trained for, which are its name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
+    if not found:
+        raise ValueError(f"--resume is {folder}, which has no checkpoint in it; expected a run of {PROGRAM}")
+    return found[-1], int(found[-1].name)
+
+
+def _play_held_out(modules: Mapping[str, RLModule], config: GridConfig, seeds: Sequence[int]) -> HeldOut:
+    """Play one episode for each seed, as `multigrid.cli.evaluate.play_held_out` does, each agent with its module."""
+    envs = [MultiGridEnv(config) for _ in seeds]
+    observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
+    draw = np.random.default_rng([*seeds, 2])
+    success, steps, returns = np.zeros(len(envs), dtype=bool), np.zeros(len(envs)), np.zeros(len(envs))
+    while live := [index for index, env in enumerate(envs) if env.agents]:
+        asked = [(index, agent) for index in live for agent in envs[index].agents]
+        seen = [observations[index][agent] for index, agent in asked]
+        chosen = iter(drawn_actions(modules, [agent for _, agent in asked], seen, draw))
+        for index in live:
+            env = envs[index]
+            actions = {agent: next(chosen) for agent in env.agents}
+            observations[index], rewards, terminations, _, _ = env.step(actions)
+            steps[index] += 1
+            returns[index] += sum(rewards.values()) / config.num_agents
+            success[index] = bool(terminations) and all(terminations.values())
+    return HeldOut(success, steps, returns)
+
+
+def _told(row: Mapping[str, Any], config: GridConfig) -> str:
+    figures = f"reward/step {row['reward_per_step']:.3f}  env runners {row['env_runners']}"
+    if row["episodes"] and config.on_target != "restart":
+        figures = f"success {row['success_rate']:4.0%}  steps {row['mean_steps']:5.1f}  {figures}"
+    return figures
+
+
+def _panels(options: RLlibOptions, evaluated: list[tuple[int, HeldOut]]) -> list[Panel]:
+    def panel(column: str, label: str, estimate: Callable[[HeldOut], Estimate], top: float | None = None) -> Panel:
+        return Panel(column, label, [(steps, estimate(held_out)) for steps, held_out in evaluated], top)
+
+    if options.grid.on_target == "restart":
+        return [panel("reward_per_step", "reward per step of an agent", lambda one: bootstrap(one.returns / one.steps))]
+    return [
+        panel(
+            "success_rate", "episodes in which all arrived", lambda one: wilson(one.success.astype(np.float64)), 1.05
+        ),
+        panel("mean_steps", "steps of an episode", lambda one: bootstrap(one.steps)),
+    ]
+
+
+def _report(console: Console, folder: Path, options: RLlibOptions, before: Evaluation, after: Evaluation) -> None:
+    if options.grid.on_target == "restart":
+        figures = f"arrivals of an agent in an episode: {before.mean_return:.1f} before, {after.mean_return:.1f} after"
+    else:
+        figures = (
+            f"all agents arrived: {before.success_rate:.1%} of episodes before, {after.success_rate:.1%} after; "
+            f"steps an episode: {before.mean_steps:.1f} before, {after.mean_steps:.1f} after"
+        )
+    console.print(f"{options.episodes} held-out episodes. {figures}", highlight=False, soft_wrap=True)
+    console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)

@@ -1,0 +1,559 @@
+"""RLlib: what its learners are told, a cluster of two nodes of which one is killed, checkpoints, and the command."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import doctest
+import importlib.util
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pytest
+import ray
+import torch
+from ray import tune
+from ray.cluster_utils import Cluster
+from ray.rllib.algorithms.algorithm import Algorithm
+from ray.rllib.env.env_context import EnvContext
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+
+import multigrid
+from multigrid import GridConfig, MultiGridEnv
+from multigrid.cli import main
+from multigrid.integrations.rllib import (
+    NAME,
+    RLlibEnv,
+    agent_modules,
+    drawn_actions,
+    ppo_config,
+    register,
+    trained_policy,
+)
+
+if TYPE_CHECKING:
+    from ray.rllib.algorithms.ppo import PPOConfig
+
+# Each local env runner registers the env with Gymnasium anew, under RLlib's own name.
+pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning")
+
+WORLD = GridConfig(size=(4, 3), max_cycles=12, flatten=True)
+# Each node has room for one env runner, whatever the machine has.
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+# A dead node is found dead within a second; Ray's own choice is about twenty.
+SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
+AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+OUTPUTS = ["checkpoints", "config.json", "curve.png", "evaluation.json", "metrics.csv"]
+TINY = "--size 4 3 --max-cycles 12 --hidden 16 --copies 8 --rollout 8 --batch-size 64 --epochs 1 --episodes 10"
+
+
+def fields(config: GridConfig) -> dict[str, Any]:
+    """The env_config of a world."""
+    return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+
+
+def read_rows(folder: Path) -> list[dict[str, str]]:
+    """The metrics of a run."""
+    with (folder / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def settings(config: GridConfig = WORLD, *, runners: int = 0, shared: bool = True) -> PPOConfig:
+    """Settings that learn small worlds within a few short rollouts."""
+    return (
+        ppo_config(config, shared=shared, hidden=(32,))
+        .env_runners(num_env_runners=runners, num_envs_per_env_runner=8)
+        .training(lr=5e-3, train_batch_size_per_learner=512, minibatch_size=256)
+        .fault_tolerance(env_runner_health_probe_timeout_s=5)
+        .debugging(seed=3, log_level="ERROR")
+    )
+
+
+def success(algorithm: Algorithm, episodes: int = 100) -> float:
+    """The share of episodes that no training plays, played one by one, in which all agents arrive."""
+    env, arrived = MultiGridEnv(WORLD), 0
+    policy = trained_policy(agent_modules(algorithm), np.random.default_rng(0))
+    for seed in range(episodes):
+        observations, _ = env.reset(seed=seed)
+        terminated: dict[str, bool] = {}
+        while env.agents:
+            observations, _, terminated, _, _ = env.step(policy(env, observations))
+        arrived += all(terminated.values())
+    return arrived / episodes
+
+
+def weights(algorithm: Algorithm) -> dict[str, np.ndarray]:
+    """All weights that the learner holds."""
+    states = algorithm.learner_group.get_weights().items()
+    return {f"{module}.{name}": value for module, state in states for name, value in state.items()}
+
+
+def whereabouts(algorithm: Algorithm) -> list[tuple[str, int]]:
+    """The node and the process of each env runner that answers."""
+    told: list[tuple[str, int]] = algorithm.env_runner_group.foreach_env_runner(
+        lambda _: (ray.get_runtime_context().get_node_id(), os.getpid()), local_env_runner=False
+    )
+    return told
+
+
+def gone(processes: list[int]) -> bool:
+    """Whether none of the processes is left, a few seconds granted."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if not any(Path(f"/proc/{process}").exists() for process in processes):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+class Machines(NamedTuple):
+    """A cluster, and the processes of env runners that it has had."""
+
+    cluster: Cluster
+    processes: list[int]
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    """Two nodes on this machine, which this process has joined; at the end no process of theirs is left."""
+    torch.set_num_threads(1)
+    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": SOON})
+    processes: list[int] = []
+    try:
+        cluster.add_node(**NODE)
+        ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+        yield Machines(cluster, processes)
+    finally:
+        nodes = cluster.list_all_nodes()
+        processes += [one.process.pid for node in nodes for kind in node.all_processes.values() for one in kind]
+        ray.shutdown()
+        cluster.shutdown()
+    assert gone(processes)
+
+
+class Story(NamedTuple):
+    """What happened to a training, node by node and iteration by iteration."""
+
+    success: list[float]
+    """Before, after four iterations, and at the end of those that one node played."""
+    nodes: list[set[str]]
+    """Where env runners are: at first, after one node was killed, and after another one had come."""
+    killed: str
+    iterations: list[int]
+    healthy: list[int]
+    """How many env runners there are after each iteration."""
+    weights: list[dict[str, np.ndarray]]
+    """When it was saved, restored, and trained on."""
+    resumed: tuple[int, int]
+    """The iteration when it was restored, and after the next one."""
+    steps: tuple[int, int]
+    """The steps sampled when it was saved, and after the next iteration."""
+
+
+@pytest.fixture(scope="module")
+def story(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Train, lose a node in mid-training, go on, get another one, save, restore, and go on again."""
+    checkpoint = str(tmp_path_factory.mktemp("checkpoint"))
+    iterations, healthy, nodes = [], [], []
+    algorithm = settings(runners=2).build_algo()
+
+    def rollout() -> dict[str, Any]:
+        result: dict[str, Any] = algorithm.train()
+        iterations.append(result["training_iteration"])
+        healthy.append(algorithm.env_runner_group.num_healthy_remote_env_runners())
+        return result
+
+    def look() -> None:
+        told = whereabouts(algorithm)
+        nodes.append({node for node, _ in told})
+        machines.processes.extend(process for _, process in told)
+
+    figures = [success(algorithm)]
+    look()
+    for _ in range(4):
+        rollout()
+    figures.append(success(algorithm))
+    (lost,) = machines.cluster.worker_nodes
+    machines.cluster.remove_node(lost, allow_graceful=False)
+    for _ in range(10):
+        rollout()
+    figures.append(success(algorithm))
+    look()
+    machines.cluster.add_node(**NODE)
+    deadline = time.monotonic() + 200
+    while healthy[-1] < 2 and time.monotonic() < deadline:
+        rollout()
+    look()
+    result = rollout()
+    algorithm.save_to_path(checkpoint)
+    states, steps = [weights(algorithm)], [result["num_env_steps_sampled_lifetime"]]
+    algorithm.stop()
+    algorithm = Algorithm.from_checkpoint(checkpoint)
+    states.append(weights(algorithm))
+    restored = algorithm.iteration
+    result = rollout()
+    states.append(weights(algorithm))
+    machines.processes.extend(process for _, process in whereabouts(algorithm))
+    algorithm.stop()
+    return Story(
+        success=figures,
+        nodes=nodes,
+        killed=lost.node_id,
+        iterations=iterations,
+        healthy=healthy,
+        weights=states,
+        resumed=(restored, result["training_iteration"]),
+        steps=(steps[0], result["num_env_steps_sampled_lifetime"]),
+    )
+
+
+def test_env_runners_are_on_both_nodes(story: Story, machines: Machines) -> None:
+    """A training's env runners are spread over the nodes of the cluster."""
+    assert story.nodes[0] == {machines.cluster.head_node.node_id, story.killed}
+    assert story.healthy[:4] == [2] * 4
+
+
+def test_a_node_killed_in_mid_training_does_not_end_it(story: Story, machines: Machines) -> None:
+    """With one of two nodes dead the training goes on and gets better, with the env runner that is left."""
+    assert story.success[0] < 0.35
+    assert story.success[0] + 0.2 < story.success[1]
+    assert story.healthy[4:14] == [1] * 10
+    assert story.nodes[1] == {machines.cluster.head_node.node_id}
+    assert story.success[2] > max(0.8, story.success[1])
+
+
+def test_a_lost_env_runner_comes_back_on_a_new_node(story: Story, machines: Machines) -> None:
+    """Where a node joins the cluster, the env runner that was lost is made anew, and trains with the other."""
+    (joined,) = machines.cluster.worker_nodes
+    assert joined.node_id != story.killed
+    assert story.nodes[2] == {machines.cluster.head_node.node_id, joined.node_id}
+    assert story.healthy[-2:] == [2, 2]
+
+
+def test_a_checkpoint_goes_on_where_it_was_saved(story: Story) -> None:
+    """What is restored has the same weights to the bit, counts its iterations and steps on, and goes on learning."""
+    saved, restored, trained = story.weights
+    assert saved.keys() == restored.keys()
+    for name, value in saved.items():
+        np.testing.assert_array_equal(restored[name], value)
+    assert any(not np.array_equal(trained[name], value) for name, value in saved.items())
+    # Saved after the last but one of the iterations, which are counted without a gap.
+    assert story.iterations == list(range(1, len(story.iterations) + 1))
+    assert story.resumed == (story.iterations[-2], story.iterations[-1])
+    assert 512 <= story.steps[1] - story.steps[0] < 600
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
+def test_the_time_limit_is_no_termination(on_target: str) -> None:
+    """In RLlib's episodes an agent has terminated if and only if the world said so, also where time ended it."""
+    config = dataclasses.replace(WORLD, on_target=on_target)
+    env, generator, ends = RLlibEnv(fields(config)), np.random.default_rng(5), []
+    for seed in range(100):
+        twin, told = MultiGridEnv(config), {}
+        observations, infos = env.reset(seed=seed)
+        twin.reset(seed=0)
+        twin.set_state(env.par_env.get_state())
+        episode = MultiAgentEpisode(
+            observation_space=env.observation_space,
+            action_space=env.action_space,
+            agent_to_module_mapping_fn=lambda *_: "shared",
+        )
+        episode.add_env_reset(observations=observations, infos=infos)
+        while not episode.is_done:
+            actions = {agent: int(generator.integers(4)) for agent in twin.agents}
+            told |= twin.step(actions)[2]
+            step = zip(
+                ("observations", "rewards", "terminateds", "truncateds", "infos"), env.step(actions), strict=True
+            )
+            episode.add_env_step(actions=actions, **dict(step))
+        assert twin.agents == []
+        assert {agent: one.is_terminated for agent, one in episode.agent_episodes.items()} == told
+        assert all(one.is_done for one in episode.agent_episodes.values())
+        assert episode.is_terminated == all(told.values())
+        ends.append(episode.is_terminated)
+    assert set(ends) == {True, False}
+
+
+def test_env_runners_play_different_episodes() -> None:
+    """Seeded as RLlib seeds them, no two envs of all env runners begin alike, and none as a held-out episode does."""
+    config = dataclasses.replace(WORLD, size=(11, 7), num_agents=3)
+    begun = []
+    for runner, index in itertools.product((1, 2, 3), range(4)):
+        env = RLlibEnv(EnvContext(fields(config), worker_index=runner))
+        env.reset(seed=100 + runner + index)
+        assert env.par_env.np_random_seed >= 1_000_000
+        begun.append(env.par_env.state().tobytes())
+        env.reset(seed=100 + runner + index)
+        assert env.par_env.state().tobytes() == begun[-1], "the same seed, the same episode"
+    assert len(set(begun)) == 12
+
+
+def test_agents_are_in_order() -> None:
+    """RLlib is told the agents in the order of their indices, in every process."""
+    env = RLlibEnv(fields(dataclasses.replace(WORLD, num_agents=11)))
+    assert env.agents == env.possible_agents == [f"agent_{index}" for index in range(11)]
+
+
+@pytest.mark.usefixtures("machines")  # or RLlib would start a Ray of its own
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+def test_all_modes_train_and_are_counted(on_target: str, shared: bool) -> None:
+    """Every mode trains, with shared and with own weights; our sums are those that RLlib tells in its own words."""
+    config = dataclasses.replace(WORLD, num_agents=3, on_target=on_target)
+    algorithm = settings(config, shared=shared).build_algo()
+    try:
+        before = weights(algorithm)
+        told = algorithm.train()["env_runners"]
+        after, modules = weights(algorithm), agent_modules(algorithm)
+    finally:
+        algorithm.stop()
+    counts = told[NAME]
+    assert counts["episodes"] == told["num_episodes"] >= 40
+    assert counts["steps"] / counts["episodes"] == pytest.approx(told["episode_len_mean"])
+    assert counts["agent_steps"] == sum(told["num_agent_steps_sampled"].values())
+    assert 0 <= counts["successes"] < counts["episodes"]
+    # Each policy has learned, and plays its agents with what was learned.
+    assert {name.split(".")[0] for name in after} == ({"shared"} if shared else set(config.agents))
+    assert len({id(module) for module in modules.values()}) == (1 if shared else 3)
+    for agent, module in modules.items():
+        names = {name: f"{'shared' if shared else agent}.{name}" for name in module.get_state()}
+        assert any(not np.array_equal(before[full], after[full]) for full in names.values())
+        for name, full in names.items():
+            np.testing.assert_array_equal(module.get_state()[name], after[full])
+
+
+@pytest.mark.usefixtures("machines")
+def test_success_is_counted() -> None:
+    """An agent on its own earns its reward by arriving: there are as many successes as rewards."""
+    algorithm = settings(dataclasses.replace(WORLD, num_agents=1, max_cycles=4)).build_algo()
+    try:
+        counts = algorithm.train()["env_runners"][NAME]
+    finally:
+        algorithm.stop()
+    assert counts["successes"] == counts["reward"] > 10
+
+
+class Loaded:
+    """A module whose actions have given odds, whatever it sees, and which notes the rows it was asked for."""
+
+    def __init__(self, *odds: float) -> None:
+        self.odds, self.asked = torch.tensor(odds), []
+
+    def forward_inference(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return the logarithms of the odds for each row."""
+        self.asked.append(batch["obs"])
+        return {"action_dist_inputs": self.odds.log().expand(len(batch["obs"]), -1)}
+
+
+def test_actions_are_drawn_from_the_agents_own_module() -> None:
+    """Each agent's action is drawn from what its module, and no other, makes of its observation."""
+    one, other = Loaded(0.1, 0.2, 0.7, 0.0), Loaded(0.0, 0.0, 0.0, 1.0)
+    modules: Any = {"agent_0": one, "agent_1": other, "agent_2": one}
+    agents = ["agent_0", "agent_1", "agent_2", "agent_0"] * 2500
+    seen = [np.full(2, row, dtype=np.float32) for row in range(len(agents))]
+    drawn = np.array(drawn_actions(modules, agents, seen, np.random.default_rng(3)))
+    mine = np.array(agents) == "agent_1"
+    assert (drawn[mine] == 3).all()
+    shares = np.bincount(drawn[~mine], minlength=4) / (~mine).sum()
+    np.testing.assert_allclose(shares, [0.1, 0.2, 0.7, 0.0], atol=0.02)
+    np.testing.assert_array_equal(other.asked[0][:, 0].numpy(), np.flatnonzero(mine))
+
+
+def test_what_rllib_cannot_take_is_refused() -> None:
+    """Observations that are no vector, and what is no configuration, are refused with what to do about it."""
+    with pytest.raises(ValueError, match=r"flatten=False, but RLlib's networks .* use GridConfig"):
+        ppo_config(GridConfig())
+    with pytest.raises(ValueError, match="flatten=False, but RLlib's networks"):
+        RLlibEnv({"num_agents": 3})
+    with pytest.raises(TypeError, match="config is of type dict; expected a GridConfig"):
+        ppo_config({"flatten": True})  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("machines")
+def test_tune_finds_the_env(tmp_path: Path) -> None:
+    """Registered, the env is known to Tune by its name, with the fields of a GridConfig as env_config."""
+    tuned = settings().environment(register(), env_config=fields(WORLD))
+    trial = tune.Tuner(
+        tuned.algo_class,  # by its name, "PPO", it would have Ray import all algorithms, some of which warn
+        param_space=tuned,
+        run_config=tune.RunConfig(stop={"training_iteration": 1}, storage_path=str(tmp_path), verbose=0),
+    ).fit()
+    assert trial.errors == []
+    assert trial[0].metrics["env_runners"][NAME]["episodes"] >= 40
+
+
+@pytest.fixture(scope="module")
+def folder(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny run, in this process."""
+    assert machines.cluster.address
+    folder = tmp_path_factory.mktemp("home") / "run"
+    flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 4 --seed 5 --folder {folder}"
+    assert main(["train", "--engine", "rllib", *flags.split()]) == 0
+    return folder
+
+
+def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
+    """The folder has the outputs under their names, whole checkpoints among them, and no temporary file."""
+    assert sorted(path.name for path in folder.iterdir()) == OUTPUTS
+    steps = [int(row["steps"]) for row in read_rows(folder)]
+    saved = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    assert saved == [f"{steps[number - 1]:012}" for number in (4, 8, 10)]
+    told = json.loads((folder / "config.json").read_text())
+    assert GridConfig(**told["grid"]) == GridConfig(size=(4, 3), max_cycles=12, flatten=True)
+    assert (told["engine"], told["seed"], told["hidden"]) == ("rllib", 5, [16])
+    assert told["versions"]["ray"] == ray.__version__
+
+
+def test_metrics_and_evaluations_count_steps_of_all_agents(folder: Path) -> None:
+    """A row for each rollout of 8 steps of 8 worlds of 2 agents; evaluations before, after and in between."""
+    rows = read_rows(folder)
+    assert [int(row["iteration"]) for row in rows] == list(range(1, 11))
+    steps = [int(row["steps"]) for row in rows]
+    assert all(128 * number <= done < 128 * number + 128 for number, done in enumerate(steps, start=1))
+    told = json.loads((folder / "evaluation.json").read_text())
+    assert [one.pop("steps") for one in told["during"]] == [0, next(done for done in steps if done >= 640), steps[-1]]
+    assert (told["during"][0], told["during"][-1]) == (told["before"], told["after"])
+    assert told["before"]["episodes"] == 10
+
+
+def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path) -> None:
+    """A run goes on with its flags and weights in a new folder; the old one is left alone."""
+    flags = f"--resume {folder} --steps 1792 --checkpoint-every 0 --folder {tmp_path / 'on'}"
+    assert main(["train", "--engine", "rllib", *flags.split()]) == 0
+    told = json.loads((tmp_path / "on" / "config.json").read_text())
+    first = json.loads((folder / "config.json").read_text())
+    assert {name for name in told if told[name] != first[name]} == {"resume", "steps", "checkpoint_every", "folder"}
+    rows, earlier = read_rows(tmp_path / "on"), read_rows(folder)
+    assert int(rows[0]["iteration"]) == int(earlier[-1]["iteration"]) + 1
+    assert int(earlier[-1]["steps"]) + 128 <= int(rows[0]["steps"]) < int(earlier[-1]["steps"]) + 256
+    # The same weights play the same episodes.
+    before = json.loads((tmp_path / "on" / "evaluation.json").read_text())["before"]
+    assert before == json.loads((folder / "evaluation.json").read_text())["after"]
+    test_a_run_leaves_all_its_outputs_and_nothing_else(folder)
+
+
+def test_resume_refuses_what_the_weights_do_not_fit(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another network, another world, and a folder of something else are refused in one line, and nothing is made."""
+    for flags, complaint in (
+        (f"--resume {folder} --hidden 32", r"trained with hidden \(16,\), not \(32,\)"),
+        (f"--resume {folder} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
+        (f"--resume {folder} --steps 1280", "--steps is 1280, but the run has had [0-9]+ already"),
+        (f"--resume {tmp_path}", "whose config.json is not one of multigrid train --engine rllib"),
+    ):
+        assert main(["train", "--engine", "rllib", *flags.split(), "--folder", str(tmp_path / "on")]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert re.search(complaint, said)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("machines")
+def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted in its third iteration, a run of another mode saves and evaluates what it has; exit code 130."""
+    train, calls = Algorithm.train, itertools.count(1)
+
+    def interrupted(algorithm: Algorithm) -> Any:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return train(algorithm)
+
+    monkeypatch.setattr(Algorithm, "train", interrupted)
+    flags = f"{TINY} --num-env-runners 0 --on-target restart --no-shared --folder {tmp_path / 'run'}"
+    assert main(["train", "--engine=rllib", *flags.split()]) == 130
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
+    rows = read_rows(tmp_path / "run")
+    (saved,) = (tmp_path / "run" / "checkpoints").iterdir()
+    assert (len(rows), int(saved.name)) == (2, int(rows[-1]["steps"]))
+
+
+def test_the_command_joins_a_cluster(machines: Machines, tmp_path: Path) -> None:
+    """With an address, a process of its own plays on the nodes of that cluster, and leaves it running."""
+    flags = f"{TINY} --num-env-runners 2 --steps 600 --address {machines.cluster.address} --folder run"
+    done = subprocess.run(
+        [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()],
+        cwd=tmp_path,
+        env=AROUND,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "all agents arrived: " in done.stderr
+    assert [int(row["env_runners"]) for row in read_rows(tmp_path / "run")] == [2] * 5
+    assert len([node for node in ray.nodes() if node["Alive"]]) == 2
+
+
+@pytest.mark.usefixtures("machines")
+def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cluster without room for the env runners is told at once, instead of being waited for."""
+    assert main(["train", "--engine", "rllib", "--num-env-runners", "9", "--folder", str(tmp_path / "run")]) == 2
+    assert "--num-env-runners is 9, but the cluster has 2 CPUs" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
+        ("--max-cycles None", "--max-cycles is None"),
+        ("--num-env-runners -1", "--num-env-runners is -1; expected at least 0"),
+        ("--steps 0", "--steps is 0; expected at least 1"),
+        ("--checkpoint-every -1", "--checkpoint-every is -1; expected at least 0"),
+        ("--learning-rate nan", "--learning-rate is nan; expected more than 0"),
+        ("--gamma 2", "--gamma is 2.0; expected"),
+        ("--hidden 0", "--hidden is 0; expected"),
+        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
+        ("--num-agents 99", "num_agents is 99, but the grid"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_line(
+    flags: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A flag out of range gives one line that says what came and what was expected, exit code 2, and no folder."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--engine", "rllib", *flags.split()]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"multigrid train --engine rllib: {complaint}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_lists_the_flags_of_this_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    """`multigrid train --engine rllib --help` has the flags of RLlib's engine, and none of the other's."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--engine", "rllib", "--help"])
+    said = capsys.readouterr().out
+    assert all(flag in said for flag in ("--address", "--num-env-runners", "--no-shared", "--resume"))
+    assert "--vectorizer" not in said
+
+
+def test_stable_baselines_is_not_needed() -> None:
+    """This environment has none of what the other engine is built upon."""
+    assert importlib.util.find_spec("stable_baselines3") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "multigrid.integrations.rllib",
+        "multigrid.cli.train_rllib",
+        "multigrid.cli.train_rllib.options",
+        "multigrid.cli.train_rllib.run",
+    ],
+)
+def test_examples(name: str) -> None:
+    """Every example of the modules that only this environment can import prints what it says."""
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
