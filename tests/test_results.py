@@ -1,0 +1,139 @@
+"""docs/results: the command runs from end to end, and what is committed belongs together."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from multigrid import GridConfig, vector_env
+from multigrid.core.rules import RULES_VERSION
+
+FOLDER = Path(__file__).parents[1] / "docs" / "results"
+POLICIES = ["random", "shortest-path", "trained"]
+SHOWN = {"random play": "random", "shortest paths": "shortest-path", "trained policy": "trained"}
+NUMBER = r"([+-]?[0-9]+\.[0-9]+)"
+ESTIMATE = rf"{NUMBER} \[{NUMBER}, {NUMBER}\]"
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """The folder that the command has left, training one small cell."""
+    folder = tmp_path_factory.mktemp("results") / "quick"
+    command = [sys.executable, FOLDER / "make_results.py", "--quick", "--output", folder]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """What make_results.py defines, in this process."""
+    monkeypatch.syspath_prepend(FOLDER)
+    return runpy.run_path(str(FOLDER / "make_results.py"))
+
+
+def check_table(folder):
+    """Compare every row of the table with the figures of the JSON."""
+    told = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    text = (folder / "results.md").read_text(encoding="utf-8")
+    expected, differences = {}, {}
+    for cell in told["cells"]:
+        where = cell["map"], str(cell["num_agents"])
+        least = format(cell["least_sum_of_costs"]["mean"], ".1f")
+        for policy, by_name in cell["policies"].items():
+            figures = [
+                format(by_name[name][part], form)
+                for name, form in (("csr", ".3f"), ("isr", ".3f"), ("sum_of_costs", ".1f"))
+                for part in ("mean", "low", "high")
+            ]
+            expected[(*where, policy)] = [*figures, least]
+        difference = cell["trained_csr_minus_shortest_path"]
+        by_network = ", ".join(format(csr, ".2f") for csr in cell["trained_csr_by_network"])
+        differences[where] = [*(format(difference[part], "+.3f") for part in ("mean", "low", "high")), by_network]
+    found = re.findall(
+        rf"^\| (\S+) \| (\d+) \| ([^|]+) \| {ESTIMATE} \| {ESTIMATE} \| {ESTIMATE} \| {NUMBER} \|$", text, re.MULTILINE
+    )
+    assert {(*row[:2], SHOWN[row[2]]): list(row[3:]) for row in found} == expected
+    assert len(found) == len(expected)
+    found = re.findall(rf"^\| (\S+) \| (\d+) \| {ESTIMATE} \| ([0-9., ]+) \|$", text, re.MULTILINE)
+    assert {row[:2]: list(row[2:]) for row in found} == differences
+    for said in (told["versions"].values(), told["processor_seconds"]["training"], told["held_out_seeds"]):
+        assert all(str(one) in text for one in said)
+    return told
+
+
+def test_the_command_trains_and_writes_table_and_picture(quick):
+    """The one command trains a policy that plays far better than random, and leaves table, figures and picture."""
+    told = check_table(quick)
+    (cell,) = told["cells"]
+    csr = {policy: cell["policies"][policy]["csr"]["mean"] for policy in POLICIES}
+    assert csr["trained"] > csr["random"] + 0.4
+    assert cell["policies"]["shortest-path"]["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
+    picture = ET.parse(quick / "results.svg").getroot()  # noqa: S314 - the command has just drawn it
+    assert picture.tag.endswith("svg")
+    assert sorted(path.name for path in quick.iterdir()) == ["results.json", "results.md", "results.svg"]
+
+
+def test_the_quick_run_does_not_write_over_the_results(command, monkeypatch, capsys):
+    """Without a folder of its own, a quick run is refused before anything is trained."""
+    monkeypatch.setattr(sys, "argv", ["make_results.py", "--quick"])
+    with pytest.raises(SystemExit) as stopped:
+        command["main"]()
+    assert stopped.value.code == 2
+    assert "--output" in capsys.readouterr().err
+
+
+def test_the_committed_table_says_what_the_committed_figures_say():
+    """Every number of results.md is that of results.json, and all its cells are there, under the rules of today."""
+    told = check_table(FOLDER)
+    cells = [(cell["map"], cell["num_agents"]) for cell in told["cells"]]
+    assert cells == [(name, count) for name in ("empty", "random", "warehouse") for count in (2, 4, 8)]
+    assert told["versions"]["rules"] == RULES_VERSION
+    first, last = told["held_out_seeds"]
+    episodes = last - first + 1
+    assert episodes >= 100
+    for cell in told["cells"]:
+        assert list(cell["policies"]) == POLICIES
+        for by_name in cell["policies"].values():
+            for estimate in by_name.values():
+                assert estimate["low"] <= estimate["mean"] <= estimate["high"]
+            assert by_name["csr"]["mean"] * episodes == pytest.approx(round(by_name["csr"]["mean"] * episodes))
+            assert by_name["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
+
+
+def test_the_committed_page_is_the_commands_own(command):
+    """results.md, words and all, is what the command writes of results.json."""
+    told = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
+    assert command["table"](told) == (FOLDER / "results.md").read_text(encoding="utf-8")
+
+
+def test_agents_see_which_moves_bring_them_and_others_nearer():
+    """In its window an agent sees which moves bring whom nearer: itself in the middle, others around it."""
+    learner = runpy.run_path(str(FOLDER / "learner.py"))
+    config = GridConfig(walls="a#A.\n....\nBb..", observe=("view",), on_target="stay", allow_stay=True, max_cycles=10)
+    envs = vector_env(3, config)
+    observations, _ = envs.reset(seed=0)
+    sight = learner["Sight"](config)
+    seen = sight(envs.get_state(), observations["view"])
+    assert seen.shape == (6, learner["num_seen"](config))
+    wishes = seen[:, 75:200].reshape(3, 2, 5, 5, 5)
+    nobody, up, left = [0, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]
+    expected = np.full((2, 5, 5, 5), nobody)
+    expected[0, 2, 2], expected[0, 3, 4] = up, left
+    expected[1, 2, 2], expected[1, 1, 0] = left, up
+    assert (wishes == expected).all()
+    assert sight.ways(envs.get_state()).tolist() == [[4, 1]] * 3
+
+    envs.step([1, 2] * 3)
+    observations, *_ = envs.step([0, 4] * 3)
+    seen = sight(envs.get_state(), observations["view"])
+    assert seen[:, 75:200].reshape(3, 2, 5, 5, 5)[:, 1, 2, 2].tolist() == [[0, 0, 0, 0, 1]] * 3
+    steps_left, away = seen[:, -2], seen[:, -1]
+    assert steps_left == pytest.approx(0.8)
+    assert away == pytest.approx(0.5)
