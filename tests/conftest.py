@@ -31,6 +31,7 @@ HEAVY_FILES = {
     "test_play_window.py",
     "test_readme.py",
     "test_replay_page.py",
+    "test_results.py",
     "test_rollout.py",
     "test_sb3.py",
     "test_supersuit.py",

@@ -4,16 +4,30 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 
 import pytest
 
 import multigrid
 
+ROOT = Path(__file__).parents[1]
+# What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
+ELSEWHERE = {
+    "multigrid.integrations.rllib": "rllib",
+    "multigrid.cli.train_rllib": "rllib",
+    "multigrid.cli.train_rllib.options": "rllib",
+    "multigrid.cli.train_rllib.run": "rllib",
+    "multigrid.examples.agilerl_ippo": "agilerl",
+    "multigrid.examples.momaland_wrappers": "momaland",
+    "multigrid.examples.skrl_ippo": "skrl",
+    "multigrid.examples.tianshou_dqn": "tianshou",
+    "multigrid.examples.torchrl_ppo": "torchrl",
+}
 # __main__ would start a command.
 MODULES = ["multigrid"] + [
     module.name
     for module in pkgutil.walk_packages(multigrid.__path__, "multigrid.")
-    if not module.name.endswith("__main__")
+    if not module.name.endswith("__main__") and module.name not in ELSEWHERE
 ]
 
 
@@ -25,6 +39,18 @@ def test_examples(name, monkeypatch):
     monkeypatch.setattr(inspect, "unwrap", lambda it, **stop: it if inspect.ismodule(it) else unwrap(it, **stop))
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_examples_elsewhere(name):
+    """A module that cannot be imported here has an environment, and tests there that import it and run its examples."""
+    environment = ELSEWHERE[name]
+    tests = (ROOT / "tests" / "recipes" / f"test_{environment}.py").read_text()
+    assert name.removeprefix("multigrid.") in tests.replace("from multigrid.examples import ", "examples.")
+    assert "doctest.testmod(" in tests
+    assert (ROOT / ".ci" / "recipes" / f"{environment}.txt").read_text().startswith("# install: pip install -c ")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(name)
 
 
 def test_there_are_examples():

@@ -1,0 +1,135 @@
+"""Tianshou 2: DQN with one network for all agents, over PettingZoo's agent-by-agent interface.
+
+Install: ``pip install "multigrid-marl" "tianshou==2.0.1"`` (Python 3.11 or newer). Run:
+``python -m multigrid.examples.tianshou_dqn``.
+
+``on_target`` may be "park" or "stay". Under "leave", Tianshou takes the first agent that arrives for the end of the
+whole episode, and stepping on asserts (found here, in 2.0.1).
+
+Bugs of 2.0.1, worked around in `make_dqn`:
+
+- The next observation that is stored with a turn is that of the agent whose turn comes next, not of the one that acted
+  (thu-ml/tianshou, pull request 812, closed). A return over as many turns as there are agents ends at the agent's own
+  next turn: ``n_step_return_horizon=num_agents``.
+- `MultiAgentPolicy` does not tell the policies in it that they are being trained, so none of them explores, and
+  ``eps_training`` has no effect (found here; a relative of thu-ml/tianshou, pull request 968). In their place,
+  ``eps_inference`` is set, and evaluations ask the net itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import torch
+from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
+from tianshou.algorithm.multiagent.marl import MultiAgentOffPolicyAlgorithm
+from tianshou.algorithm.optim import AdamOptimizerFactory
+from tianshou.data import Collector, VectorReplayBuffer
+from tianshou.env import DummyVectorEnv, PettingZooEnv
+from tianshou.trainer import OffPolicyTrainerParams
+from tianshou.utils.net.common import Net
+
+import multigrid
+from multigrid.config import OnTarget
+
+__all__ = ["arrival_rate", "main", "make_dqn"]
+
+_FIRST_TRAINING_SEED = 1_000_000
+
+
+def make_dqn(config: multigrid.GridConfig) -> DQN[Any]:
+    """Return a DQN with a net of its own, for every agent of such a world."""
+    env = multigrid.parallel_env(config)
+    policy = DiscreteQLearningPolicy(
+        model=Net(
+            state_shape=env.observation_space("agent_0").shape,
+            action_shape=config.num_actions,
+            hidden_sizes=[64, 64],
+        ),
+        action_space=env.action_space("agent_0"),
+        eps_inference=0.2,  # in training: see the top
+    )
+    return DQN(
+        policy=policy,
+        optim=AdamOptimizerFactory(lr=1e-3),
+        gamma=0.95,  # for each turn, not for each step of the world
+        n_step_return_horizon=config.num_agents,  # see the top
+        target_update_freq=50,
+    )
+
+
+def arrival_rate(dqn: DQN[Any], config: multigrid.GridConfig, episodes: int) -> float:
+    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive.
+
+    A tenth of the actions is drawn at random: two agents in each other's way, both doing what they value most, would
+    stand there for ever.
+    """
+    envs = multigrid.vector_env(episodes, config)  # a row for each agent of each world
+    stream = np.random.default_rng(0)
+    rows, _ = envs.reset(seed=0)
+    arrived = np.full(episodes, np.nan)
+    for _ in range(config.max_cycles or 0):
+        with torch.no_grad():
+            values, _ = dqn.policy.model(rows)
+        drawn = stream.integers(config.num_actions, size=len(rows))
+        rows, _, _, _, infos = envs.step(np.where(stream.random(len(rows)) < 0.1, drawn, values.argmax(dim=1).numpy()))
+        if "csr" in infos:  # a world's first episode counts; the next ones begin by themselves
+            csr = np.where(infos["_csr"], infos["csr"], np.nan).reshape(episodes, -1)[:, 0]
+            arrived = np.where(np.isnan(arrived), csr, arrived)
+    return float(arrived.mean())
+
+
+def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", episodes: int = 200) -> dict[str, float]:
+    """Train two agents on a small grid, and tell how often both arrive within 15 steps, before and after.
+
+    Args:
+        steps: turns to play, of both agents together.
+        seed: of the net, of the exploration, and of the worlds.
+        on_target: "park" or "stay".
+        episodes: held-out episodes, with seeds below those of training.
+
+    Returns:
+        "before" and "after": the fractions of held-out episodes in which both agents arrive.
+
+    Raises:
+        ValueError: if ``on_target`` is another one.
+    """
+    if on_target not in ("park", "stay"):
+        raise ValueError(f"on_target is {on_target!r}, expected 'park' or 'stay'")
+    logging.getLogger("tianshou").setLevel(logging.ERROR)  # a warning for every collection: returns are by agent
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - Tianshou explores and samples with it
+    config = multigrid.GridConfig(size=(4, 3), num_agents=2, on_target=on_target, flatten=True, max_cycles=15)
+
+    def make() -> PettingZooEnv:
+        return PettingZooEnv(multigrid.env(config))
+
+    envs = DummyVectorEnv([make] * 32)
+    envs.seed(_FIRST_TRAINING_SEED + len(envs) * seed)
+    dqn = make_dqn(config)
+    agents = MultiAgentOffPolicyAlgorithm(algorithms=[dqn] * config.num_agents, env=make())
+
+    before = arrival_rate(dqn, config, episodes)
+    agents.run_training(
+        OffPolicyTrainerParams(
+            training_collector=Collector(agents, envs, VectorReplayBuffer(20_000, len(envs)), exploration_noise=True),
+            max_epochs=1,
+            epoch_num_steps=steps,
+            collection_step_num_env_steps=128,
+            update_step_num_gradient_steps_per_sample=1 / 16,
+            batch_size=256,
+            multi_agent_return_reduction=lambda returns: returns.mean(axis=-1),
+            show_progress=False,
+            verbose=False,
+        )
+    )
+    after = arrival_rate(dqn, config, episodes)
+    print(f"both agents arrive within {config.max_cycles} steps: {before:.1%} before training, {after:.1%} after")
+    return {"before": before, "after": after}
+
+
+if __name__ == "__main__":
+    main()
