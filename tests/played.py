@@ -10,6 +10,8 @@ import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget, Part
 from multigrid.core.world import World
 
+STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
+"""For a Python that must not warn; but where Numba is missing, that is said, as it should be."""
 STEPS = 25
 POOL = [
     np.array([[False, False, True, False], [False, True, False, False], [False, False, False, False]]),

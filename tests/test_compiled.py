@@ -22,6 +22,7 @@ from multigrid.core.world import World
 
 PACKAGE = Path(multigrid.__file__).parent
 PLAYED = Path(played.__file__)
+cached = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="without Numba nothing is cached")
 
 # Compiles what there is to see, not the whole game, which would take three times as long. Two worlds: one announcement.
 LOOK = """
@@ -106,7 +107,7 @@ def test_what_is_compared_shows_every_rule():
 
 def test_interpreted_kernels_play_the_same(compiled_digest):
     """With NUMBA_DISABLE_JIT=1 and every warning an error, whole episodes under all rules are bit for bit the same."""
-    assert run("-W", "error", PLAYED, NUMBA_DISABLE_JIT=1) == (compiled_digest, "")
+    assert run(*played.STRICT, PLAYED, NUMBA_DISABLE_JIT=1) == (compiled_digest, "")
 
 
 def test_without_numba_the_same_game_and_one_warning(compiled_digest):
@@ -121,6 +122,7 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
 # The cache ----------------------------------------------------------------------------------------------------------
 
 
+@cached
 def test_the_cache_notices_an_edit_in_any_file(package, tmp_path):
     """An edited callee, or an edited constant, shows in the next process; what is unchanged stays compiled."""
 
@@ -150,6 +152,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
     assert made_from <= set(compiled._sources())
 
 
+@cached
 def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
     """The game is compiled all the same, and the one line says that it will be so in every process."""
     (tmp_path / "a file").touch()
@@ -157,6 +160,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
     assert run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=nowhere) == (SEEN, COLD_EVERY_TIME)
 
 
+@cached
 def test_where_the_cache_is(package, tmp_path):
     """NUMBA_CACHE_DIR if it is set; else beside the sources; else, where that is not to be written, in ~/.cache."""
 

@@ -24,6 +24,7 @@ from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import parse_map
 from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, make_suite, replay
 from multigrid.scenarios.planner import plan
+from played import STRICT
 
 GOLDEN = Path(__file__).parent / "golden"
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
@@ -79,7 +80,7 @@ def test_an_episode_plays_again_in_another_process(interpreted: str, tmp_path: P
     code = (
         "import sys; from multigrid import scenarios\nprint(len(list(scenarios.replay(scenarios.load(sys.argv[1])))))"
     )
-    command = [sys.executable, "-W", "error", "-c", code, str(path)]
+    command = [sys.executable, *STRICT, "-c", code, str(path)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": interpreted}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert (done.stdout, done.returncode) == ("13\n", 0), done.stderr

@@ -34,6 +34,7 @@ from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, Outcome, vec
 from multigrid.config import Collisions, OnTarget, Part
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from oracle import Oracle
+from played import STRICT
 
 GRID_WORLD = "multigrid/GridWorld-v0"
 MODES = list(AutoresetMode)
@@ -1229,7 +1230,7 @@ def test_interpreted_kernels_play_the_same() -> None:
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     here, package = Path(__file__).parent, Path(multigrid.__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "import test_vector; print(test_vector.digest())"],
+        [sys.executable, *STRICT, "-c", "import test_vector; print(test_vector.digest())"],
         env={**surroundings, "PYTHONPATH": os.pathsep.join([str(package), str(here)]), "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
