@@ -123,6 +123,7 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
 
 
 @cached
+@pytest.mark.heavy
 def test_the_cache_notices_an_edit_in_any_file(package, tmp_path):
     """An edited callee, or an edited constant, shows in the next process; what is unchanged stays compiled."""
 

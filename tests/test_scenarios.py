@@ -128,6 +128,7 @@ def test_a_scenario_without_a_recording() -> None:
         next(replay(scenario))
 
 
+@pytest.mark.heavy
 def test_any_changed_byte_is_found(tmp_path: Path) -> None:
     """Whatever byte of a file is changed, left out or put in, loading it is refused, and the message names the file."""
     path = saved(recorded({"on_target": "restart", "walls": BAY, "num_agents": 2}, steps=3), tmp_path)
