@@ -124,6 +124,27 @@ def test_advantages_are_those_of_the_definition() -> None:
         np.testing.assert_allclose(told.numpy(), expected_advantages(case, gamma, gae_lambda), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("advantage", "old", "moves"),
+    [(1.0, 0.9, True), (1.0, 0.8, False), (1.0, 1.5, True), (-1.0, 1.2, True), (-1.0, 1.3, False), (-1.0, 0.5, True)],
+)
+def test_an_update_goes_no_further_than_it_may(advantage: float, old: float, moves: bool) -> None:
+    """An action's probability rises no further once it is above 1.2 times the old one, nor falls below 0.8 of it.
+
+    All four actions have the probability 0.25 now; that of the drawn one was `old` times as much.
+    """
+    options = dataclasses.replace(TINY, epochs=1, entropy=0.0, clip=0.2)
+    net = make_net(ppo.vector_env(1, SMALL), (8,))
+    for parameter in net["actor"][-1].parameters():
+        torch.nn.init.zeros_(parameter)
+    before = weights(net["actor"])
+    seen, drawn = torch.ones(5, net["actor"][0].in_features), torch.full((5,), 2)
+    probability, gains = torch.full((5,), 0.25 * old), torch.full((5,), advantage)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    ppo._update(net, optimizer, (seen, drawn, probability.log(), gains, torch.zeros(5)), options)
+    assert torch.equal(weights(net["actor"]), before) != moves
+
+
 def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, actions: list[int]) -> list[list[Any]]:
     """What updates should be given, of worlds played one by one: [observation, rewards ahead, what comes last].
 
@@ -243,7 +264,12 @@ def test_flags_reach_the_world() -> None:
     assert (told.hidden, told.steps) == ((16, 16), 5)
 
 
-def test_episodes_need_an_end() -> None:
-    """Without a limit of steps an evaluation might never end: that is refused."""
+def test_what_cannot_end_well_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Episodes without an end, no steps, and a folder that is not there are refused before anything is played."""
+    monkeypatch.setattr(ppo, "vector_env", None)
     with pytest.raises(ValueError, match="max-cycles is None"):
         main(Options(GridConfig(max_cycles=None)))
+    with pytest.raises(ValueError, match=r"--steps 0; expected numbers from 1 on"):
+        main(Options(SMALL, steps=0))
+    with pytest.raises(FileNotFoundError, match="missing is no folder; make it first"):
+        main(Options(SMALL, save=tmp_path / "missing" / "weights.pt"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import multigrid
 from multigrid import Action
 from multigrid.examples.qmix import MAP, Agents, Mixer, Replay, Worlds, evaluate, main
 
-NUMBERS = Path(__file__).parents[1] / "docs" / "central" / "curve.json"
+FOLDER = Path(__file__).parents[1] / "docs" / "central"
 
 
 def rewards_of(first, second):
@@ -59,6 +61,7 @@ def test_the_team_never_loses_by_an_agents_gain() -> None:
         more = values.clone()
         more[..., agent] += 1.0
         assert (mixer(more, state) > before).all()
+    assert (mixer(values, state.flip(1)) != before).any(), "the state sets how they are mixed"
 
 
 def test_learners_do_not_feel_each_other() -> None:
@@ -100,6 +103,43 @@ def test_returns_end_with_the_episode(terminated, discount) -> None:
     assert drawn == {(0, 1 + 5.0, discount, 2), (1, 10.0, 2 * discount, 2)}
 
 
+def test_the_step_after_an_end_is_told_from_those_that_are_played() -> None:
+    """What ends an episode leads to its last observation; the next step begins anew, and counts as not played."""
+    worlds = Worlds(1, 2, seed=0, max_cycles=2)
+    right = torch.full((1, 2, 2), int(Action.RIGHT))
+    told = []
+    for _ in range(6):
+        flags = worlds.step(right)
+        told.append([flags[name][0, 1].item() for name in ("played", "ended", "terminated")])
+        told[-1].append(worlds.look()["states"][0, 1].tolist())
+    episode = [[1.0, False, 0.0, [5, 3]], [1.0, True, 0.0, [7, 5]], [0.0, False, 0.0, [3, 1]]]
+    assert told == episode * 2
+
+
+def test_what_was_not_played_is_not_learned(monkeypatch) -> None:
+    """A step whose actions the env ignored moves no weight."""
+    step = Worlds.step
+    monkeypatch.setattr(Worlds, "step", lambda self, actions: step(self, actions) | {"played": torch.zeros(1, 4)})
+    learned = main(steps=60, worlds=4, seed=5, checks=1, verbose=False)["agents"]
+    torch.manual_seed(5)
+    for one, other in zip(learned.parameters(), Agents(1, 12, 5).parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_curve_tells_after_which_steps_it_was_evaluated(capsys) -> None:
+    """The steps of the curve are those that are printed, and end with the last one, also where they do not divide."""
+    result = main(steps=7, worlds=2, checks=2)
+    assert result["steps"].tolist() == [0, 4, 7]
+    assert result["success"].shape == (3, 1)
+    assert re.findall(r"after +(\d+) steps", capsys.readouterr().out) == ["4", "7"]
+    assert main(steps=3, worlds=2, checks=10, verbose=False)["steps"].tolist() == [0, 1, 2, 3]
+
+
+def test_long_returns_wait_until_so_many_steps_are_kept() -> None:
+    """Returns of more steps than there are in the beginning are learned from later."""
+    main("iql", steps=62, worlds=2, n_step=60, checks=1, verbose=False)
+
+
 def test_qmix_learns_to_give_way_and_independent_learners_do_not() -> None:
     """With equal nets, rewards and steps both agents of most QMIX learners arrive, and of no independent one."""
     central = main(steps=1500, learners=3, verbose=False, checks=1)
@@ -122,12 +162,42 @@ def test_an_unknown_method_is_refused() -> None:
         main("coma")
 
 
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"on_target": "leave"}, "on_target is 'leave'; expected 'park' or 'stay'"),
+        ({"on_target": "restart"}, "on_target is 'restart'; expected 'park' or 'stay'"),
+        ({"max_cycles": None}, "max_cycles is None, with which an evaluation might never end"),
+        ({"steps": 0}, "steps is 0, n_step 1, checks 10; expected integers of at least 1"),
+        ({"n_step": 0}, "n_step 0"),
+        ({"checks": 0}, "checks 0"),
+    ],
+    ids=str,
+)
+def test_what_it_cannot_learn_from_is_refused(settings, complaint) -> None:
+    """Worlds whose agents end apart, or never, and numbers that leave nothing to do are errors that say so."""
+    with pytest.raises(ValueError, match=complaint):
+        main(verbose=False, **settings)
+
+
 def test_the_committed_curves_say_what_the_text_says() -> None:
     """In the figure's numbers QMIX ends with both arriving in most seeds, and independent learners in none."""
-    told = {name: np.array(curve["success"])[-1] for name, curve in json.loads(NUMBERS.read_text()).items()}
+    told = {
+        name: np.array(curve["success"])[-1] for name, curve in json.loads((FOLDER / "curve.json").read_text()).items()
+    }
     assert {name: len(success) for name, success in told.items()} == dict.fromkeys(told, 6)
     for name, success in told.items():
         if name.startswith("QMIX"):
             assert success.mean() > 0.5
         if name.startswith("independent"):
             assert not success.any()
+
+
+def test_the_committed_figures_are_those_of_the_command() -> None:
+    """All that the command trains is there, for as many steps, and no setting of the grid gives way."""
+    command = runpy.run_path(str(FOLDER / "make_curve.py"))
+    curves = json.loads((FOLDER / "curve.json").read_text())
+    assert list(curves) == list(command["RUNS"])
+    assert all(curve["steps"] == list(range(0, 1501, 100)) for curve in curves.values())
+    grid = json.loads((FOLDER / "grid.json").read_text())
+    assert grid == [setting | {"learners": 3, "solved": 0} for setting in command["GRID"]]

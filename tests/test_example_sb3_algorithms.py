@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Discrete
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import VecCheckNan
 
@@ -94,6 +95,7 @@ class Scripted:
     def __init__(self, actions: np.ndarray) -> None:
         """Take integers (steps, rows)."""
         self.actions = iter(actions)
+        self.action_space = Discrete(4)
 
     def predict(self, seen: Any, deterministic: bool) -> tuple[np.ndarray, None]:
         """Hand out those of the next step."""
@@ -124,11 +126,22 @@ def test_an_evaluation_counts_each_episode_once(on_target: Any) -> None:
 
 def test_replay_learns_as_often_as_it_says() -> None:
     """DQN and QR-DQN make a gradient step for every eight transitions, however many worlds play."""
-    for algorithm in ("dqn", "qr_dqn"):
-        model: Any = main(algorithm, steps=1_536, worlds=16, episodes=2).model
-        # Calls of 32 rows, of which those that reach beyond the first 1,000 are learned from.
-        calls = [rows for rows in range(32, 1_536 + 1, 32) if rows > 1_000]
-        assert model._n_updates == len(calls) * 4
+    cases: list[tuple[Any, int]] = [("dqn", 1), ("dqn", 3), ("dqn", 16), ("qr_dqn", 16)]
+    for algorithm, worlds in cases:
+        model: Any = main(algorithm, steps=1_536, worlds=worlds, episodes=2).model
+        # A step for 8 rows, and with three worlds for 6; those that reach beyond the first 1,000 are learned from.
+        brought, updates = {1: (8, 1), 3: (6, 1), 16: (32, 4)}[worlds]
+        reached = [rows for rows in range(brought, 1_536 + 1, brought) if rows > 1_000]
+        assert model._n_updates == len(reached) * updates
+
+
+def test_an_evaluation_repeats_itself() -> None:
+    """Also where DQN explores, two evaluations of one model are equal."""
+    model: Any = main("dqn", steps=64, worlds=4, episodes=2).model
+    model.exploration_rate = 0.9
+    one = evaluate(model, sb3_algorithms.WORLD, 40)
+    assert one.success_rate > 0
+    assert evaluate(model, sb3_algorithms.WORLD, 40) == one
 
 
 def test_masks_have_to_be_observed() -> None:

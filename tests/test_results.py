@@ -89,6 +89,15 @@ def test_the_quick_run_does_not_write_over_the_results(command, monkeypatch, cap
     assert "--output" in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_be_is_refused_before_the_training(command, monkeypatch, tmp_path):
+    """Where a file stands in the way of the folder, that is said at once, and not after the training."""
+    (tmp_path / "taken").touch()
+    monkeypatch.setattr(sys, "argv", ["make_results.py", "--quick", "--output", str(tmp_path / "taken")])
+    monkeypatch.setitem(command["main"].__globals__, "results", lambda *_: pytest.fail("it has trained"))
+    with pytest.raises(FileExistsError, match="taken"):
+        command["main"]()
+
+
 def test_the_committed_table_says_what_the_committed_figures_say():
     """Every number of results.md is that of results.json, and all its cells are there, under the rules of today."""
     told = check_table(FOLDER)

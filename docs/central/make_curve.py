@@ -1,8 +1,8 @@
-"""Draw docs/central: `python docs/central/make_curve.py`, some minutes on one core.
+"""Draw docs/central: `python docs/central/make_curve.py`, a minute or two on one core.
 
 The learning curves of QMIX and of its rivals in `multigrid.examples.qmix`, with equal nets, rewards, worlds and steps,
 go to curve.png and, as numbers, to curve.json; give_way.svg is the map, and how it is solved. `--grid` tries other
-settings of independent learning instead, and writes grid.json.
+settings of independent learning instead, as long, and writes grid.json.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def figure(told: dict[str, dict[str, list[float]]]) -> Figure:
     learners = np.array(next(iter(told.values()))["success"]).shape[1]
     axes.set(xlabel="steps of each of 32 worlds", ylabel="greedy play: both arrive", ylim=(-0.03, 1.03))
     axes.set_title(f"Who gives way? Mean and standard error of {learners} learners each", loc="left")
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.04), fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     return drawn
 
@@ -97,6 +97,7 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--grid", action="store_true")
     options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
     if options.grid:
         grid(options.output / "grid.json", steps=options.steps)
     else:

@@ -336,11 +336,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick and options.output == FOLDER:
         parser.error("--quick would write over the results; give it another folder with --output")
+    options.output.mkdir(parents=True, exist_ok=True)
     if options.redraw:
         told = json.loads((options.output / "results.json").read_text(encoding="utf-8"))
     else:
         told = results(QUICK if options.quick else Plan(), options.jobs)
-        options.output.mkdir(parents=True, exist_ok=True)
         write_json(options.output / "results.json", told)
     with replaced(options.output / "results.md") as temporary:
         temporary.write_text(table(told), encoding="utf-8")

@@ -117,15 +117,14 @@ def _drawn(logits: Tensor, stream: torch.Generator) -> Tensor:
     return torch.multinomial(logits.softmax(dim=1), 1, generator=stream).squeeze(1)
 
 
+@torch.no_grad()
 def evaluate(net: nn.ModuleDict, config: GridConfig, episodes: int) -> Evaluation:
     """Play the episodes with the seeds 0, 1, ..., one a world, with streams of their own."""
     envs, stream = vector_env(episodes, config), torch.Generator().manual_seed(0)
     seen, _ = envs.reset(seed=0)
-    playing = np.ones(episodes, dtype=bool)
-    successes = steps = returns = 0.0
+    playing, successes, steps, returns = np.ones(episodes, dtype=bool), 0.0, 0.0, 0.0
     while playing.any():
-        with torch.no_grad():
-            actions = _drawn(net["actor"](torch.from_numpy(seen)), stream)
+        actions = _drawn(net["actor"](torch.from_numpy(seen)), stream)
         seen, rewards, _, _, infos = envs.step(actions.numpy())
         steps += playing.sum()
         returns += rewards.reshape(episodes, -1).mean(axis=1)[playing].sum()
@@ -168,8 +167,7 @@ def _update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[T
             observations, actions, old, advantages, returns = (array[chosen] for array in batch)
             log_probabilities = net["actor"](observations).log_softmax(dim=1)
             ratio = (log_probabilities.gather(1, actions[:, None]).squeeze(1) - old).exp()
-            clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
-            gain = torch.min(ratio * advantages, clipped * advantages).mean()
+            gain = torch.min(ratio * advantages, ratio.clamp(1 - options.clip, 1 + options.clip) * advantages).mean()
             entropy = -(log_probabilities.exp() * log_probabilities).sum(dim=1).mean()
             misjudged = nn.functional.mse_loss(net["critic"](observations).squeeze(1), returns)
             optimizer.zero_grad()
@@ -223,11 +221,13 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
 def main(options: Options) -> Result:
     """Train, evaluate before and after, print both and the throughput, and save the weights if a path is given.
 
-    Raises a ValueError if ``max_cycles`` is None, with which an evaluation might never end.
+    Raises a ValueError if nothing is to be played, or without end; a FileNotFoundError if there is nowhere to save.
     """
     config = dataclasses.replace(options.grid, flatten=True)
-    if config.max_cycles is None:
-        raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
+    if config.max_cycles is None or options.steps < 1:
+        raise ValueError(f"--max-cycles is {config.max_cycles}, --steps {options.steps}; expected numbers from 1 on")
+    if options.save is not None and not options.save.parent.is_dir():
+        raise FileNotFoundError(f"--save is {options.save}, but {options.save.parent} is no folder; make it first")
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     torch.manual_seed(options.seed)
     envs = vector_env(options.worlds, config, copy=False)

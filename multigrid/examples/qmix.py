@@ -163,7 +163,12 @@ class Worlds:
         told: dict[str, Any] = {"walls": MAP, "on_target": "park", "reward": "shared", "max_cycles": 30} | settings
         told |= {"observe": ("agent", "target"), "allow_stay": True}
         self.envs = multigrid.vector_env(learners * worlds, **told)
-        self.shape = (learners, worlds, self.envs.config.num_agents)
+        config = self.envs.config
+        if config.on_target not in ("park", "stay"):
+            raise ValueError(f"on_target is {config.on_target!r}; expected 'park' or 'stay', where all end together")
+        if config.max_cycles is None:
+            raise ValueError("max_cycles is None, with which an evaluation might never end; expected an integer")
+        self.shape = (learners, worlds, config.num_agents)
         self.observations, _ = self.envs.reset(seed=seed)
         self.over = torch.zeros(learners, worlds, dtype=torch.bool)
 
@@ -228,42 +233,43 @@ def main(
 
     Args:
         method: "qmix", "vdn" (the sum of the agents' values) or "iql" (independent Q-learning).
-        steps: of each world, with one gradient step each.
+        steps: of each world, with one gradient step each but for the first 50.
         learners: K, trained side by side.
         seed: of nets, exploration and worlds.
         worlds: E, for each learner.
         n_step: how many rewards a target sums before it trusts a value; not corrected for exploration.
         gamma: the discount.
-        learning_rate: Adam's at the beginning; it falls to 0 in a line.
+        learning_rate: Adam's at the beginning; it falls in a line, almost to 0.
         exploring: the share of the steps over which random actions fall from all of them to `epsilon`.
         epsilon: the share of random actions from there on.
         batch: steps for each learner's gradient.
         renew: after how many steps the target nets are copied anew.
-        checks: how often it evaluates on the way.
+        checks: how often it evaluates after the beginning, at most once a step.
         verbose: whether to print.
         settings: of the worlds, as for `multigrid.vector_env`.
 
     Returns:
-        ``before`` and ``after``, float64 (K,), as `evaluate`; the curve, ``steps`` (checks + 1,) and ``success``
-        (checks + 1, K); and ``agents``, the nets.
+        ``before`` and ``after``, float64 (K,), as `evaluate`; the curve, ``steps`` (checks + 1,), after which it was
+        evaluated, and ``success`` (checks + 1, K); and ``agents``, the nets.
 
     Raises:
-        ValueError: an unknown method.
+        ValueError: an unknown method, no steps, or worlds whose agents do not end together, or never.
     """
     if method not in METHODS:
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
+    if min(steps, n_step, checks) < 1:
+        raise ValueError(f"steps is {steps}, n_step {n_step}, checks {checks}; expected integers of at least 1")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     env = Worlds(learners, worlds, seed, **settings)
     num_agents, num_actions = env.shape[2], env.envs.config.num_actions
     agents, old_agents = (Agents(learners, env.cells, num_actions) for _ in range(2))
     mixer, old_mixer = (Mixer(learners, env.cells, num_agents) for _ in range(2))
-    parameters = [*agents.parameters(), *(mixer.parameters() if method == "qmix" else ())]
-    adam = torch.optim.Adam(parameters, learning_rate)
+    adam = torch.optim.Adam([*agents.parameters(), *(mixer.parameters() if method == "qmix" else ())], learning_rate)
     fall = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, steps)
     replay = Replay(2500, learners, worlds, num_agents)
 
-    curve = [evaluate(agents, learners, **settings)]
+    curve = [(0, evaluate(agents, learners, **settings))]
     for step in range(steps):
         if step % renew == 0:
             old_agents.load_state_dict(agents.state_dict())
@@ -271,11 +277,10 @@ def main(
         look = env.look()
         with torch.no_grad():
             actions = agents(look["seen"]).argmax(-1)
-        chance = max(epsilon, 1 - (1 - epsilon) * step / (exploring * steps))
-        strays = torch.rand(env.shape) < chance
+        strays = torch.rand(env.shape) < max(epsilon, 1 - (1 - epsilon) * step / (exploring * steps))
         actions = torch.where(strays, torch.randint(num_actions, env.shape), actions)
         replay.add(**look, actions=actions, **env.step(actions))
-        if step >= 50:
+        if step >= max(50, n_step):
             now, returns, discount, later = replay.sample(batch, n_step, gamma)
             values = agents(replay.seen[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
             with torch.no_grad():
@@ -297,13 +302,13 @@ def main(
             adam.step()
             fall.step()
         if (step + 1) * checks // steps > step * checks // steps:
-            curve.append(evaluate(agents, learners, **settings))
+            curve.append((step + 1, evaluate(agents, learners, **settings)))
             if verbose:
-                print(f"{method} after {step + 1:6,} steps: both arrive with {curve[-1].mean():.0%} of the learners")
+                print(f"{method} after {step + 1:6,} steps: both arrive with {curve[-1][1].mean():.0%} of the learners")
+    marks, success = (np.array(part) for part in zip(*curve, strict=True))
     if verbose:
-        print(f"{method}: before training {curve[0].mean():.0%}, after {curve[-1].mean():.0%}; by learner {curve[-1]}")
-    marks = np.arange(checks + 1) * steps // checks
-    return {"before": curve[0], "after": curve[-1], "steps": marks, "success": np.array(curve), "agents": agents}
+        print(f"{method}: before training {success[0].mean():.0%}, after {success[-1].mean():.0%}; each: {success[-1]}")
+    return {"before": success[0], "after": success[-1], "steps": marks, "success": success, "agents": agents}
 
 
 if __name__ == "__main__":

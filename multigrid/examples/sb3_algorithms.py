@@ -52,7 +52,7 @@ def a2c(vec_env: VecEnv) -> BaseAlgorithm:
 
 
 def dqn(vec_env: VecEnv) -> BaseAlgorithm:
-    """DQN with a gradient step for every eight rows."""
+    """DQN with a gradient step for every eight rows, or nearly so."""
     return DQN("MlpPolicy", vec_env, **_replayed(vec_env))
 
 
@@ -86,8 +86,9 @@ _ON_POLICY: dict[str, Any] = {
 def _replayed(vec_env: VecEnv) -> dict[str, Any]:
     """What both learners with a replay buffer are given."""
     return {
-        "train_freq": 1,  # after each call of the env,
-        "gradient_steps": vec_env.num_envs // 8,  # which has brought num_envs transitions
+        # Each call of the env brings num_envs transitions.
+        "train_freq": max(1, 8 // vec_env.num_envs),
+        "gradient_steps": max(1, vec_env.num_envs // 8),
         "batch_size": 128,
         "buffer_size": 50_000,
         "learning_starts": 1_000,
@@ -134,12 +135,14 @@ class Result(NamedTuple):
 
 
 def evaluate(model: BaseAlgorithm, config: GridConfig, episodes: int) -> Evaluation:
-    """Play the episodes with the seeds 0, 1, ..., one a world, the actions drawn: DQN's at its rate of exploration.
+    """Play the episodes with the seeds 0, 1, ..., one a world, the actions drawn.
 
-    Two agents in each other's way, both doing what is best, would stand there for ever. The draws are the global
-    streams', which are seeded here.
+    Two agents in each other's way, both doing what is best, would stand there for ever. DQN and QR-DQN do, but for
+    the steps, at their last rate of exploration, in which they draw the actions of all rows at random. The draws are
+    the global streams' and those of the model's action space, which are seeded here.
     """
     set_random_seed(0)
+    model.action_space.seed(0)
     vec_env = to_sb3(vector_env(episodes, config, autoreset_mode="SameStep"))
     vec_env.seed(0)
     seen: Any = vec_env.reset()
@@ -155,6 +158,7 @@ def evaluate(model: BaseAlgorithm, config: GridConfig, episodes: int) -> Evaluat
             if "csr" in figures:  # the figures that a world's last step tells
                 successes += figures["csr"] == 1
                 playing[world] = False
+    vec_env.close()
     return Evaluation(float(successes / episodes), float(returns / episodes))
 
 
