@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from multigrid.examples import sb3_her, sb3_pixels, sb3_shaping
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_hindsight_learns_where_dqn_alone_does_not() -> None:
@@ -30,6 +27,16 @@ def test_a_potential_saves_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert results["potential"][1] > results["sparse"][1] + 0.3
     assert results["potential"][2] <= 10_240
     assert "potential: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rewards", [("potential", "dense"), "sparse"])
+def test_an_unknown_reward_is_refused_at_once(
+    rewards: str | tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that is none is an error before anything is trained, and the message has those that are."""
+    with pytest.raises(ValueError, match=r"rewards name \['.*; expected .* \['sparse', 'potential', 'distance'\]"):
+        sb3_shaping.main(steps=1_024, rewards=rewards)
+    assert capsys.readouterr().out == ""
 
 
 def test_the_guides_reward_is_learnt_from() -> None:

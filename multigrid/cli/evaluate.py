@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from multigrid.policies import Policy
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["Evaluation", "HeldOut", "drawn_policy", "evaluate", "play_held_out", "record_frames"]
+__all__ = ["Evaluation", "HeldOut", "drawn_policy", "evaluate", "play_episodes", "play_held_out", "record_frames"]
 
 _HELD_FRAMES = 2
 """How many frames longer than the others the last one of an episode is shown."""
@@ -65,14 +65,29 @@ def play_held_out(policy: ActorCriticPolicy, config: GridConfig, seeds: Sequence
     Actions are drawn, not the likeliest taken: two agents in each other's way, both doing what is likeliest, would
     stand there for ever. The draws are seeded by the episodes' seeds, and no global random state is used.
     """
+    return play_episodes(config, seeds, lambda asked, draw: _drawn_actions(policy, config, asked, draw))
+
+
+def play_episodes(
+    config: GridConfig,
+    seeds: Sequence[int],
+    choose: Callable[[list[dict[str, Any]], np.random.Generator], list[int]],
+) -> HeldOut:
+    """Play one episode for each seed, all of them at the same time.
+
+    Args:
+        config: the world, whose episodes end.
+        seeds: the episodes' seeds.
+        choose: takes the observations of those who act next, by their names, one dictionary for each episode that goes
+            on, and a generator seeded by the episodes' seeds; returns an action for each of them all, in that order.
+    """
     envs = [MultiGridEnv(config) for _ in seeds]
     observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
     draw = np.random.default_rng([*seeds, 2])
     success, steps, returns = np.zeros(len(envs), dtype=bool), np.zeros(len(envs)), np.zeros(len(envs))
-    while any(env.agents for env in envs):
-        live = [index for index, env in enumerate(envs) if env.agents]
+    while live := [index for index, env in enumerate(envs) if env.agents]:
         asked = [_asked(envs[index], observations[index]) for index in live]
-        chosen = iter(_drawn_actions(policy, config, asked, draw))
+        chosen = iter(choose(asked, draw))
         for index in live:
             env = envs[index]
             actions = {agent: next(chosen) for agent in env.agents}

@@ -8,7 +8,7 @@ import importlib.metadata
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -22,11 +22,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 import multigrid
-from multigrid.cli.evaluate import Evaluation, HeldOut, drawn_policy, play_held_out, record_frames
-from multigrid.cli.figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
+from multigrid.cli.evaluate import HeldOut, drawn_policy, play_held_out, record_frames
+from multigrid.cli.figures import HeatMaps, heat_figure, write_figure
 from multigrid.cli.outputs import make_folder, write_gif, write_json, write_rows
-from multigrid.cli.rolling.intervals import Estimate, bootstrap, wilson
 from multigrid.cli.rolling.worlds import World, play
+from multigrid.cli.trainings import INTERRUPTED, check_flags, report, write_evaluations
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -43,11 +43,9 @@ __all__ = ["TrainOptions", "main", "train"]
 
 # Training seeds are copy numbers above this, held-out seeds lie below it, so no evaluation plays a trained episode.
 _FIRST_TRAINING_SEED = 1_000_000
-_LARGEST_SEED = 2**31 - 1
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
 _HEAT_EPISODES = 20
-_INTERRUPTED = 130
 _COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
 
 
@@ -238,14 +236,13 @@ def _train_in(folder: Path, vec_env: VecEnv, options: TrainOptions, console: Con
         try:
             model.learn(rollouts * rollout, callback=callback)
         except KeyboardInterrupt:
-            code = _INTERRUPTED
+            code = INTERRUPTED
     if code:
         console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
     after = play_held_out(model.policy, options.grid, held_out)
-    _write_outputs(
-        folder, options, model, callback.rows, [(0, before), *callback.evaluated, (model.num_timesteps, after)]
-    )
-    _report(console, folder, options, before.summary(), after.summary())
+    evaluated = [(0, before), *callback.evaluated, (model.num_timesteps, after)]
+    _write_outputs(folder, options, model, callback.rows, evaluated)
+    report(console, folder, options.grid, evaluated)
     return code
 
 
@@ -256,21 +253,7 @@ def _training_seed(options: TrainOptions) -> int:
 
 
 def _check(options: TrainOptions) -> None:
-    least = {
-        "steps": 1,
-        "seed": 0,
-        "copies": 1,
-        "num_threads": 1,
-        "num_cpus": 0,
-        "episodes": 1,
-        "evaluations": 2,
-        "rollout": 2,
-        "batch_size": 2,
-        "epochs": 1,
-    }
-    for name, bound in least.items():
-        if getattr(options, name) < bound:
-            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
+    check_flags(options, num_threads=1, num_cpus=0)
     if options.engine != "sb3":
         raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train_rllib runs; use that")
     if options.vectorizer == "native" and options.num_cpus > 0:
@@ -280,16 +263,6 @@ def _check(options: TrainOptions) -> None:
         )
     if options.vectorizer == "supersuit" and options.num_threads > 1:
         raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
-    if options.seed > _LARGEST_SEED:
-        raise ValueError(f"--seed is {options.seed}; expected at most {_LARGEST_SEED}")
-    if not options.learning_rate > 0:
-        raise ValueError(f"--learning-rate is {options.learning_rate}; expected more than 0")
-    if not 0 <= options.gamma <= 1:
-        raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
-    if min(options.hidden, default=1) < 1:
-        raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
-    if options.grid.max_cycles is None:
-        raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
 
 
 def _description(options: TrainOptions) -> dict[str, Any]:
@@ -313,11 +286,7 @@ def _write_outputs(
     with replaced(folder / "model.zip") as temporary:
         model.save(temporary)
     write_rows(folder / "metrics.csv", _COLUMNS, rows)
-    write_figure(folder / "curve.png", curve_figure(rows, _panels(options, evaluated)))
-    summaries = [(steps, dataclasses.asdict(held_out.summary())) for steps, held_out in evaluated]
-    during = [{"steps": steps, **summary} for steps, summary in summaries]
-    told = {"before": summaries[0][1], "after": summaries[-1][1], "during": during}
-    write_json(folder / "evaluation.json", told)
+    write_evaluations(folder, options.grid, rows, evaluated)
     seeds = range(options.episodes, options.episodes + _GIF_EPISODES)
     write_gif(folder / "evaluation.gif", record_frames(model.policy, options.grid, seeds, _GIF_FRAMES), 4)
     write_figure(folder / "heat.png", _heat(options, model))
@@ -334,32 +303,3 @@ def _heat(options: TrainOptions, model: PPO) -> Figure:
         heat.add(episode)
     title = f"after {model.num_timesteps:,} steps of training, {_HEAT_EPISODES} held-out episodes"
     return heat_figure(heat.most_played(), title)
-
-
-def _panels(options: TrainOptions, evaluated: list[tuple[int, HeldOut]]) -> list[Panel]:
-    def panel(column: str, label: str, estimate: Callable[[HeldOut], Estimate], top: float | None = None) -> Panel:
-        return Panel(column, label, [(steps, estimate(held_out)) for steps, held_out in evaluated], top)
-
-    if options.grid.on_target == "restart":
-        return [panel("reward_per_step", "reward per step of an agent", lambda one: bootstrap(one.returns / one.steps))]
-    return [
-        panel(
-            "success_rate",
-            "episodes in which all arrived",
-            lambda one: wilson(one.success.astype(np.float64)),
-            top=1.05,
-        ),
-        panel("mean_steps", "steps of an episode", lambda one: bootstrap(one.steps)),
-    ]
-
-
-def _report(console: Console, folder: Path, options: TrainOptions, before: Evaluation, after: Evaluation) -> None:
-    if options.grid.on_target == "restart":
-        figures = f"arrivals of an agent in an episode: {before.mean_return:.1f} before, {after.mean_return:.1f} after"
-    else:
-        figures = (
-            f"all agents arrived: {before.success_rate:.1%} of episodes before, {after.success_rate:.1%} after; "
-            f"steps an episode: {before.mean_steps:.1f} before, {after.mean_steps:.1f} after"
-        )
-    console.print(f"{options.episodes} held-out episodes. {figures}", highlight=False, soft_wrap=True)
-    console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)

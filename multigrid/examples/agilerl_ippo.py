@@ -22,6 +22,7 @@ worlds. Here it does not; hence `rollout`, with what else is wrong in 2.58.0 wor
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -97,9 +98,7 @@ def _rows(ippo: IPPO, field: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 def arrival_rate(ippo: IPPO, config: multigrid.GridConfig, episodes: int) -> float:
     """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive, their actions drawn."""
-    envs = multigrid.vector_env(
-        episodes, config
-    )  # many worlds in one call; a row for each agent, zeros once it has left
+    envs = multigrid.vector_env(episodes, config)  # a row for each agent of each world, zeros once it has left
     rows, _ = envs.reset(seed=0)
     arrived = np.full(episodes, np.nan)
     for _ in range(config.max_cycles or 0):
@@ -108,6 +107,7 @@ def arrival_rate(ippo: IPPO, config: multigrid.GridConfig, episodes: int) -> flo
         if "csr" in infos:  # a world's first episode counts; the next ones begin by themselves
             csr = np.where(infos["_csr"], infos["csr"], np.nan).reshape(episodes, -1)[:, 0]
             arrived = np.where(np.isnan(arrived), csr, arrived)
+    envs.close()
     return float(arrived.mean())
 
 
@@ -115,7 +115,7 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
     """Train three agents on a small grid, and tell how often all arrive within 20 steps, before and after.
 
     Args:
-        steps: of all agents together, those of agents that have left included.
+        steps: of all agents together, those of agents that have left included; whole rounds of 1536 are played.
         seed: of the nets, of the actions drawn, and of the worlds.
         on_target: "leave" or "park".
         episodes: held-out episodes, with seeds below those of training.
@@ -127,7 +127,9 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
         ValueError: if ``on_target`` is another one.
     """
     if on_target not in ("leave", "park"):
-        raise ValueError(f"on_target is {on_target!r}, expected 'leave' or 'park'")
+        raise ValueError(
+            f"on_target is {on_target!r}, expected 'leave' or 'park', where an arrival is the end of an agent's way"
+        )
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - AgileRL shuffles with it
@@ -136,12 +138,11 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
 
     ippo = make_ippo(config)
     before = arrival_rate(ippo, config, episodes)
-    envs = AsyncPettingZooVecEnv([lambda: multigrid.parallel_env(config)] * worlds)
-    observations, _ = envs.reset(seed=_FIRST_TRAINING_SEED + worlds * seed)
-    for _ in range(steps // (worlds * config.num_agents * horizon)):
-        experiences, observations = rollout(ippo, envs, observations, horizon)
-        ippo.learn(experiences)
-    envs.close()
+    with closing(AsyncPettingZooVecEnv([lambda: multigrid.parallel_env(config)] * worlds)) as envs:
+        observations, _ = envs.reset(seed=_FIRST_TRAINING_SEED + worlds * seed)
+        for _ in range(steps // (worlds * config.num_agents * horizon)):
+            experiences, observations = rollout(ippo, envs, observations, horizon)
+            ippo.learn(experiences)
     after = arrival_rate(ippo, config, episodes)
     print(f"all agents arrive within {config.max_cycles} steps: {before:.1%} before training, {after:.1%} after")
     return {"before": before, "after": after}

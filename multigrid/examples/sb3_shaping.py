@@ -60,7 +60,12 @@ def main(
 
     Returns:
         By reward: success before and after, as shares of held-out episodes, and the steps that it took.
+
+    Raises:
+        ValueError: a reward has another name than "sparse", "potential" and "distance".
     """
+    if unknown := [name for name in rewards if name not in REWARDS]:
+        raise ValueError(f"rewards name {unknown}; expected a sequence of names out of {list(REWARDS)}")
     torch.set_num_threads(1)
     results = {}
     for name in rewards:

@@ -120,7 +120,7 @@ def main(*, steps: int = 8000, seed: int = 0, on_target: OnTarget = "park", epis
     """Train two agents on a small grid, and tell how often both arrive within 20 steps, before and after.
 
     Args:
-        steps: steps of the world to play.
+        steps: steps of the world to play; learning takes place after each 500.
         seed: of the nets, of the actions drawn, and of the worlds.
         on_target: "park" or "stay".
         episodes: held-out episodes, with seeds below those of training.

@@ -10,7 +10,8 @@ Bugs of 2.0.1, worked around in `make_dqn`:
 
 - The next observation that is stored with a turn is that of the agent whose turn comes next, not of the one that acted
   (thu-ml/tianshou, pull request 812, closed). A return over as many turns as there are agents ends at the agent's own
-  next turn: ``n_step_return_horizon=num_agents``.
+  next turn: ``n_step_return_horizon=num_agents``. That holds but for the last turns before a time limit, whose returns
+  end at the first agent's last observation, whoever acted: left as it is, for these turns are few.
 - `MultiAgentPolicy` does not tell the policies in it that they are being trained, so none of them explores, and
   ``eps_training`` has no effect (found here; a relative of thu-ml/tianshou, pull request 968). In their place,
   ``eps_inference`` is set, and evaluations ask the net itself.
@@ -78,6 +79,7 @@ def arrival_rate(dqn: DQN[Any], config: multigrid.GridConfig, episodes: int) -> 
         if "csr" in infos:  # a world's first episode counts; the next ones begin by themselves
             csr = np.where(infos["_csr"], infos["csr"], np.nan).reshape(episodes, -1)[:, 0]
             arrived = np.where(np.isnan(arrived), csr, arrived)
+    envs.close()
     return float(arrived.mean())
 
 
@@ -97,7 +99,10 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", ep
         ValueError: if ``on_target`` is another one.
     """
     if on_target not in ("park", "stay"):
-        raise ValueError(f"on_target is {on_target!r}, expected 'park' or 'stay'")
+        raise ValueError(
+            f"on_target is {on_target!r}, expected 'park' or 'stay', for Tianshou ends an episode as an agent leaves, "
+            "and under 'restart' nobody has arrived for good"
+        )
     logging.getLogger("tianshou").setLevel(logging.ERROR)  # a warning for every collection: returns are by agent
     torch.set_num_threads(1)
     torch.manual_seed(seed)

@@ -10,6 +10,8 @@ import itertools
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -113,6 +115,28 @@ def gone(processes: list[int]) -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def command(flags: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What came of the command, run in a folder by a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()],
+        cwd=folder,
+        env=AROUND,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def descendants(process: int) -> list[int]:
+    """The processes that a process has begun, and those that they have."""
+    begun = []
+    for thread in Path(f"/proc/{process}/task").glob("*"):
+        for child in (thread / "children").read_text().split():
+            begun += [int(child), *descendants(int(child))]
+    return begun
 
 
 class Machines(NamedTuple):
@@ -425,8 +449,15 @@ def test_metrics_and_evaluations_count_steps_of_all_agents(folder: Path) -> None
     assert told["before"]["episodes"] == 10
 
 
-def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path) -> None:
-    """A run goes on with its flags and weights in a new folder; the old one is left alone."""
+def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run goes on with its flags and weights in a new folder, learning at once; the old one is left alone."""
+    train, states = Algorithm.train, []
+
+    def watched(algorithm: Algorithm) -> Any:
+        states.append(weights(algorithm))
+        return train(algorithm)
+
+    monkeypatch.setattr(Algorithm, "train", watched)
     flags = f"--resume {folder} --steps 1792 --checkpoint-every 0 --folder {tmp_path / 'on'}"
     assert main(["train", "--engine", "rllib", *flags.split()]) == 0
     told = json.loads((tmp_path / "on" / "config.json").read_text())
@@ -435,6 +466,8 @@ def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path) -
     rows, earlier = read_rows(tmp_path / "on"), read_rows(folder)
     assert int(rows[0]["iteration"]) == int(earlier[-1]["iteration"]) + 1
     assert int(earlier[-1]["steps"]) + 128 <= int(rows[0]["steps"]) < int(earlier[-1]["steps"]) + 256
+    # The rate, at the end of the first run, was 0.
+    assert any(not np.array_equal(states[1][name], value) for name, value in states[0].items())
     # The same weights play the same episodes.
     before = json.loads((tmp_path / "on" / "evaluation.json").read_text())["before"]
     assert before == json.loads((folder / "evaluation.json").read_text())["after"]
@@ -477,18 +510,30 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.Monke
     assert (len(rows), int(saved.name)) == (2, int(rows[-1]["steps"]))
 
 
+@pytest.mark.usefixtures("machines")
+def test_a_run_goes_on_when_all_its_env_runners_are_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its only env runner killed, a run waits until there is another one, and plays all its steps."""
+    train, calls, killed = Algorithm.train, itertools.count(1), []
+
+    def killing(algorithm: Algorithm) -> Any:
+        if next(calls) == 3:
+            killed.extend(process for _, process in whereabouts(algorithm))
+            os.kill(killed[0], signal.SIGKILL)
+        return train(algorithm)
+
+    monkeypatch.setattr(Algorithm, "train", killing)
+    flags = f"{TINY} --num-env-runners 1 --steps 600 --folder {tmp_path / 'run'}"
+    assert main(["train", "--engine", "rllib", *flags.split()]) == 0
+    assert len(killed) == 1
+    rows = read_rows(tmp_path / "run")
+    assert int(rows[1]["steps"]) < 600 <= int(rows[-1]["steps"])
+    assert all(row["env_runners"] == "1" and row["reward_per_step"] != "nan" for row in rows)
+
+
 def test_the_command_joins_a_cluster(machines: Machines, tmp_path: Path) -> None:
     """With an address, a process of its own plays on the nodes of that cluster, and leaves it running."""
     flags = f"{TINY} --num-env-runners 2 --steps 600 --address {machines.cluster.address} --folder run"
-    done = subprocess.run(
-        [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()],
-        cwd=tmp_path,
-        env=AROUND,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = command(flags, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "all agents arrived: " in done.stderr
@@ -507,6 +552,8 @@ def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
+        ("--address ray://127.0.0.1:10001", "--address is ray://127.0.0.1:10001; expected HOST:PORT"),
+        ("--address local", "--address is local; expected HOST:PORT"),
         ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
         ("--max-cycles None", "--max-cycles is None"),
         ("--num-env-runners -1", "--num-env-runners is -1; expected at least 0"),
@@ -529,6 +576,41 @@ def test_what_cannot_be_trained_is_refused_in_one_line(
     assert said.count("\n") == 1
     assert said.startswith(f"multigrid train --engine rllib: {complaint}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_where_nothing_answers_is_told_at_once(tmp_path: Path) -> None:
+    """A process that is to join a cluster that is not there says so in one line, before it makes anything."""
+    with socket.socket() as taken:  # bound, but not listening
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = command(f"--address {address}", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"--address is {address}, but no Ray cluster answers there" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sigterm_ends_ray_and_its_processes(tmp_path: Path) -> None:
+    """Ended by a scheduler in mid-training, the command ends the Ray that it has started, and tells so by its code."""
+    flags = f"{TINY} --num-env-runners 0 --steps 10000000 --checkpoint-every 1 --folder {tmp_path / 'run'}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()],
+        env=AROUND,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while process.poll() is None and not (tmp_path / "run" / "metrics.csv").exists():
+            time.sleep(0.1)
+        begun = [process.pid, *descendants(process.pid)]
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=120)[1]
+    finally:
+        process.kill()
+    assert (process.returncode, "SIGTERM received" in said) == (128 + signal.SIGTERM, False)
+    assert len(begun) > 2
+    assert gone(begun)
 
 
 def test_help_lists_the_flags_of_this_engine(capsys: pytest.CaptureFixture[str]) -> None:

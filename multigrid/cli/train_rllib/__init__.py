@@ -17,7 +17,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
+import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,11 +28,13 @@ import numpy as np
 import ray
 import torch
 import tyro
+from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from rich.console import Console
 
 from multigrid.cli.outputs import make_folder, write_json
-from multigrid.cli.train_rllib.options import LARGEST_SEED, PROGRAM, RLlibOptions, check, description, saved_options
+from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions, check, description, saved_options
 from multigrid.cli.train_rllib.run import Run, last_checkpoint
+from multigrid.cli.trainings import LARGEST_SEED
 from multigrid.integrations.rllib import ppo_config
 
 if TYPE_CHECKING:
@@ -76,6 +81,9 @@ def train(options: RLlibOptions, console: Console) -> int:
         try:
             if checkpoint is not None:
                 algorithm.restore_from_path(str(checkpoint.absolute()))
+                # With its optimizers it has the learning rate at the earlier run's end, which is 0, for a rollout.
+                done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: steps // options.grid.num_agents}
+                algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
             return Run(folder, algorithm, options, console, steps).play()
         finally:
             algorithm.stop()
@@ -85,12 +93,11 @@ def train(options: RLlibOptions, console: Console) -> int:
 def _cluster(options: RLlibOptions) -> Iterator[None]:
     """Start Ray on this machine, or join a cluster, and leave it at the end; what this process has joined is kept."""
     joined = ray.is_initialized()
-    if not joined and options.address is None:
-        # As many CPUs as env runners, for Ray starts none before there is one to be had.
-        cpus = max(os.cpu_count() or 1, options.num_env_runners)
-        ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    elif not joined:
-        ray.init(options.address, log_to_driver=False, logging_level=logging.ERROR)
+    if not joined:
+        ended = signal.getsignal(signal.SIGTERM)
+        _start(options)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, ended)  # Ray's own handler kills its processes before anything can clean up
     try:
         cpus = int(ray.cluster_resources().get("CPU", 0))
         if cpus < options.num_env_runners:
@@ -102,6 +109,27 @@ def _cluster(options: RLlibOptions) -> Iterator[None]:
     finally:
         if not joined:
             ray.shutdown()
+
+
+def _start(options: RLlibOptions) -> None:
+    if options.address is not None:
+        if options.address != "auto":
+            _reach(options.address)
+        ray.init(options.address, log_to_driver=False, logging_level=logging.ERROR)
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray tells its makers of every run
+    # As many CPUs as env runners, for Ray starts none before there is one to be had.
+    cpus = max(os.cpu_count() or 1, options.num_env_runners)
+    ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+
+
+def _reach(address: str) -> None:
+    """Ask whether anything answers at an address, for Ray itself goes on asking for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
 
 
 def _settings(options: RLlibOptions) -> PPOConfig:

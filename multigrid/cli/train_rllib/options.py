@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 import multigrid
+from multigrid.cli.trainings import check_flags
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 
-__all__ = ["LARGEST_SEED", "PROGRAM", "RLlibOptions", "check", "description", "saved_options"]
+__all__ = ["PROGRAM", "RLlibOptions", "check", "description", "saved_options"]
 
 PROGRAM = "multigrid train --engine rllib"
-LARGEST_SEED = 2**31 - 1
 # What a checkpoint fits to.
 _FIXED = ("grid", "shared", "hidden")
 
@@ -50,13 +51,14 @@ class RLlibOptions:
     seed: int = 0
     """Of the first weights, of the worlds, and of the draws."""
     address: str | None = None
-    """Of a Ray cluster that is running, "auto" on one of its nodes; by default Ray is started on this machine."""
+    """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
+    machine."""
     num_env_runners: int = 2
     """Processes that play the worlds, on whatever nodes there are, each on one CPU; 0 plays them in this one."""
     shared: bool = True
     """One policy for all agents, or each agent its own."""
     copies: int = 64
-    """Worlds played side by side, divided among the env runners."""
+    """Worlds played side by side, divided among the env runners, the same number, rounded up, for each."""
     checkpoint_every: int = 0
     """Save a checkpoint after every so many rollouts; 0 saves one at the end only."""
     episodes: int = 200
@@ -102,33 +104,11 @@ def check(options: RLlibOptions) -> None:
     Raises:
         ValueError: either.
     """
-    least = {
-        "steps": 1,
-        "seed": 0,
-        "num_env_runners": 0,
-        "copies": 1,
-        "checkpoint_every": 0,
-        "episodes": 1,
-        "evaluations": 2,
-        "rollout": 2,
-        "batch_size": 2,
-        "epochs": 1,
-    }
-    for name, bound in least.items():
-        if getattr(options, name) < bound:
-            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
-    if options.seed > LARGEST_SEED:
-        raise ValueError(f"--seed is {options.seed}; expected at most {LARGEST_SEED}")
-    if not options.learning_rate > 0:
-        raise ValueError(f"--learning-rate is {options.learning_rate}; expected more than 0")
-    if not 0 <= options.gamma <= 1:
-        raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
-    if min(options.hidden, default=1) < 1:
-        raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
+    check_flags(options, num_env_runners=0, checkpoint_every=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")
-    if options.grid.max_cycles is None:
-        raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
+    if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
+        raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` has told it, or auto")
     if options.resume is not None:
         saved = saved_options(options.resume)
         for name in _FIXED:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from multigrid.cli.evaluate import Evaluation, HeldOut
-from multigrid.cli.figures import Panel, curve_figure, write_figure
-from multigrid.cli.outputs import write_json, write_rows
-from multigrid.cli.rolling.intervals import Estimate, bootstrap, wilson
+from multigrid.cli.evaluate import HeldOut, play_episodes
+from multigrid.cli.outputs import write_rows
 from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions
+from multigrid.cli.trainings import INTERRUPTED, report, write_evaluations
 from multigrid.config import GridConfig
-from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.rllib import NAME, agent_modules, drawn_actions
 
 if TYPE_CHECKING:
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "last_checkpoint"]
 
-_INTERRUPTED = 130
 _COLUMNS = ("iteration", "steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "env_runners", "seconds")
 _SUMS = ("episodes", "successes", "steps", "agent_steps", "reward")
 
@@ -67,7 +63,7 @@ class Run:
                     if options.checkpoint_every and number % options.checkpoint_every == 0:
                         self._save()
             except KeyboardInterrupt:
-                code = _INTERRUPTED
+                code = INTERRUPTED
         if code:
             self._console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
         self._save()
@@ -78,11 +74,15 @@ class Run:
     def _rolled_out(self, seconds: float) -> dict[str, Any]:
         """Play and learn from one rollout, and return its row of the metrics."""
         began = time.perf_counter()
-        result = self._algorithm.train()
-        sampled = result["env_runners"]
+        while True:
+            result = self._algorithm.train()
+            sampled = result.get("env_runners", {})
+            # RLlib's sum of nothing, where no episode has ended, is NaN.
+            counts = {name: float(np.nan_to_num(sampled.get(NAME, {}).get(name, 0))) for name in _SUMS}
+            if counts["agent_steps"]:
+                break
+            time.sleep(1)  # all env runners are lost, and made anew as soon as there is room
         self._steps += int(sampled["num_env_steps_sampled"]) * self._options.grid.num_agents
-        # RLlib's sum of nothing, where no episode has ended, is NaN.
-        counts = {name: float(np.nan_to_num(sampled[NAME].get(name, 0))) for name in _SUMS}
         ended = counts["episodes"] or np.nan
         group = self._algorithm.env_runner_group
         row = {
@@ -118,14 +118,8 @@ class Run:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def _finish(self) -> None:
-        options, folder = self._options, self._folder
-        write_figure(folder / "curve.png", curve_figure(self._rows, _panels(options, self._evaluated)))
-        summaries = [(steps, held_out.summary()) for steps, held_out in self._evaluated]
-        before, after = summaries[0][1], summaries[-1][1]
-        during = [{"steps": steps, **dataclasses.asdict(summary)} for steps, summary in summaries]
-        told = {"before": dataclasses.asdict(before), "after": dataclasses.asdict(after), "during": during}
-        write_json(folder / "evaluation.json", told)
-        _report(self._console, folder, options, before, after)
+        write_evaluations(self._folder, self._options.grid, self._rows, self._evaluated)
+        report(self._console, self._folder, self._options.grid, self._evaluated)
 
 
 def last_checkpoint(folder: Path) -> tuple[Path, int]:
@@ -142,22 +136,12 @@ def last_checkpoint(folder: Path) -> tuple[Path, int]:
 
 def _play_held_out(modules: Mapping[str, RLModule], config: GridConfig, seeds: Sequence[int]) -> HeldOut:
     """Play one episode for each seed, as `multigrid.cli.evaluate.play_held_out` does, each agent with its module."""
-    envs = [MultiGridEnv(config) for _ in seeds]
-    observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
-    draw = np.random.default_rng([*seeds, 2])
-    success, steps, returns = np.zeros(len(envs), dtype=bool), np.zeros(len(envs)), np.zeros(len(envs))
-    while live := [index for index, env in enumerate(envs) if env.agents]:
-        asked = [(index, agent) for index in live for agent in envs[index].agents]
-        seen = [observations[index][agent] for index, agent in asked]
-        chosen = iter(drawn_actions(modules, [agent for _, agent in asked], seen, draw))
-        for index in live:
-            env = envs[index]
-            actions = {agent: next(chosen) for agent in env.agents}
-            observations[index], rewards, terminations, _, _ = env.step(actions)
-            steps[index] += 1
-            returns[index] += sum(rewards.values()) / config.num_agents
-            success[index] = bool(terminations) and all(terminations.values())
-    return HeldOut(success, steps, returns)
+
+    def choose(asked: list[dict[str, Any]], draw: np.random.Generator) -> list[int]:
+        agents = [agent for seen in asked for agent in seen]
+        return drawn_actions(modules, agents, [seen[agent] for seen in asked for agent in seen], draw)
+
+    return play_episodes(config, seeds, choose)
 
 
 def _told(row: Mapping[str, Any], config: GridConfig) -> str:
@@ -165,29 +149,3 @@ def _told(row: Mapping[str, Any], config: GridConfig) -> str:
     if row["episodes"] and config.on_target != "restart":
         figures = f"success {row['success_rate']:4.0%}  steps {row['mean_steps']:5.1f}  {figures}"
     return figures
-
-
-def _panels(options: RLlibOptions, evaluated: list[tuple[int, HeldOut]]) -> list[Panel]:
-    def panel(column: str, label: str, estimate: Callable[[HeldOut], Estimate], top: float | None = None) -> Panel:
-        return Panel(column, label, [(steps, estimate(held_out)) for steps, held_out in evaluated], top)
-
-    if options.grid.on_target == "restart":
-        return [panel("reward_per_step", "reward per step of an agent", lambda one: bootstrap(one.returns / one.steps))]
-    return [
-        panel(
-            "success_rate", "episodes in which all arrived", lambda one: wilson(one.success.astype(np.float64)), 1.05
-        ),
-        panel("mean_steps", "steps of an episode", lambda one: bootstrap(one.steps)),
-    ]
-
-
-def _report(console: Console, folder: Path, options: RLlibOptions, before: Evaluation, after: Evaluation) -> None:
-    if options.grid.on_target == "restart":
-        figures = f"arrivals of an agent in an episode: {before.mean_return:.1f} before, {after.mean_return:.1f} after"
-    else:
-        figures = (
-            f"all agents arrived: {before.success_rate:.1%} of episodes before, {after.success_rate:.1%} after; "
-            f"steps an episode: {before.mean_steps:.1f} before, {after.mean_steps:.1f} after"
-        )
-    console.print(f"{options.episodes} held-out episodes. {figures}", highlight=False, soft_wrap=True)
-    console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)
