@@ -154,6 +154,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
 
 
 @cached
+@pytest.mark.heavy
 def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
     """The game is compiled all the same, and the one line says that it will be so in every process."""
     (tmp_path / "a file").touch()
