@@ -14,6 +14,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 import multigrid
 import multigrid.scenarios as stored
@@ -252,10 +253,11 @@ def _report(told: list[Told], options: RolloutOptions) -> None:
         return
     episodes = "1 episode" if options.episodes == 1 else f"{options.episodes} episodes"
     title = f"{options.policy}: {episodes}{'' if len(told) == 1 else ' of each world'}, mean [95 % confidence interval]"
-    table = Table(title=title, title_justify="left", title_style="bold")
+    # What users name is Text, in which rich looks for no markup.
+    table = Table(title=Text(title, "bold"), title_justify="left")
     defined = [name for name in MEASURES if not all(math.isnan(one.estimates[name].mean) for one in told)]
     if len(told) == 1:
-        table.add_column(told[0].world.name)
+        table.add_column(Text(told[0].world.name))
         table.add_column("mean", justify="right")
         table.add_column("interval", justify="right")
         for name in defined:
@@ -271,7 +273,7 @@ def _report(told: list[Told], options: RolloutOptions) -> None:
         for one in told:
             # A narrow terminal breaks between the mean and its interval, and nowhere else.
             cells = (_written(name, one.estimates[name], digits=2, between="\N{EN DASH}") for name in shown)
-            table.add_row(one.world.name, *map(" ".join, cells))
+            table.add_row(Text(one.world.name), *map(" ".join, cells))
     console.print(table)
 
 
