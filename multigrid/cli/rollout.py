@@ -52,7 +52,8 @@ class RolloutOptions:
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
     """The world."""
     policy: str = "shortest-path"
-    """random, shortest-path, or the folder of a run of ``multigrid train``."""
+    """random, shortest-path, or the folder of a run of ``multigrid train``. Of a model only weights are read; no code
+    in it is run."""
     scenario: Path | None = None
     """A scenario file to play instead of the grid."""
     suite: tuple[str, ...] | None = None
@@ -128,13 +129,14 @@ def rollout(options: RolloutOptions, console: Console) -> int:
         FileExistsError: the folder exists already.
     """
     _check(options)
+    # Before its world is looked at: a folder that asks for a huge one is refused where its weights do not fit.
+    chosen = player(options.policy)
     worlds = _worlds(options)
     if options.output is not None and options.output.exists():
         raise FileExistsError(f"{options.output} exists already and is left alone; name another folder")
     kinds = _kinds(options)
     leave = _leaver() if kinds else None
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    chosen = player(options.policy)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
         told = []
@@ -144,7 +146,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     _report(told, options)
     if leave is not None:
         folder = leave(told, options, kinds, _summary(told, options))
-        console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)
+        console.print(Text(f"outputs in {folder}"), soft_wrap=True)
     return 0
 
 
