@@ -6,10 +6,8 @@ import io
 import itertools
 import json
 import math
-import pickle
-import struct
+import warnings
 import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,13 +19,11 @@ if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["MALFORMED", "Trained", "load_policy", "read_trained"]
+__all__ = ["MALFORMED", "Trained", "load_policy", "read_trained", "stored_grid"]
 
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """What reading JSON that anybody may have written, and making a `GridConfig` of it, can raise."""
 
-# What zipfile, zlib, pickle and torch raise for bytes that are not what they should be.
-_TORN = (*MALFORMED, RuntimeError, EOFError, OSError, struct.error, zlib.error, zipfile.BadZipFile, pickle.PickleError)
 _WEIGHTS = "policy.pth"
 # Larger grids take minutes to be read.
 _MOST_CELLS = 2**24
@@ -63,10 +59,10 @@ def read_trained(folder: Path) -> Trained:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["rules"] == RULES_VERSION:
-            return Trained(_checked_grid(content["grid"]), _checked_hidden(content["hidden"]))
+            return Trained(stored_grid(content["grid"]), _checked_hidden(content["hidden"]))
     except (*MALFORMED, OSError) as error:
         raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {error}; "
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
             "expected the folder of a run of `multigrid train`"
         ) from error
     raise ValueError(
@@ -75,7 +71,15 @@ def read_trained(folder: Path) -> Trained:
     )
 
 
-def _checked_grid(fields: Any) -> GridConfig:
+def stored_grid(fields: Any) -> GridConfig:
+    """Return the world that a config.json describes, under "grid", of no more cells than are read within seconds.
+
+    Raises:
+        ValueError, TypeError, AttributeError, or another one of `MALFORMED`: it describes none, or a larger one.
+
+    >>> stored_grid({"size": [7, 4], "num_agents": 3}).agents
+    ('agent_0', 'agent_1', 'agent_2')
+    """
     size = fields.get("size")
     sides = size if isinstance(size, list) else [size, size]
     if fields.get("walls") is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
@@ -112,13 +116,13 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     from multigrid import spaces
 
     grid, hidden = read_trained(folder)
-    path = folder / "model.zip"
+    path, described_in = folder / "model.zip", folder / "config.json"
     weights = _read_weights(path)
     # Asked before a network is built: a file that asks for a huge one has to be huge itself.
     described, there = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if described != there:
         raise ValueError(
-            f"{path} holds {there} weights, but the network that {folder / 'config.json'} describes has {described}; "
+            f"{path} holds {there} weights, but the network that {described_in} describes has {described}; "
             "expected the two files of one training"
         )
     aliases = PPO.policy_aliases
@@ -132,14 +136,19 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
         differing = sorted(name for name in expected | found if expected.get(name) != found.get(name))
         first = differing[0]
         raise ValueError(
-            f"{path} holds {first} with the shape {found.get(first)}, but the network that {folder / 'config.json'} "
-            f"describes has {expected.get(first)}; None stands for none; expected the two files of one training"
+            f"{path} holds {first[:80]!r} with the shape {found.get(first)}, but {described_in} describes "
+            f"{expected.get(first)}; None stands for none; expected the two files of one training"
         )
     policy.load_state_dict(weights)
     policy.set_training_mode(False)
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
     return policy
+
+
+def _short(error: Exception) -> str:
+    """Return the words of an error in one line, which a hostile file may have made long."""
+    return " ".join(str(error).split())[:300]
 
 
 def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
@@ -151,28 +160,37 @@ def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
 
 def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     """Return the state_dict of the policy in a file of ``PPO.save``."""
+    try:
+        return _unpacked(path)
+    except Exception as error:
+        # zipfile, zlib and torch raise a dozen kinds of errors for bytes that are not what they should be.
+        raise ValueError(
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
+            f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
+        ) from error
+
+
+def _unpacked(path: Path) -> dict[str, torch.Tensor]:
     import torch
 
-    try:
-        content = _uncompressed(path).read(_WEIGHTS)
-        _uncompressed(io.BytesIO(content))
-        # torch.load takes older forms too, which are no zip files, and of which it has read more than weights.
-        if content[:4] != b"PK\x03\x04":
-            raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
+    content = _uncompressed(path).read(_WEIGHTS)
+    _uncompressed(io.BytesIO(content))
+    # torch.load takes older forms too, which are no zip files, and of which it has read more than weights.
+    if content[:4] != b"PK\x03\x04":
+        raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a pickle that is odd, but in which nothing is run all the same
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        if not isinstance(weights, dict):
-            raise TypeError(f"{_WEIGHTS} holds a {type(weights).__name__}")
-        for name, tensor in weights.items():
-            if type(name) is not str or type(tensor) is not torch.Tensor:
-                raise TypeError(f"{_WEIGHTS} holds {name!r} of type {type(tensor).__name__}")
-            if tensor.dtype != torch.float32 or tensor.layout != torch.strided or tensor.device.type != "cpu":
-                raise TypeError(f"{_WEIGHTS} holds {name!r} as {tensor.dtype}, {tensor.layout}, {tensor.device}")
-    except _TORN as error:
-        said = " ".join(str(error).split())[:300]
-        raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {said}; expected weights of float32 "
-            f"in {_WEIGHTS}; nothing in it was run"
-        ) from error
+    if not isinstance(weights, dict):
+        raise TypeError(f"{_WEIGHTS} holds a {type(weights).__name__}")
+    for name, tensor in weights.items():
+        if type(name) is not str or type(tensor) is not torch.Tensor:
+            raise TypeError(f"{_WEIGHTS} holds {name!r} of type {type(tensor).__name__}")
+        if tensor.dtype != torch.float32 or tensor.layout != torch.strided or tensor.device.type != "cpu":
+            raise TypeError(f"{_WEIGHTS} holds {name!r} as {tensor.dtype}, {tensor.layout}, {tensor.device}")
+    # Tensors can share their bytes, with one another and with themselves.
+    if 4 * sum(tensor.numel() for tensor in weights.values()) > len(content):
+        raise ValueError(f"{_WEIGHTS} holds more weights than it has bytes for")
     return weights
 
 
