@@ -13,11 +13,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.arguments import shown
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.files import replaced
 from multigrid.pictures import Picture, format_map, parse_map
+from multigrid.reading import bytes_of
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
 
@@ -68,7 +70,7 @@ class Scenario:
     def __post_init__(self) -> None:
         name: Any = self.name
         if not isinstance(name, str) or not name:
-            raise ValueError(f"name is {name!r}; expected a text")
+            raise ValueError(f"name is {shown(name)}; expected a text")
         if not isinstance(self.config, GridConfig):
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
         if not isinstance(self.config.walls, Picture) or self.config.num_maps != 1:
@@ -136,12 +138,20 @@ def load(path: str | PathLike[str]) -> Scenario:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no scenario, was written by another version of the form or for other rules, or has been
-            changed since, be it by one byte. The message names the file.
+        ValueError: it is too large, or no regular file; it is no scenario, was written by another version of the form
+            or for other rules, or has been changed since, be it by one byte. The message names the file.
     """
     path = Path(path)
     try:
-        text = path.read_bytes().decode()
+        return _read(path)
+    except RecursionError as error:
+        raise ValueError(f"{path} has lists in lists in lists; expected a scenario that save wrote") from error
+
+
+def _read(path: Path) -> Scenario:
+    written = bytes_of(path)
+    try:
+        text = written.decode()
         content = json.loads(text)
     except ValueError as error:
         raise ValueError(
@@ -152,8 +162,8 @@ def load(path: str | PathLike[str]) -> Scenario:
     for key, what, known in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != known:
             raise ValueError(
-                f"{path} is written for version {content.get(key)!r} of the {what}, but this multigrid has version "
-                f"{known}; use the multigrid that wrote it, or make the scenario anew"
+                f"{path} is written for version {shown(content.get(key))} of the {what}, but this multigrid has "
+                f"version {known}; use the multigrid that wrote it, or make the scenario anew"
             )
     if content.get("checksum") != _checksum(content) or text != _rendered(content):
         raise ValueError(
@@ -161,9 +171,13 @@ def load(path: str | PathLike[str]) -> Scenario:
             "Copies that convert line ends change a file, too"
         )
     try:
-        return _scenario(content)
-    except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
+        scenario = _scenario(content)
+        # Whatever was read with some goodwill, such as 1.0 or "+1" for 1, is another file when it is written again.
+        if _text(scenario) != text:
+            raise ValueError("it is not as multigrid.scenarios.save would write it")  # noqa: TRY301 - one of many
+    except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} has a right checksum but is no scenario: {error}") from error
+    return scenario
 
 
 def _checked_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
@@ -224,7 +238,8 @@ def _letter(action: int) -> str:
 
 def _scenario(content: dict[str, Any]) -> Scenario:
     if sorted(content) != sorted([*_KEYS, "checksum"]) or sorted(content["config"]) != sorted(_CONFIG_KEYS):
-        raise ValueError(f"it has the keys {list(content)}, with {list(content['config'])} in its config")
+        keys, inner = list(content), list(content["config"])
+        raise ValueError(f"it has the keys {shown(keys)}, with {shown(inner)} in its config")
     walls = parse_map("\n".join(content["map"])).walls
     picture = Picture(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
     config = GridConfig(walls=picture, **content["config"])
