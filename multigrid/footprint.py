@@ -8,7 +8,7 @@ import numpy as np
 
 from multigrid.arguments import shown
 
-__all__ = ["check_grid", "check_observations"]
+__all__ = ["check_grid", "check_observations", "check_worlds"]
 
 _MOST_BYTES = 2**36
 _MOST_BYTES_OF_AN_OBSERVATION = 2**30
@@ -90,6 +90,21 @@ def check_observations(
         # They are in the world's arrays and in what a step returns; and an agent's space has the bounds, with masks.
         needed = num_agents * numbers * (4 * itemsize + 2)
         _check(f"{cause}, for {num_agents} agents, with their spaces,", needed, _MOST_BYTES, advice)
+
+
+def check_worlds(num_worlds: int, needed: int) -> None:
+    """Refuse more worlds than there is memory for, on any machine or on this one.
+
+    Args:
+        num_worlds: how many.
+        needed: the bytes of their arrays.
+
+    Raises:
+        ValueError: there are too many; the message has the bytes.
+
+    >>> check_worlds(1000, 10**6)
+    """
+    _check(f"num_worlds is {shown(num_worlds)}, which", needed, _MOST_BYTES, "use fewer worlds")
 
 
 def _check(what: str, needed: int, most: int, advice: str) -> None:

@@ -380,6 +380,13 @@ def test_agents_are_a_list_of_the_callers_own() -> None:
     assert env.agents == env.possible_agents == ["agent_0", "agent_1", "agent_2"]
 
 
+@pytest.mark.parametrize("num_worlds", [10**8, 10**12, 2**62])
+def test_more_worlds_than_memory_holds_are_refused_at_once(num_worlds: int) -> None:
+    """Worlds that no memory holds are refused by their number, before any of them is there."""
+    with pytest.raises(ValueError, match=rf"num_worlds is {num_worlds}, which takes about \d+ bytes"):
+        vector_env(num_worlds, num_agents=40)
+
+
 # Debug mode ------------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
 from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
+from multigrid.footprint import check_worlds
 from multigrid.regions import WALL
 
 __all__ = ["World", "part_shapes"]
@@ -564,6 +565,7 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         "region_agents": (num_regions,),
         "commits": (1,),
     }
+    check_worlds(num_worlds, memory.bytes_needed(**shapes))
     arrays = memory.allocate(**shapes)
     arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
     arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)

@@ -108,7 +108,7 @@ class Scenario:
         except ValueError as error:
             raise ValueError(f"{message}: {error}") from error
         # A state with more in it is another scenario, with another file, that plays the same.
-        if bits.state != self.stream:
+        if type(bits) is not np.random.PCG64 or bits.state != self.stream:
             raise ValueError(message)
         return np.random.Generator(bits)
 
