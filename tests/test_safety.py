@@ -384,7 +384,7 @@ def test_agents_are_a_list_of_the_callers_own() -> None:
 def test_more_worlds_than_memory_holds_are_refused_at_once(num_worlds: int) -> None:
     """Worlds that no memory holds are refused by their number, before any of them is there."""
     with pytest.raises(ValueError, match=rf"num_worlds is {num_worlds}, which takes about \d+ bytes"):
-        vector_env(num_worlds, num_agents=40)
+        vector_env(num_worlds, size=(9, 5), num_agents=40)
 
 
 # Debug mode ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,6 +14,7 @@ from multigrid.core import arrays as memory
 from multigrid.core import generators, pcg64, rules, snapshots
 from multigrid.core.arrays import LEFT, Arrays
 from multigrid.core.compiled import COMPILED, announce_compilation, interpreted, unsigned
+from multigrid.core.held import Generators
 from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
@@ -43,19 +43,6 @@ def part_shapes(config: GridConfig) -> dict[str, tuple[int, ...]]:
     return {part: shapes[part] for part in config.parts}
 
 
-@dataclasses.dataclass
-class _Held:
-    """A generator that somebody outside holds, and that a world draws from."""
-
-    generator: np.random.Generator
-    is_replacement: bool = False
-    """Whether it came from outside."""
-    known: dict[str, Any] | None = None
-    """The state in which it was when it last equalled the world's stream."""
-    is_behind: bool = False
-    """Whether the stream may have gone on since."""
-
-
 class World:
     """E worlds of N agents each, played by the same kernels for any E.
 
@@ -81,7 +68,7 @@ class World:
         self.num_worlds = num_worlds
         self.arrays = _allocated(config, num_worlds)
         self.arrays.settings[rules.AUTORESET] = autoreset
-        self._held: dict[int, _Held] = {}
+        self._generators = Generators(self.arrays.streams)
         self._draws_in_steps = autoreset or config.on_target == "restart"
         self._threads = Threads(num_threads if COMPILED else 1)
         # Each thread works on the same worlds' arrays, with scratch of its own.
@@ -108,7 +95,7 @@ class World:
         copy = object.__new__(World)
         vars(copy).update(vars(self))
         copy.arrays = Arrays(*(array.copy() for array in self.arrays))
-        copy._held = {e: dataclasses.replace(held) for e, held in self._held.items()}
+        copy._generators = self._generators.copy(copy.arrays.streams)
         copy._copies = [copy.arrays, *(memory.with_own_scratch(copy.arrays) for _ in self._copies[1:])]
         copy._threads = Threads(self._threads.count)
         copy._bind()
@@ -183,15 +170,14 @@ class World:
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         new = frozenset(seeded)
-        chosen = worlds.tolist() if self._held else ()
-        if streams is not None and self._held:
-            self._load(e for e in chosen if e not in new)
+        chosen = worlds.tolist() if self._generators else []
+        if streams is not None and self._generators:
+            self._generators.load(e for e in chosen if e not in new)
             unchanged = [k for k, e in enumerate(chosen) if e not in new]
             streams[unchanged] = self.arrays.streams[worlds[unchanged]]
 
         def follow() -> None:
-            for e in new:
-                self._held.pop(e, None)
+            self._generators.forget(new)
             if then is not None:
                 then()
 
@@ -229,11 +215,11 @@ class World:
             return rules.step_worlds(self._handle, 0, self.num_worlds)
         self.settle()
         self.check_whole()
-        draws = bool(self._held) and self._draws_in_steps
+        draws = bool(self._generators) and self._draws_in_steps
         if self._threads.count > 1 or self._constant is not None or draws or not COMPILED:
             bad_row = int(rules.find_bad_action(self._handle, 0, self.num_worlds))
             if bad_row == rules.ALL_VALID:
-                self._run(rules.play_worlds, 0, self.num_worlds, drawing=self._held if draws else ())
+                self._run(rules.play_worlds, 0, self.num_worlds, drawing=None if draws else ())
             return bad_row
         self._direct = True
         return rules.step_worlds(self._handle, 0, self.num_worlds)
@@ -272,11 +258,12 @@ class World:
 
     def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> Any:
         """Run a kernel on the threads that there are, and keep the generators of the worlds that draw in step."""
-        compiled, foreign = self._draw_from(drawing) if self._held else ([], False)
+        compiled, foreign = self._generators.prepare(drawing) if self._generators else ([], None)
         self._verify("before", kernel)
         try:
-            if foreign:
-                result = self._interpret(_through(kernel, self._held[0].generator), self.arrays, arguments)
+            if foreign is not None:
+                assert self.num_worlds == 1
+                result = self._interpret(_through(kernel, foreign), self.arrays, arguments)
             elif not COMPILED:
                 result = self._interpret(kernel, self._handle, arguments)
             elif self._threads.count > 1 and kernel in _TASKS:
@@ -289,31 +276,9 @@ class World:
                 result = kernel(self._handle, *arguments)
                 self._is_torn = False
         finally:
-            for e in compiled:
-                self._store(e)
+            self._generators.store(compiled)
         self._verify("after", kernel)
         return result
-
-    def _draw_from(self, drawing: Iterable[int] | None) -> tuple[list[int], bool]:
-        """Make the generators of some worlds, or of all, ready for a kernel that draws.
-
-        Returns:
-            The worlds whose generators are to be brought up to date afterwards, and whether the kernel draws through a
-            generator itself.
-
-        Raises:
-            ValueError: a generator is in a state that is not safe to draw from.
-        """
-        held = [e for e in (self._held if drawing is None else drawing) if e in self._held]
-        compiled = [e for e in held if generators.is_compiled(self._held[e].generator)]
-        foreign = [e for e in held if e not in compiled]
-        for e in foreign:
-            assert self.num_worlds == 1
-            _check_generator(self._held[e].generator)
-        self._load(compiled)
-        for e in compiled:
-            self._held[e].is_behind = True
-        return compiled, bool(foreign)
 
     def _interpret(self, kernel: Any, handle: Any, arguments: tuple[Any, ...]) -> Any:
         # One that was interrupted has left something there.
@@ -354,77 +319,31 @@ class World:
 
     def generator(self, e: int) -> np.random.Generator:
         """Return the generator that world e draws from, the same object until the world is seeded anew."""
-        held = self._held.get(e)
-        if held is None:
-            bits = np.random.PCG64(0)
-            bits.state = pcg64.store(self.arrays.streams[e])
-            held = _Held(np.random.Generator(bits), known=dict(bits.state))
-            self._direct = False
-            self._held[e] = held
-        elif held.is_behind:
-            self._load([e])
-            self._store(e)
-        return held.generator
+        self._direct = False
+        return self._generators.get(e)
 
     def set_generator(self, e: int, generator: np.random.Generator) -> None:
         """Let world e draw from this very generator from now on; see `multigrid.core.generators.is_compiled`.
 
         One that is not compiled is only for a world that is alone.
         """
-        held = _Held(generator, is_replacement=True)
         self._direct = False
-        self._held[e] = held
+        self._generators.set(e, generator)
 
     def is_replaced(self, e: int) -> bool:
         """Return whether world e draws from a generator that `set_generator` gave it."""
-        held = self._held.get(e)
-        return held is not None and held.is_replacement
+        return self._generators.is_replaced(e)
 
     def seed_many(self, worlds: NDArray[np.int64], seeds: NDArray[np.uint64]) -> None:
         """Seed the streams of many worlds at once, as ``PCG64(seed)`` would; generators that are held stay behind."""
         self.arrays.streams[worlds] = pcg64.seeded(seeds)
-        for e in self._held.keys() & set(worlds.tolist()):
-            self._held.pop(e)
-
-    def _load(self, worlds: Iterable[int]) -> None:
-        """Bring the streams of worlds up to date with generators that somebody holds, and may have drawn from.
-
-        Raises:
-            ValueError: a generator is in a state that no PCG64 comes to.
-        """
-        for e in worlds:
-            held = self._held.get(e)
-            if held is None or not generators.is_compiled(held.generator):
-                continue
-            state: Any = held.generator.bit_generator.state
-            if state != held.known:
-                try:
-                    generators.load(self.arrays.streams[e], state)
-                except ValueError as error:
-                    raise ValueError(
-                        f"np_random is in a state that no PCG64 comes to: {error}; seed it, or give it another state"
-                    ) from error
-                held.known = state
-
-    def _store(self, e: int) -> None:
-        """Bring a generator that somebody holds up to date with the stream."""
-        held = self._held[e]
-        state = pcg64.store(self.arrays.streams[e])
-        held.generator.bit_generator.state = state
-        held.known = state
-        held.is_behind = False
+        self._generators.forget(worlds.tolist())
 
     def snapshot(self, e: int) -> dict[str, Any]:
         """Return the whole state of world e, copied: arrays by name, and the random stream with its type."""
-        self._load([e])
-        held = self._held.get(e)
-        is_foreign = held is not None and not generators.is_compiled(held.generator)
+        self._generators.load([e])
         state: dict[str, Any] = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
-        state["np_random"] = (
-            dict(held.generator.bit_generator.state)
-            if held is not None and is_foreign
-            else pcg64.store(self.arrays.streams[e])
-        )
+        state["np_random"] = self._generators.state(e)
         return state
 
     def restore(self, e: int, state: dict[str, Any], then: Callable[[], object] | None = None) -> None:
@@ -440,23 +359,16 @@ class World:
             ValueError: it lacks a field, a field has another shape than this world's, or no game comes to it; nothing
                 is changed then.
         """
-        self._load([e])
+        self._generators.load([e])
         self.check_whole()
         stage = self._staged(1, single=True)
         stage.read(state)
         stage.arrays.streams[0] = self.arrays.streams[e]
         bits = stage.read_generator(state)
         self._check_states(stage)
-        held = self._held.get(e)
 
         def follow() -> None:
-            if held is not None and type(held.generator.bit_generator) is getattr(np.random, bits["bit_generator"]):
-                held.generator.bit_generator.state = bits
-                held.known, held.is_behind = held.generator.bit_generator.state, False
-            elif bits["bit_generator"] == "PCG64":
-                self._held.pop(e, None)
-            else:
-                self._held[e] = _Held(np.random.Generator(generators.bit_generator(bits)))
+            self._generators.restore(e, bits)
             if then is not None:
                 then()
 
@@ -464,7 +376,7 @@ class World:
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds, copied: stacked arrays by name, the random streams as uint64 (K, 6)."""
-        self._load(self._held.keys() & set(worlds.tolist()) if self._held else ())
+        self._generators.load(worlds.tolist() if self._generators else ())
         return {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
 
     def restore_many(self, worlds: NDArray[np.int64], states: Any, then: Callable[[], object] | None = None) -> None:
@@ -482,12 +394,11 @@ class World:
         stage = self._staged(len(worlds), single=False)
         stage.read(states)
         self._check_states(stage)
-        held = self._held.keys() & set(worlds.tolist()) if self._held else set()
-        self._load(held)
+        held = worlds.tolist() if self._generators else ()
+        self._generators.load(held)
 
         def follow() -> None:
-            for e in held:
-                self._store(e)
+            self._generators.store(held)
             if then is not None:
                 then()
 
@@ -511,14 +422,6 @@ class World:
                 breach = find_breach(stage.handle, 0, stage.num_worlds, False)
         if breach != SOUND:
             raise ValueError(snapshots.breach_message(stage.arrays, int(breach), self.config))
-
-
-def _check_generator(generator: np.random.Generator) -> None:
-    """Refuse to draw from a generator that would read outside its arrays, or repeat one number for ever."""
-    try:
-        generators.check_state(generator.bit_generator.state)
-    except ValueError as error:
-        raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error
 
 
 def _through(kernel: Any, generator: np.random.Generator) -> Any:
