@@ -70,7 +70,7 @@ def test_a_seed_decides_everything(tmp_path: Path) -> None:
     assert one[:2] == again[:2]
     assert not torch.equal(weights(one.net), weights(other.net))
     assert [file.name for file in tmp_path.iterdir()] == ["weights.pt"]
-    again.net.load_state_dict(torch.load(path))
+    again.net.load_state_dict(torch.load(path, weights_only=True))
     assert torch.equal(weights(again.net), weights(other.net))
 
 
