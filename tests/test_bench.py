@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import importlib
 import json
@@ -24,7 +25,7 @@ from rich.console import Console
 
 import multigrid
 from multigrid.cli import main
-from multigrid.cli.bench import contenders, measuring, peers, report, scaling, starts
+from multigrid.cli.bench import against, contenders, intervals, measuring, peers, report, scaling, starts
 from multigrid.cli.bench.plot import write_plot
 from multigrid.cli.documented import DocumentedGridWorld
 from multigrid.cli.peers import rounds
@@ -459,3 +460,245 @@ def test_an_unknown_flag_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         main(["bench", "--quik"])
     assert left.value.code == 2
     assert "--quik" in capsys.readouterr().err
+
+
+# Stands for a version of the package: what it plays takes as long as it says, by a clock of its own.
+STUB_VERSION = {
+    "contenders": """
+import __main__, sys, types
+from pathlib import Path
+
+now = [0.0]
+__main__._CLOCK = lambda: now[0]
+FOLDER = Path(__file__).parents[3]
+COSTS = {costs}
+
+
+def player(name):
+    def play(seconds):
+        with (FOLDER.parent / "played.txt").open("a") as file:
+            file.write(f"{{FOLDER.name}} {{name}} {{seconds:g}}\\n")
+        now[0] += COSTS[name]
+        return 0.0, 1000
+
+    return play
+
+
+def local_contenders():
+    for name in COSTS:
+        yield types.SimpleNamespace(name=name, play=player(name), costs=[])
+""",
+    "scaling": """
+from multigrid.cli.bench.contenders import player
+import types
+
+
+def curves(agents, worlds):
+    yield types.SimpleNamespace(name="step", axis="agents", counts=agents[:1], plays=[player("step")])
+""",
+    "starts": """
+import importlib.util, os
+from pathlib import Path
+
+# What is started from here finds this version too, and nothing finds the modules of the bench under their bare names.
+assert os.environ["PYTHONPATH"] == str(Path(__file__).parents[3])
+assert importlib.util.find_spec("intervals") is None
+
+
+def start_times(repeats):
+    return [{{"name": "importing", "seconds": {importing}}}, {{"name": "adds", "seconds": -0.5}}]
+
+
+def memory_per_world():
+    return [{{"name": "a world", "bytes": {world}}}]
+""",
+    "report": """
+def limit_rows(contenders, scaling):
+    rounds = len(contenders[0].costs) + len(scaling[0].costs[0])
+    assert rounds in (2 * 3, 2 * 16), "asked before all rounds were played"
+    return [{{"name": "rounds", "value": rounds, "under": 4.0}}, {{"name": "2 threads", "value": {gain}, "over": 1.6}}]
+""",
+}
+ROUNDS = 3
+AGAINST = dataclasses.replace(measuring.QUICK, rounds=ROUNDS, starts=2)
+
+
+def make_version(folder: Path, *, importing: float, world: int, gain: float, **costs: float) -> Path:
+    """Make a folder with a package of which nothing is there but what measures it."""
+    bench = folder / "multigrid" / "cli" / "bench"
+    bench.mkdir(parents=True)
+    for package in (bench, *list(bench.parents)[:2]):
+        (package / "__init__.py").touch()
+    for name, text in STUB_VERSION.items():
+        filled = text.format(costs=costs, importing=importing, world=world, gain=gain)
+        (bench / f"{name}.py").write_text(filled)
+    return folder
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> tuple[Path, Path]:
+    """This version, which steps faster, resets slower, and has a figure of its own; and the other."""
+    this = make_version(tmp_path / "this", importing=0.5, world=300, gain=1.5, step=1.0, reset=4.0, new=1.0)
+    other = make_version(tmp_path / "other", importing=0.5, world=200, gain=1.8, step=3.0, reset=2.0, old=1.0)
+    return this, other
+
+
+def compared(versions: tuple[Path, Path], turns: int, kept: Path | None = None) -> dict[str, Any]:
+    """What JSON tells of two versions."""
+    return against.compare(versions, turns, AGAINST, kept, Console(quiet=True))
+
+
+def test_versions_are_compared_figure_by_figure(versions: tuple[Path, Path]) -> None:
+    """A ratio is how many times better this version is, whatever the figure; what only one has is not compared."""
+    content = compared(versions, 6)
+    assert (content["turns"], content["this"], content["other"]) == (6, *map(str, versions))
+    assert [(row["name"], pytest.approx(row["ratio"]), row["verdict"]) for row in content["figures"]] == [
+        ("reset", 0.5, "worse"),
+        ("memory, a world", 2 / 3, "worse"),
+        ("2 threads", 1.5 / 1.8, "worse"),
+        ("importing", 1.0, "no difference"),
+        ("rounds", 1.0, "no difference"),
+        ("step", 3.0, "better"),
+        ("step, 1 agents", 3.0, "better"),
+    ]
+    for row in content["figures"]:
+        assert len(row["by_turn"]) == 6
+        assert row["low"] == pytest.approx(row["ratio"]) == row["high"]
+
+
+def test_versions_play_by_turns(versions: tuple[Path, Path]) -> None:
+    """Both compile first; in a round both play a thing one after the other, and who begins alternates."""
+    compared(versions, 6)
+    lines = [line.split() for line in (versions[0].parent / "played.txt").read_text().splitlines()]
+    assert not [line for line in lines[:6] if line[2] != "0"]
+    played = [folder for folder, *name, seconds in lines if name == ["reset"] and seconds != "0"]
+    begin = [["this", "other"], ["other", "this"]]
+    expected = [begin[(turn + k) % 2] for turn in range(6) for k in range(ROUNDS)]
+    assert [played[k : k + 2] for k in range(0, len(played), 2)] == expected
+    # So that both begin equally often within a turn.
+    efforts = (against.QUICK_TURN, against.FULL_TURN)
+    assert [count % 2 for effort in efforts for count in (effort.rounds, effort.starts)] == [0] * 4
+
+
+def test_a_comparison_goes_on_where_it_was_cut_off(versions: tuple[Path, Path], tmp_path: Path) -> None:
+    """Turns are kept as they come; a run goes on from those in the file, if they are of the same code and effort."""
+    kept = tmp_path / "turns.json"
+    contenders_file = versions[1] / "multigrid" / "cli" / "bench" / "contenders.py"
+    ending = "file = FOLDER.parent / 'played.txt'\nif file.exists() and not (FOLDER.parent / 'mended').exists():\n"
+    ending += "    if file.read_text().count('other reset 0.015') == 2 * 3: sys.exit('out of cheese')\n"
+    contenders_file.write_text(contenders_file.read_text() + ending)
+    with pytest.raises(against.VersionError, match=f"^{versions[1]} does not play: out of cheese$"):
+        compared(versions, 6, kept)
+    first = json.loads(kept.read_text())
+    assert len(first["turns"]) == 2
+    (tmp_path / "played.txt").unlink()
+    (tmp_path / "mended").touch()
+    first["turns"][0]["reset"] = 0.25
+    kept.write_text(json.dumps(first))
+    (row,) = [row for row in compared(versions, 6, kept)["figures"] if row["name"] == "reset"]
+    assert row["by_turn"] == pytest.approx([0.25, 0.5, 0.5, 0.5, 0.5, 0.5])
+    assert (tmp_path / "played.txt").read_text().count("this reset 0.015") == 4 * ROUNDS
+    before, played = kept.read_bytes(), (tmp_path / "played.txt").read_bytes()
+    assert compared(versions, 6, kept)["turns"] == 6
+    assert (tmp_path / "played.txt").read_bytes() == played
+    contenders_file.write_text(contenders_file.read_text() + "\n")
+    with pytest.raises(against.VersionError, match="has turns of other code"):
+        compared(versions, 6, kept)
+    assert kept.read_bytes() == before
+    kept.write_text('{"turns"')
+    with pytest.raises(against.VersionError, match="has no turns"):
+        compared(versions, 6, kept)
+
+
+def test_the_interval_is_that_of_order_statistics() -> None:
+    """For each number of turns: which values enclose the median, and how probably, as tables of it have them."""
+    table = {6: (1, 6, 0.969), 8: (1, 8, 0.992), 9: (2, 8, 0.961), 10: (2, 9, 0.979), 12: (3, 10, 0.961)}
+    table |= {15: (4, 12, 0.965), 17: (5, 13, 0.951), 20: (6, 15, 0.959)}
+    for turns, (low, high, coverage) in table.items():
+        values = np.random.default_rng(0).permutation(np.arange(1.0, turns + 1)).tolist()
+        assert intervals.median_interval(values) == (low, high, pytest.approx(coverage, abs=0.0006))
+    assert intervals.median_interval([1.0] * intervals.FEWEST_TURNS)[2] >= 0.95
+    assert intervals.median_interval([1.0] * (intervals.FEWEST_TURNS - 1))[2] < 0.95
+
+
+def test_a_figure_is_worse_when_the_interval_lies_below_one() -> None:
+    """An interval that has 1 in it, or at its end, shows no difference; what a turn lacks is named, not compared."""
+    ratios = {
+        "down to one": [1.0, 1.0, 1.1, 1.2, 1.2, 1.3],
+        "above": [1.01, 1.01, 1.1, 1.2, 1.2, 1.3],
+        "up to one": [0.7, 0.8, 0.9, 0.9, 1.0, 1.0],
+        "below": [0.9, 0.9, 0.9, 0.9, 0.99, 0.99],
+        "far below": [0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
+    }
+    turns = [{name: values[k] for name, values in ratios.items()} for k in range(6)]
+    turns[3]["seldom"] = 0.5
+    content = intervals.summary(turns)
+    verdicts = {row["name"]: row["verdict"] for row in content["figures"]}
+    assert list(verdicts) == ["far below", "below", "up to one", "down to one", "above"]
+    assert list(verdicts.values()) == ["worse", "worse", "no difference", "no difference", "better"]
+    assert content["left_out"] == ["seldom"]
+    assert content["by_chance"] == pytest.approx(5 / 32)
+
+
+@pytest.mark.parametrize(("slower", "code"), [(1.0, 0), (2.0, 1)])
+def test_the_exit_code_says_whether_a_figure_is_worse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slower: float, code: int
+) -> None:
+    """The command exits with 1 if a figure is worse, else 0; the table and JSON say the same."""
+    folders = [
+        make_version(tmp_path / name, importing=0.5, world=200, gain=1.5, step=cost)
+        for name, cost in (("this", 2.0 * slower), ("other", 2.0))
+    ]
+    monkeypatch.setattr(multigrid, "__file__", str(folders[0] / "multigrid" / "__init__.py"))
+    flags = ["bench", "--quick", "--against", str(folders[1]), "--turns", "6", "--resume", str(tmp_path / "turns.json")]
+    assert main([*flags, "--json"]) == code
+    content = json.loads(capsys.readouterr().out)
+    verdict = "worse" if slower > 1 else "no difference"
+    assert {row["name"]: row["verdict"] for row in content["figures"]}["step"] == verdict
+    assert main(flags) == code
+    table = capsys.readouterr().out
+    (line,) = [line for line in table.splitlines() if line.startswith("step ")]
+    assert line.split() == ["step", *[f"{1 / slower:.3f}"] * 3, *verdict.split()]
+    assert "Not measured in every turn" not in table
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--against", "{empty}"], "there is no package multigrid in {empty}"),
+        (["--against", "{broken}"], "{broken} does not play: ModuleNotFoundError: No module named 'multigrid.cli'"),
+        (["--against", "{broken}", "--turns", "5"], "--turns is 5; expected at least 6"),
+        (
+            ["--against", "{broken}", "--resume", "{empty}/a/b.json"],
+            "there is no folder {empty}/a to keep the turns in",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], flags: list[str], said: str
+) -> None:
+    """A folder without the package, a package that does not play, too few turns: one line, and exit code 2."""
+    this = make_version(tmp_path / "this", importing=0.5, world=200, gain=1.5, step=1.0)
+    monkeypatch.setattr(multigrid, "__file__", str(this / "multigrid" / "__init__.py"))
+    folders = {name: tmp_path / name for name in ("empty", "broken")}
+    folders["empty"].mkdir()
+    (folders["broken"] / "multigrid").mkdir(parents=True)
+    (folders["broken"] / "multigrid" / "__init__.py").touch()
+    assert main(["bench", "--json", *(flag.format(**folders) for flag in flags)]) == 2
+    assert capsys.readouterr().err == f"multigrid bench: {said.format(**folders)}\n"
+
+
+def test_this_version_plays_what_the_bench_measures(told: dict[str, Any]) -> None:
+    """A process with the real package names and plays every figure of the bench but the peers'."""
+    folder = Path(multigrid.__file__).parents[1]
+    effort = dataclasses.replace(measuring.QUICK, seconds=0.0, worlds=(1, 10, 1000))
+    with contextlib.closing(against._Version(folder, effort)) as version:
+        names = version.read()
+        figures = {figure: value for name in names for figure, value in version.play(name).items()}
+    expected = {row["name"] for row in told["steps"] if "POGEMA" not in row["name"]}
+    expected |= {f"{row['name']}, {count:,} agents" for row in told["scaling"][:3] for count in row["counts"]}
+    expected |= {row["name"] for row in told["starts"]} | {f"memory, {row['name']}" for row in told["memory"]}
+    expected |= {row["name"].replace("to 100,000 worlds", "to 1,000 worlds") for row in told["limits"]}
+    missing = expected - set(figures)
+    assert missing == set()
+    assert not [name for name, value in figures.items() if value <= 0 and name != "what importing multigrid adds"]

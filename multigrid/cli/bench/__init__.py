@@ -13,9 +13,12 @@ from typing import Any
 import tyro
 from rich.console import Console
 
+import multigrid
+from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, VersionError, compare
+from multigrid.cli.bench.intervals import FEWEST_TURNS
 from multigrid.cli.bench.measuring import FULL, QUICK, measure
 from multigrid.cli.bench.peers import default_folder, set_up
-from multigrid.cli.bench.report import print_report
+from multigrid.cli.bench.report import print_comparison, print_report
 
 __all__ = ["BenchOptions", "main"]
 
@@ -37,6 +40,13 @@ class BenchOptions:
     """Make the peers' environments, 1.5 GB in all, with venv and pip, and measure nothing."""
     peers_folder: Path = dataclasses.field(default_factory=default_folder)
     """Where the peers' environments are."""
+    against: Path | None = None
+    """Measure nothing else than by how much this version is faster or slower than the one in this folder, a checkout
+    that contains `multigrid/`; exit with 1 if a figure is worse."""
+    turns: int = 9
+    """With --against: how often both are started anew; at least 6."""
+    resume: Path | None = None
+    """With --against: keep the turns in this file, and go on from those in it."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,6 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.plot is not None and find_spec("matplotlib") is None:
         sys.stderr.write("multigrid bench --plot needs matplotlib, which is not installed: pip install matplotlib\n")
         return 1
+    if options.against is not None:
+        return _against(options, options.against.absolute())
     content, curves = measure(QUICK if options.quick else FULL, folder, Console(stderr=True, quiet=options.json))
     if options.json:
         sys.stdout.write(json.dumps(content, indent=2) + "\n")
@@ -62,6 +74,31 @@ def main(arguments: Sequence[str]) -> int:
 
         write_plot(options.plot, curves, _pogema(content["steps"]))
     return 0
+
+
+def _against(options: BenchOptions, other: Path) -> int:
+    if options.turns < FEWEST_TURNS:
+        sys.stderr.write(f"multigrid bench: --turns is {options.turns}; expected at least {FEWEST_TURNS}\n")
+        return 2
+    if options.resume is not None and not options.resume.parent.is_dir():
+        sys.stderr.write(f"multigrid bench: there is no folder {options.resume.parent} to keep the turns in\n")
+        return 2
+    try:
+        content = compare(
+            (Path(multigrid.__file__).parents[1], other),
+            options.turns,
+            QUICK_TURN if options.quick else FULL_TURN,
+            options.resume,
+            Console(stderr=True, quiet=options.json),
+        )
+    except VersionError as error:
+        sys.stderr.write(f"multigrid bench: {error}\n")
+        return 2
+    if options.json:
+        sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    else:
+        print_comparison(Console(), content)
+    return int(any(row["verdict"] == "worse" for row in content["figures"]))
 
 
 def _pogema(rows: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:

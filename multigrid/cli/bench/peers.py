@@ -19,7 +19,7 @@ from typing import Any
 from multigrid.cli import peers as scripts
 from multigrid.cli.bench.contenders import Contender, group_of
 
-__all__ = ["PEERS", "Peer", "PeerError", "Player", "default_folder", "set_up"]
+__all__ = ["PEERS", "Peer", "PeerError", "Player", "default_folder", "last_line", "set_up"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,14 +136,14 @@ def _install(peer: Peer, home: Path) -> None:
                     command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=_INSTALL_LIMIT, check=True
                 )
             except subprocess.SubprocessError as error:
-                raise PeerError(_last_line(said, "ERROR:") or str(error)) from error
+                raise PeerError(last_line(said, "ERROR:") or str(error)) from error
 
 
 def _python(home: Path) -> Path:
     return home / "Scripts" / "python.exe" if os.name == "nt" else home / "bin" / "python"
 
 
-def _last_line(said: Any, start: str = "") -> str:
+def last_line(said: Any, start: str = "") -> str:
     """Return the last line of a file that begins so, without that beginning; an empty one if there is none."""
     said.seek(0)
     lines = [line.strip() for line in said if line.strip() and line.startswith(start)]
@@ -225,7 +225,7 @@ class Player:
         try:
             answer: dict[str, Any] = json.loads(line)
         except json.JSONDecodeError as error:
-            said = line.strip() or _last_line(self._said) or f"no answer, exit code {self._process.poll()}"
+            said = line.strip() or last_line(self._said) or f"no answer, exit code {self._process.poll()}"
             raise PeerError(f"{self.peer.title}: does not play: {said}") from error
         return answer
 

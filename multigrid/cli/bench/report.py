@@ -16,7 +16,7 @@ from multigrid.cli.bench.scaling import Curve
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["limit_rows", "print_report", "step_rows"]
+__all__ = ["limit_rows", "print_comparison", "print_report", "step_rows"]
 
 
 def step_rows(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
@@ -72,6 +72,27 @@ def print_report(console: Console, content: dict[str, Any], folder: Path) -> Non
         f"Medians of {content['rounds']} rounds, everything taking turns; ± is half the distance of the quartiles.",
         highlight=False,
     )
+
+
+def print_comparison(console: Console, content: dict[str, Any]) -> None:
+    """Print how two versions compare, the worst first."""
+    console.print("How many times better this version is than the other: under 1 is worse.\n", highlight=False)
+    table = _table("Figure", "ratio", "from", "to", "")
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    colours = {"worse": "red", "better": "green"}
+    for row in content["figures"]:
+        figures = (f"{row[key]:.3f}" for key in ("ratio", "low", "high"))
+        colour = colours.get(row["verdict"], "default")
+        table.add_row(row["name"], *figures, f"[{colour}]{row['verdict']}[/{colour}]")
+    _print_table(console, table)
+    count, chance = len(content["figures"]), content["by_chance"]
+    console.print(
+        f"Medians of {content['turns']} turns, and what encloses them with {content['coverage']:.1%}. Were nothing "
+        f"different, chance alone would put {chance:.1f} of these {count} figures beyond 1, half of them as worse.",
+        highlight=False,
+    )
+    if content["left_out"]:
+        console.print(f"Not measured in every turn: {', '.join(content['left_out'])}.", highlight=False, markup=False)
 
 
 def _table(title: str, *headings: str, widths: Sequence[int] = ()) -> Table:
