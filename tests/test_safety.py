@@ -270,7 +270,7 @@ def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable
             call(env)
             interrupt(0)
         except InterruptError:
-            if env._world._is_torn:
+            if env._world.is_torn:
                 for one in (env, before, after):
                     one.reset(seed=1)
                 continue
@@ -301,7 +301,7 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
             while True:
                 env.reset()
         interrupt(0)
-        torn += env._world._is_torn
+        torn += env._world.is_torn
         env.reset(seed=3)
         env.reset(seed=3)
         assert rest_of(env) == rest_of(played(0, seed=3, num_agents=9))

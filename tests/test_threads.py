@@ -249,7 +249,7 @@ def test_no_exception_leaves_a_step_half_played(
                 armed = False
                 is_after = True
             except TimeIsUpError:
-                if not COMPILED and envs._world._is_torn:
+                if not COMPILED and envs._world.is_torn:
                     with pytest.raises(RuntimeError, match=r"interrupted a reset or a step .* call reset\(\)"):
                         envs.get_state()
                     found["refused"] += 1

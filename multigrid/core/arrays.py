@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multigrid.core.compiled import COMPILED
 
 __all__ = [
+    "CONSTANT",
     "LEFT",
     "NOBODY",
     "PARKED",
@@ -33,6 +34,9 @@ NOBODY = -1
 
 SCRATCH = ("occupant", "claimant", "seen", "wish", "refusal", "region_agents")
 """The arrays that a kernel works with, and that no two threads may share."""
+
+CONSTANT = ("regions", "region_sizes", "moves", "blocked", "layouts", "flat_parts", "scaled", "flat_sizes")
+"""The arrays that no kernel of the game changes."""
 
 
 class Arrays(NamedTuple):

@@ -42,7 +42,7 @@ import numpy as np
 
 from multigrid.actions import Outcome
 from multigrid.core import pcg64
-from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
+from multigrid.core.arrays import CONSTANT, LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
 from multigrid.core.compiled import kernel
 from multigrid.core.rules import (
     COLLISIONS,
@@ -268,8 +268,7 @@ def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
     """
     for name, clean in (("occupant", NOBODY), ("claimant", NOBODY), ("seen", 0), ("region_agents", 0)):
         assert (getattr(arrays, name) == clean).all(), f"{name} is not clean"
-    constant = ("regions", "region_sizes", "moves", "blocked", "layouts", "flat_parts", "scaled", "flat_sizes")
-    found = {name: getattr(arrays, name).tobytes() for name in constant}
+    found = {name: getattr(arrays, name).tobytes() for name in CONSTANT}
     for name, content in before.items():
         assert found[name] == content, f"{name} has changed"
     return found

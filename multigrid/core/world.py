@@ -90,11 +90,12 @@ class World:
         self._stage: snapshots.Stage | None = None
 
     def __copy__(self) -> World:
-        """Return a world with arrays of its own, and the same generators."""
+        """Return a world with arrays of its own, but for those that nothing changes, and the same generators."""
         self.settle()
         copy = object.__new__(World)
         vars(copy).update(vars(self))
-        copy.arrays = Arrays(*(array.copy() for array in self.arrays))
+        changing = [name for name in Arrays._fields if name not in memory.CONSTANT]
+        copy.arrays = self.arrays._replace(**{name: getattr(self.arrays, name).copy() for name in changing})
         copy._generators = self._generators.copy(copy.arrays.streams)
         copy._copies = [copy.arrays, *(memory.with_own_scratch(copy.arrays) for _ in self._copies[1:])]
         copy._threads = Threads(self._threads.count)
@@ -232,6 +233,11 @@ class World:
                 then()
             self._then = None
 
+    @property
+    def is_torn(self) -> bool:
+        """Whether worlds may be half played, so that only a reset of all of them makes sense."""
+        return self._is_torn
+
     def check_whole(self) -> None:
         """Refuse to go on with worlds that are half played.
 
@@ -281,7 +287,7 @@ class World:
         return result
 
     def _interpret(self, kernel: Any, handle: Any, arguments: tuple[Any, ...]) -> Any:
-        # One that was interrupted has left something there.
+        # A kernel that was interrupted has left something there.
         memory.clean_scratch(self.arrays)
         self._direct = False
         self._is_torn = True

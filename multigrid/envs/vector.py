@@ -126,8 +126,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
 
     def _complete(self) -> None:
         self._world.settle()
-        if self._is_unfinished:
-            self._world.check_whole()
+        if self._is_unfinished and not self._world.is_torn:
             self._world.reset_over()
             self._is_unfinished = False
 
@@ -258,6 +257,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         """Note that some worlds have an episode, and the seeds of their streams."""
         self._seeds[worlds] = seeds
         self._started[worlds] = True
+        self._is_unfinished = False
 
     def _check_started(self) -> None:
         if not self._all_started:

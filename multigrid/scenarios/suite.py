@@ -42,4 +42,4 @@ def get(name: str) -> Scenario:
 
 
 def _stems() -> list[str]:
-    return [path.stem for path in FOLDER.glob("*.json")]
+    return [path.stem for path in FOLDER.glob("[!.]*.json")]
