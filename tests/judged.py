@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -236,11 +237,13 @@ def check_observation(seen: Any, expected: Any) -> None:
 
 def play(env: Any, steps: int, random: np.random.Generator) -> None:
     """Play some steps at random, with a reset where an episode is over, and compare all with the reference."""
-    (_play_many if isinstance(env, MultiGridVectorEnv) else _play_one)(env, steps, random)
-
-
-def _play_one(env: GridWorldEnv | MultiGridEnv, steps: int, random: np.random.Generator) -> None:
     config = env.config
+    if isinstance(env, MultiGridEnv) and env.max_cycles != config.max_cycles:
+        config = dataclasses.replace(config, max_cycles=env.max_cycles)
+    (_play_many if isinstance(env, MultiGridVectorEnv) else _play_one)(env, config, steps, random)
+
+
+def _play_one(env: Any, config: GridConfig, steps: int, random: np.random.Generator) -> None:
     (state,) = one_by_one(env)
     shadow = Shadow(config, state)
     for _ in range(steps):
@@ -263,8 +266,8 @@ def _play_one(env: GridWorldEnv | MultiGridEnv, steps: int, random: np.random.Ge
         shadow.check(state, expected)
 
 
-def _play_many(env: MultiGridVectorEnv, steps: int, random: np.random.Generator) -> None:
-    config, n, mode = env.config, env.config.num_agents, env.autoreset_mode
+def _play_many(env: MultiGridVectorEnv, config: GridConfig, steps: int, random: np.random.Generator) -> None:
+    n, mode = config.num_agents, env.autoreset_mode
     shadows = [Shadow(config, state) for state in one_by_one(env)]
     for _ in range(steps):
         over = [shadow.over for shadow in shadows]
