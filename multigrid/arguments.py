@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_int", "is_int"]
+__all__ = ["checked_int", "checked_seed", "is_int"]
 
 _LARGEST = 2**63 - 1
 
@@ -44,3 +44,24 @@ def checked_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
     if value > _LARGEST:
         raise ValueError(f"{name} is {value}; {expected}, and at most {_LARGEST}, which 64 bits hold")
     return int(value)
+
+
+def checked_seed(seed: Any) -> int:
+    """Return the seed of one world as an int.
+
+    Args:
+        seed: an int or a NumPy integer of at least 0, of any size.
+
+    Raises:
+        TypeError: anything that is not an integer.
+        ValueError: a negative integer.
+
+    >>> checked_seed(np.uint8(7))
+    7
+    """
+    expected = "expected an integer of at least 0, or None"
+    if not is_int(seed):
+        raise TypeError(f"seed is {seed!r} of type {type(seed).__name__}; {expected}")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; {expected}")
+    return int(seed)

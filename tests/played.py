@@ -8,6 +8,8 @@ import numpy as np
 
 import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget, Part
+from multigrid.core import pcg64
+from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
@@ -39,13 +41,13 @@ def play(config, generators, steps=STEPS):
         if isinstance(generator, np.random.Generator):
             world.set_generator(e, generator)
         else:
-            world.seed(e, np.random.PCG64(generator))
+            pcg64.load(world.arrays.streams[e], np.random.PCG64(generator).state)
     world.reset()
     yield world
     actions = np.random.default_rng(7)
     for _ in range(steps):
         for e in np.flatnonzero(world.arrays.over).tolist():
-            world.reset(e, e + 1)
+            world.begin(np.array([e]), np.array([DRAWN]))
             yield world
         world.arrays.actions[:] = actions.integers(config.num_actions, size=world.arrays.actions.shape)
         world.step()

@@ -17,7 +17,8 @@ import multigrid
 import played
 from multigrid import GridConfig
 from multigrid.config import Part
-from multigrid.core import compiled
+from multigrid.core import compiled, pcg64
+from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -199,8 +200,8 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
     )
     side_by_side, alone = World(config, 3), [World(config) for _ in range(3)]
     for e in range(3):
-        side_by_side.seed(e, np.random.PCG64(e))
-        alone[e].seed(0, np.random.PCG64(e))
+        pcg64.load(side_by_side.arrays.streams[e], np.random.PCG64(e).state)
+        pcg64.load(alone[e].arrays.streams[0], np.random.PCG64(e).state)
     side_by_side.reset()
     actions = np.random.default_rng(1)
     for step in range(80):
@@ -209,7 +210,7 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
             if (step + 9 * e) % 30 == 0 or step == 0:
                 world.reset()
                 if step > 0:
-                    side_by_side.reset(e, e + 1)
+                    side_by_side.begin(np.array([e]), np.array([DRAWN]))
             world.arrays.actions[0] = side_by_side.arrays.actions[e]
             world.step()
         side_by_side.step()

@@ -168,21 +168,51 @@ def test_a_generator_of_any_kind_can_replace_the_stream(bits):
     assert stream_of(env.np_random) == stream_of(oracle.stream)
 
 
-def test_np_random_is_one_object_for_life():
-    """The generator that was handed out stays the env's own through resets, seeds, steps and states."""
-    env = GridWorldEnv()
+def test_np_random_is_one_object_until_a_seed():
+    """The generator that was handed out stays the env's own through resets, steps and states, until a seeded reset."""
+    env, oracle = GridWorldEnv(), Oracle(5)
+    first = env.np_random
+    env.reset(seed=4), oracle.reset(seed=4)
     mine = env.np_random
-    env.reset()
-    env.reset(seed=4)
+    assert mine is not first
     state = env.get_state()
     env.step(0)
     env.reset()
     env.set_state(state)
     assert env.np_random is mine
-    oracle = Oracle(5)
-    oracle.reset(seed=4)
     assert stream_of(mine) == stream_of(oracle.stream)
     assert env.np_random_seed == 4
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, *BIT_GENERATORS])
+def test_a_seeded_reset_leaves_the_users_generator_alone(bits):
+    """reset(seed=...) begins a stream of the env's own: a generator that somebody gave it stays where it is."""
+    env, oracle = GridWorldEnv(size=6), Oracle(6)
+    env.np_random = mine = np.random.Generator(bits(5))
+    oracle.stream = untouched = np.random.Generator(bits(5))
+    assert plain(env.reset()) == oracle.reset()
+    assert plain(env.reset(seed=3)) == oracle.reset(seed=3)
+    assert mine.standard_normal() == untouched.standard_normal()
+    assert plain(env.reset()) == oracle.reset()
+    assert stream_of(mine) == stream_of(untouched)
+    assert env.np_random is not mine
+    assert env.np_random_seed == 3
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
+def test_envs_that_share_a_generator_share_its_draws(bits):
+    """Two envs with one generator draw from it in turn, and one that is seeded leaves it to the other."""
+    pairs = [(GridWorldEnv(size=6), Oracle(6)) for _ in range(2)]
+    ours, theirs = np.random.Generator(bits(5)), np.random.Generator(bits(5))
+    for env, oracle in pairs:
+        env.np_random, oracle.stream = ours, theirs
+    for seed in (None, None, 8, None, None):
+        for env, oracle in pairs:
+            assert plain(env.reset()) == oracle.reset()
+            assert ours.integers(99) == theirs.integers(99)
+        env, oracle = pairs[0]
+        assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
+    assert stream_of(ours) == stream_of(theirs)
 
 
 def test_an_unseeded_env_differs_from_the_next():

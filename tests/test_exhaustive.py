@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from multigrid import GridConfig
-from multigrid.core import rules
+from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.compiled import COMPILED
 from multigrid.core.world import World
@@ -220,7 +220,7 @@ def test_every_joint_action_from_every_joint_state(
             LEFT if i not in at else PARKED if i in parked else TRAVELLING for i in range(num_agents)
         ]
         world.arrays.distances[:] = 0  # what those who have left were told, standing on their targets
-        world.seed(0, np.random.PCG64(seed))
+        pcg64.load(world.arrays.streams[0], np.random.PCG64(seed).state)
         world.arrays.streams[:] = world.arrays.streams[0]
         world.arrays.actions[:] = actions
         assert world.step() == rules.ALL_VALID

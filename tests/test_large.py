@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multigrid import GridConfig
-from multigrid.core import rules
+from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.compiled import COMPILED
 from multigrid.core.world import World
@@ -195,7 +195,7 @@ def test_nothing_illegal_happens_in_a_large_world(collisions: Any, on_target: An
     )
     world = World(config, num_worlds)
     for e in range(num_worlds):
-        world.seed(e, np.random.PCG64([rule, mode, e]))
+        pcg64.load(world.arrays.streams[e], np.random.PCG64([rule, mode, e]).state)
     inspector = Inspector(world, labelled(walls), seed=10 * rule + mode)
     seen = inspector.seen
     while seen["agent-steps"] < AGENT_STEPS:

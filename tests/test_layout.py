@@ -117,7 +117,7 @@ def oracle_layout(maps, num_agents, stream):
 def drawn(config, seed):
     """Draw the first layout of a seed, and give it with the stream's state afterwards."""
     world = World(config)
-    world.seed(0, np.random.PCG64(seed))
+    pcg64.load(world.arrays.streams[0], np.random.PCG64(seed).state)
     world.reset()
     arrays = world.arrays
     cells = [list(map(tuple, part[0].tolist())) for part in (arrays.location, arrays.goal)]
@@ -178,7 +178,7 @@ def test_crowded_maps_lay_out(name, spare):
     num_agents = room - spare
     world = World(GridConfig(walls=one_map, num_agents=num_agents), LAYOUTS)
     for e in range(LAYOUTS):
-        world.seed(e, np.random.PCG64(e))
+        pcg64.load(world.arrays.streams[e], np.random.PCG64(e).state)
     world.reset()
     reach = components(one_map)
     layouts = set()
@@ -197,7 +197,7 @@ def test_a_pool_of_maps():
     # Open cells on the left, or on the right: a layout for the wrong map would stand in walls.
     maps = [walls("...### ......").copy(), walls("###... ###...").copy(), walls("#.#.#. #.#.#.").copy()]
     world = World(GridConfig(walls=maps, num_agents=3))
-    world.seed(0, np.random.PCG64(8))
+    pcg64.load(world.arrays.streams[0], np.random.PCG64(8).state)
     seen = set()
     for _ in range(60):
         world.reset()
@@ -221,7 +221,7 @@ def test_new_targets_under_restart(name, collisions, bits):
     )
     world = World(config)
     if bits is None:
-        world.seed(0, np.random.PCG64(4))
+        pcg64.load(world.arrays.streams[0], np.random.PCG64(4).state)
     else:
         world.set_generator(0, np.random.Generator(bits(4)))
     world.reset()
@@ -335,7 +335,7 @@ def test_bad_layouts_by_hand(agents, targets, error, message):
 def test_a_layout_by_hand_is_played_as_given():
     """A good layout is copied, begins an episode, and draws nothing; cells of others may be targets."""
     world = World(GridConfig(walls=walls(BY_HAND), num_agents=3))
-    world.seed(0, np.random.PCG64(1))
+    pcg64.load(world.arrays.streams[0], np.random.PCG64(1).state)
     stream = world.arrays.streams.copy()
     agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)
     layout = by_hand(world.config, agents, ((0, 1), (1, 2), (3, 0)))

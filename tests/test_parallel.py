@@ -11,7 +11,6 @@ from importlib.metadata import version
 from typing import Any
 
 import cloudpickle
-import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
@@ -678,16 +677,35 @@ def test_options_that_are_no_dict_change_nothing(options: Any) -> None:
     assert rest_of(one) == rest_of(untouched)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "a", math.nan], ids=str)
-def test_a_bad_seed_changes_nothing(seed: Any) -> None:
-    """A seed that Gymnasium refuses leaves the episode and the stream alone, with a layout by hand too."""
+@pytest.mark.parametrize(
+    ("seed", "error"),
+    [(-1, ValueError), (1.5, TypeError), ("a", TypeError), (math.nan, TypeError), (True, TypeError)],
+    ids=str,
+)
+def test_a_bad_seed_changes_nothing(seed: Any, error: type[Exception]) -> None:
+    """A seed that is no integer from 0 is refused by every face alike, and leaves the episode and the stream alone."""
+    for face in (multigrid.GridWorldEnv(), multigrid.env(), multigrid.vector_env(2)):
+        with pytest.raises(error, match="seed is"):
+            face.reset(seed=seed)
     one, untouched = some_env(), some_env()
     one.reset(seed=2)
     untouched.reset(seed=2)
     for options in (None, LAYOUT):
-        with pytest.raises(gymnasium.error.Error, match="Seed must be"):
+        with pytest.raises(error, match="seed is"):
             one.reset(seed=seed, options=options)
     assert rest_of(one) == rest_of(untouched)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
+def test_a_seed_may_be_an_integer_of_any_kind(kind: Any) -> None:
+    """NumPy's integers seed every face as Python's do."""
+    states = [
+        (multigrid.GridWorldEnv().reset(seed=kind(7)), multigrid.vector_env(2).reset(seed=kind(7)))
+        for kind in (int, kind)
+    ]
+    assert listed(states[0]) == listed(states[1])
+    one, other = some_env(), some_env()
+    assert listed(one.reset(seed=kind(7))) == listed(other.reset(seed=7))
 
 
 def test_the_limit_can_be_set_in_mid_episode() -> None:

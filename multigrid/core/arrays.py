@@ -9,13 +9,28 @@ from numpy.typing import NDArray
 
 from multigrid.core.compiled import COMPILED
 
-__all__ = ["LEFT", "NOBODY", "PARKED", "TRAVELLING", "Arrays", "allocate", "handle", "opened", "with_own_scratch"]
+__all__ = [
+    "LEFT",
+    "NOBODY",
+    "PARKED",
+    "SCRATCH",
+    "TRAVELLING",
+    "Arrays",
+    "allocate",
+    "clean_scratch",
+    "handle",
+    "opened",
+    "with_own_scratch",
+]
 
 TRAVELLING, PARKED, LEFT = range(3)
 """The status of an agent."""
 
 NOBODY = -1
 """What stands in a cell without an agent."""
+
+SCRATCH = ("occupant", "claimant", "seen", "wish", "refusal", "region_agents")
+"""The arrays that a kernel works with, and that no two threads may share."""
 
 
 class Arrays(NamedTuple):
@@ -36,13 +51,15 @@ class Arrays(NamedTuple):
     # The state, in full.
     streams: NDArray[np.uint64]  # (E, 6), see multigrid.core.pcg64
     map_index: NDArray[np.int64]  # (E,)
-    steps: NDArray[np.int64]  # (E,), steps played in this episode
+    steps: NDArray[np.int64]  # (E,), steps played in this episode; -1 before the first
     over: NDArray[np.bool_]  # (E,), the episode has ended for everyone
     location: NDArray[np.int64]  # (E, N, 2), kept where it was for an agent that has left
     goal: NDArray[np.int64]  # (E, N, 2), the targets
     status: NDArray[np.int8]  # (E, N), TRAVELLING, PARKED or LEFT
     arrivals: NDArray[np.int64]  # (E, N), how often the agent has arrived in this episode
     arrival_step: NDArray[np.int64]  # (E, N), the step of the last arrival; -1 before it, and after walking off again
+
+    commits: NDArray[np.int64]  # (1,), how many resets and restores there have been, of any number of worlds each
 
     # What the last reset or step said.
     rewards: NDArray[np.float64]  # (E, N)
@@ -79,8 +96,15 @@ def allocate(**shapes: tuple[int, ...]) -> Arrays:
 
 def with_own_scratch(arrays: Arrays) -> Arrays:
     """Return the same arrays, save that the scratch is copied, for another thread to work with."""
-    scratch = ("occupant", "claimant", "seen", "wish", "refusal", "region_agents")
-    return arrays._replace(**{name: getattr(arrays, name).copy() for name in scratch})
+    return arrays._replace(**{name: getattr(arrays, name).copy() for name in SCRATCH})
+
+
+def clean_scratch(arrays: Arrays) -> None:
+    """Bring the scratch to what every kernel finds and leaves it at."""
+    for name in ("occupant", "claimant"):
+        getattr(arrays, name).fill(NOBODY)
+    arrays.seen.fill(0)
+    arrays.region_agents.fill(0)
 
 
 # NDArray[np.int64] is ndarray[shape, dtype[int64]].
@@ -108,6 +132,7 @@ _NDIMS = dict.fromkeys(Arrays._fields, 2) | {
     "flat_sizes": 1,
     "refusal": 1,
     "region_agents": 1,
+    "commits": 1,
 }
 _TABLE_WIDTH = 1 + max(_NDIMS.values())
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from multigrid.core.compiled import kernel
 
-__all__ = ["STREAM_WORDS", "bounded", "load", "seeded", "store"]
+__all__ = ["HALF", "HAS_HALF", "INCREMENT_LOW", "STREAM_WORDS", "bounded", "load", "seeded", "store"]
 
 STREAM_WORDS = 6
-_STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, _INCREMENT_LOW, _HAS_HALF, _HALF = range(STREAM_WORDS)
+_STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, INCREMENT_LOW, HAS_HALF, HALF = range(STREAM_WORDS)
 
 _MASK64 = (1 << 64) - 1
 _MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
@@ -53,7 +53,7 @@ def _next_uint64(streams: NDArray[np.uint64], e: int) -> Any:
     carry = low_1 * _MULTIPLIER_LOW_1 + (cross_0 >> _32) + (cross_1 >> _32) + (middle >> _32)
 
     product_low = low * _MULTIPLIER_LOW
-    new_low = product_low + streams[e, _INCREMENT_LOW]
+    new_low = product_low + streams[e, INCREMENT_LOW]
     new_high = high * _MULTIPLIER_LOW + low * _MULTIPLIER_HIGH + carry + streams[e, _INCREMENT_HIGH]
     if new_low < product_low:
         new_high += _ONE
@@ -66,12 +66,12 @@ def _next_uint64(streams: NDArray[np.uint64], e: int) -> Any:
 @kernel
 def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
     """Return 32 bits of stream e: the half left over, or the lower half of new ones."""
-    if streams[e, _HAS_HALF] != _ZERO:
-        streams[e, _HAS_HALF] = _ZERO
-        return streams[e, _HALF]
+    if streams[e, HAS_HALF] != _ZERO:
+        streams[e, HAS_HALF] = _ZERO
+        return streams[e, HALF]
     bits = _next_uint64(streams, e)
-    streams[e, _HAS_HALF] = _ONE
-    streams[e, _HALF] = bits >> _32
+    streams[e, HAS_HALF] = _ONE
+    streams[e, HALF] = bits >> _32
     return bits & _MASK32
 
 
@@ -97,11 +97,19 @@ def bounded(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
 
 
 def load(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
-    """Write the state of a NumPy PCG64, as its ``state`` attribute gives it, into a stream: uint64 (6,)."""
-    inner = state["state"]
-    stream[_STATE_HIGH], stream[_STATE_LOW] = inner["state"] >> 64, inner["state"] & _MASK64
-    stream[_INCREMENT_HIGH], stream[_INCREMENT_LOW] = inner["inc"] >> 64, inner["inc"] & _MASK64
-    stream[_HAS_HALF], stream[_HALF] = state["has_uint32"], state["uinteger"]
+    """Write the state of a NumPy PCG64, as its ``state`` attribute gives it, into a stream: uint64 (6,).
+
+    It is not checked; `multigrid.core.generators.load` does that.
+
+    >>> stream = np.zeros(6, np.uint64)
+    >>> load(stream, np.random.PCG64(7).state)
+    >>> store(stream) == np.random.PCG64(7).state
+    True
+    """
+    number, increment = state["state"]["state"], state["state"]["inc"]
+    halves = number >> 64, number & _MASK64, increment >> 64, increment & _MASK64
+    # In one assignment, which no signal handler interrupts.
+    stream[:] = np.array([*halves, state["has_uint32"], state["uinteger"]], np.uint64)
 
 
 def store(stream: NDArray[np.uint64]) -> Any:
@@ -139,7 +147,7 @@ def seeded(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
     )
     streams = np.zeros((len(seeds), STREAM_WORDS), np.uint64)
     streams[:, _INCREMENT_HIGH] = sequence_high << _ONE | sequence_low >> _63
-    streams[:, _INCREMENT_LOW] = sequence_low << _ONE | _ONE
+    streams[:, INCREMENT_LOW] = sequence_low << _ONE | _ONE
     with np.errstate(over="ignore"):
         _start(streams, np.stack([state_high, state_low], axis=1))
     return streams

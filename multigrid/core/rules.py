@@ -61,12 +61,16 @@ __all__ = [
     "ON_TARGET_RULES",
     "RULES_VERSION",
     "SHARED_REWARD",
+    "begin_worlds",
     "chart_moves",
+    "commit",
     "find_bad_action",
     "observe_worlds",
     "play_worlds",
+    "reset_all_worlds",
     "reset_over_worlds",
     "reset_worlds",
+    "restore_worlds",
     "step_worlds",
 ]
 
@@ -83,6 +87,7 @@ PARK, LEAVE, STAY, RESTART = range(4)
 
 NO_LIMIT = -1
 NEVER = -1
+NOT_BEGUN = -1
 ALL_VALID = -1
 
 # Enum members are slow in interpreted kernels.
@@ -93,12 +98,77 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 
 @kernel
-def reset_worlds(table: Any, first: int, last: int, map_index: int, by_hand: bool) -> None:
-    """Begin an episode in worlds first .. last - 1, on a map or a drawn one, from the layout there or a drawn one."""
+def reset_worlds(table: Any, first: int, last: int, map_index: int) -> None:
+    """Begin an episode in worlds first .. last - 1, from a layout that is drawn, on a map or a drawn one."""
     w = opened(table)
     for world in range(first, last):
         e = unsigned(world)
-        _reset_world(w, e, map_index, by_hand)
+        _reset_world(w, e, map_index, False)
+
+
+@kernel
+def reset_all_worlds(table: Any, first: int, last: int, map_index: int) -> None:
+    """Do what `reset_worlds` does, for the worlds of a whole call."""
+    reset_worlds(table, first, last, map_index)
+    commit(table)
+
+
+@kernel
+def commit(table: Any) -> None:
+    """Count a call that has begun or restored worlds."""
+    opened(table).commits[0] += 1
+
+
+@kernel
+def begin_worlds(table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any) -> None:
+    """Begin an episode in K worlds, all or none of which get a new stream, and a layout by hand.
+
+    Args:
+        table: the arrays of all worlds.
+        worlds: int64 (K,), no two alike.
+        maps: int64 (K,), the map of each, or `DRAWN`.
+        streams: uint64 (K, 6), see multigrid.core.pcg64; or (0, 6).
+        layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for drawn ones.
+    """
+    w = opened(table)
+    for k in range(worlds.shape[0]):
+        e = unsigned(worlds[k])
+        if streams.shape[0] > 0:
+            for word in range(streams.shape[1]):
+                w.streams[e, word] = streams[k, word]
+        for i in range(layouts.shape[1] if layouts.shape[0] > 0 else 0):
+            w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
+            w.goal[e, i, 0], w.goal[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
+        _reset_world(w, e, maps[k], layouts.shape[0] > 0)
+    commit(table)
+
+
+@kernel
+def restore_worlds(table: Any, states: Any, worlds: Any) -> None:
+    """Bring K worlds to the states that the arrays of K others are in, streams included.
+
+    Args:
+        table: the arrays of all worlds.
+        states: the arrays of K worlds.
+        worlds: int64 (K,), no two alike.
+    """
+    w, given = opened(table), opened(states)
+    for k in range(worlds.shape[0]):
+        e = unsigned(worlds[k])
+        for word in range(w.streams.shape[1]):
+            w.streams[e, word] = given.streams[k, word]
+        w.map_index[e], w.steps[e] = given.map_index[k], given.steps[k]
+        w.over[e], w.endings[e] = given.over[k], given.endings[k]
+        for i in range(w.location.shape[1]):
+            w.location[e, i, 0], w.location[e, i, 1] = given.location[k, i, 0], given.location[k, i, 1]
+            w.goal[e, i, 0], w.goal[e, i, 1] = given.goal[k, i, 0], given.goal[k, i, 1]
+            w.status[e, i] = given.status[k, i]
+            w.arrivals[e, i], w.arrival_step[e, i] = given.arrivals[k, i], given.arrival_step[k, i]
+            w.rewards[e, i] = given.rewards[k, i]
+            w.terminated[e, i], w.truncated[e, i] = given.terminated[k, i], given.truncated[k, i]
+            w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
+        observe_world(w, e)
+    commit(table)
 
 
 @kernel

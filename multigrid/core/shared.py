@@ -1,13 +1,14 @@
-"""Numbers through which threads tell one another something, in the order in which it was told."""
+"""Atomic reads and writes of int64 cells, for signalling between threads."""
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import Any
 
 from multigrid.core.compiled import COMPILED
 
-__all__ = ["load", "pause", "store"]
+__all__ = ["add", "exchange_if", "load", "pause", "store", "yield_core"]
 
 if COMPILED:
     from llvmlite import ir
@@ -21,7 +22,7 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def load(_context: Any, array: Any, _row: Any, _column: Any) -> Any:
-        """Return a cell of an int64 array; with it comes whatever was written before the `store` that it is from."""
+        """Return a cell of an int64 array, and see whatever was written before the `store` that wrote it."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array, *cell = arguments
@@ -39,6 +40,42 @@ if COMPILED:
             return context.get_dummy_value()
 
         return types.void(array, types.intp, types.intp, types.int64), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def add(_context: Any, array: Any, _row: Any, _column: Any, _value: Any) -> Any:
+        """Add to a cell of an int64 array, after all that was written before."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, *cell, value = arguments
+            builder.atomic_rmw("add", _address(context, builder, signature.args[0], array, cell), value, "acq_rel")
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp, types.intp, types.int64), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def exchange_if(_context: Any, array: Any, _row: Any, _column: Any, _old: Any, _new: Any) -> Any:
+        """Write *new* to a cell of an int64 array if it holds *old*, in one operation; return whether it did."""
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, *cell, old, new = arguments
+            address = _address(context, builder, signature.args[0], array, cell)
+            return builder.extract_value(builder.cmpxchg(address, old, new, "acq_rel", "acquire"), 1)
+
+        return types.boolean(array, types.intp, types.intp, types.int64, types.int64), codegen
+
+    if os.name == "posix":
+        # Where more threads run than there are cores, whoever waits lets the others go on.
+        yield_core = types.ExternalFunction("sched_yield", types.intc())
+    else:
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def yield_core(_context: Any) -> Any:
+            """Do nothing, where the system's name for it is not known."""
+
+            def codegen(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+                return context.get_constant(types.intc, 0)
+
+            return types.intc(), codegen
 
     @intrinsic  # type: ignore[untyped-decorator]
     def pause(_context: Any) -> Any:
@@ -61,6 +98,21 @@ else:
     def store(array: Any, row: int, column: int, value: int) -> None:
         """Write a cell."""
         array[row, column] = value
+
+    def add(array: Any, row: int, column: int, value: int) -> None:
+        """Add to a cell."""
+        array[row, column] += value
+
+    def exchange_if(array: Any, row: int, column: int, old: int, new: int) -> bool:
+        """Write *new* to a cell if it holds *old*; return whether it did."""
+        holds = bool(array[row, column] == old)
+        if holds:
+            array[row, column] = new
+        return holds
+
+    def yield_core() -> int:  # type: ignore[misc]
+        """Do nothing."""
+        return 0
 
     def pause() -> None:
         """Do nothing."""

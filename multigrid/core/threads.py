@@ -1,17 +1,21 @@
 """Worlds on several threads, which share them well, for kernels leave Python's lock alone.
 
-To wake a thread takes longer than a step of a thousand worlds. So a thread that has done its part looks out for the
-next one for a moment, in compiled code, before it goes to sleep; and so does the one that waits for the others.
+A task is cut into pieces. The thread that calls, the leader, and the others, the followers, claim them one by one until
+none is left. Then the leader waits, in compiled code, for the pieces that followers still play. So a task is done in
+full when `_lead` returns, and no signal handler runs before. Nobody waits for a follower that sleeps or has died, for
+such a one has claimed no piece.
+
+To wake a thread takes longer than a step of a thousand worlds. So a follower that finds nothing to claim looks out for
+the next task for a moment, in compiled code, before it goes to sleep.
 
 Numba's own parallel loops are not used: with its OpenMP layer, a forked worker of a process that has run one is killed.
 """
 
 from __future__ import annotations
 
-import contextlib
+import _thread
 import os
 import threading
-import time
 import weakref
 from collections.abc import Sequence
 from queue import SimpleQueue
@@ -20,75 +24,87 @@ from typing import Any
 import numpy as np
 
 from multigrid.core.compiled import kernel
-from multigrid.core.rules import play_worlds, reset_over_worlds, reset_worlds
-from multigrid.core.shared import load, pause, store
+from multigrid.core.rules import commit, play_worlds, reset_over_worlds, reset_worlds
+from multigrid.core.shared import add, exchange_if, load, pause, store, yield_core
 
 __all__ = ["PLAY", "RESET", "RESET_OVER", "Threads"]
 
 PLAY, RESET, RESET_OVER = range(3)
-"""What there is to do: `play_worlds`, `reset_worlds`, `reset_over_worlds`."""
+"""The tasks: `play_worlds`, `reset_worlds`, `reset_over_worlds`."""
 
-# An order: how many there have been and how many of them are done, and what is to be done with which worlds.
-_GIVEN, _DONE, _TASK, _FIRST, _LAST, _MAP_INDEX, _BY_HAND = range(7)
-# Two threads that write to one line of the cache wait for each other, and processors fetch lines in pairs.
-_ORDER_WIDTH = 16
+# The board, int64 (3, 16). Each row has cache lines of its own: threads that write to one line wait for each other, and
+# processors fetch lines in pairs. A ticket is the task's number and, in its lower half, how many pieces are unclaimed.
+_TICKET, _DONE, _TASK = range(3)
+_KIND, _FIRST, _LAST, _PIECES, _MAP_INDEX = range(5)
+_BOARD = (3, 16)
+_UNCLAIMED = 2**32 - 1
+_LAST_NUMBER = 2**31 - 1
+_PIECES_A_THREAD = 8
+"""Into how many pieces a thread's share is cut, so that nobody waits long for the last."""
 _PATIENCE = 5000
-"""How often a thread looks out before it sleeps. That is some tenths of a millisecond."""
+"""How often a follower looks out before it sleeps. That is some tenths of a millisecond."""
 
 
 @kernel
-def _lead(table: Any, orders: Any, task: int, worlds: Any, layout: Any) -> bool:
-    """Divide the worlds among the threads, do the last part, and tell whether all is done."""
-    count = orders.shape[0]
-    first, last = worlds
-    for k in range(count):
-        orders[k, _TASK] = task
-        orders[k, _MAP_INDEX], orders[k, _BY_HAND] = layout[0], int(layout[1])
-        orders[k, _FIRST] = first + (last - first) * k // count
-        orders[k, _LAST] = first + (last - first) * (k + 1) // count
-        store(orders, k, _GIVEN, orders[k, _GIVEN] + 1)
-    _carry_out(table, orders, count - 1)
-    store(orders, count - 1, _DONE, orders[count - 1, _GIVEN])
-    return _are_done(orders)
+def _lead(table: Any, board: Any, task: Any, most_pieces: int) -> None:
+    """Do a task, (kind, first world, the one after the last, map index), with whatever followers are awake."""
+    kind, first, last, map_index = task
+    pieces = min(most_pieces, last - first)
+    board[_TASK, _KIND], board[_TASK, _FIRST], board[_TASK, _LAST] = kind, first, last
+    board[_TASK, _PIECES], board[_TASK, _MAP_INDEX] = pieces, map_index
+    store(board, _DONE, 0, 0)
+    # Another number than the last task's, so that a follower that read the last ticket cannot claim with it.
+    number = (load(board, _TICKET, 0) >> 32) + 1 & _LAST_NUMBER
+    store(board, _TICKET, 0, (number << 32) + pieces)
+    _claim(table, board)
+    looks = 0
+    while load(board, _DONE, 0) != pieces:
+        looks += 1
+        pause()
+        if looks % _PATIENCE == 0:
+            yield_core()
+    if kind == RESET:
+        commit(table)
 
 
 @kernel
-def _are_done(orders: Any) -> bool:
-    """Look out for a moment for the threads to have done what they were given."""
-    for k in range(orders.shape[0]):
-        looks = 0
-        while load(orders, k, _DONE) != orders[k, _GIVEN]:
-            looks += 1
-            if looks == _PATIENCE:
-                return False
-            pause()
-    return True
+def _claim(table: Any, board: Any) -> bool:
+    """Play pieces until none is unclaimed; return whether there was one."""
+    found = False
+    ticket = load(board, _TICKET, 0)
+    while ticket & _UNCLAIMED > 0:
+        if exchange_if(board, _TICKET, 0, ticket, ticket - 1):
+            found = True
+            # From here on the task stays as it is until this piece is done.
+            _play_piece(table, board, (ticket & _UNCLAIMED) - 1)
+            add(board, _DONE, 0, 1)
+        ticket = load(board, _TICKET, 0)
+    return found
 
 
 @kernel
-def _follow(table: Any, orders: Any, k: int) -> None:
-    """Carry out what thread k is given, until it has been given nothing for a moment."""
+def _play_piece(table: Any, board: Any, piece: int) -> None:
+    first, worlds = load(board, _TASK, _FIRST), load(board, _TASK, _LAST) - load(board, _TASK, _FIRST)
+    pieces, kind = load(board, _TASK, _PIECES), load(board, _TASK, _KIND)
+    begin, end = first + worlds * piece // pieces, first + worlds * (piece + 1) // pieces
+    if kind == PLAY:
+        play_worlds(table, begin, end)
+    elif kind == RESET:
+        reset_worlds(table, begin, end, load(board, _TASK, _MAP_INDEX))
+    else:
+        reset_over_worlds(table, begin, end)
+
+
+@kernel
+def _follow(table: Any, board: Any) -> None:
+    """Play pieces of whatever task there is, until there has been none for a moment."""
     looks = 0
     while looks < _PATIENCE:
-        given = load(orders, k, _GIVEN)
-        if given == orders[k, _DONE]:
+        if _claim(table, board):
+            looks = 0
+        else:
             looks += 1
             pause()
-        else:
-            _carry_out(table, orders, k)
-            store(orders, k, _DONE, given)
-            looks = 0
-
-
-@kernel
-def _carry_out(table: Any, orders: Any, k: int) -> None:
-    task, first, last = orders[k, _TASK], orders[k, _FIRST], orders[k, _LAST]
-    if task == PLAY:
-        play_worlds(table, first, last)
-    elif task == RESET:
-        reset_worlds(table, first, last, orders[k, _MAP_INDEX], orders[k, _BY_HAND] != 0)
-    else:
-        reset_over_worlds(table, first, last)
 
 
 class Threads:
@@ -105,26 +121,25 @@ class Threads:
     def __getstate__(self) -> dict[str, Any]:
         return {"count": self.count, "_crew": None}
 
-    def run(
-        self, handles: Sequence[Any], task: int, worlds: tuple[int, int], layout: tuple[int, bool] = (0, False)
-    ) -> None:
-        """Do `PLAY`, `RESET` or `RESET_OVER` with some worlds, a part of them on each thread.
+    def run(self, handles: Sequence[Any], kind: int, worlds: tuple[int, int], map_index: int = 0) -> None:
+        """Do `PLAY`, `RESET` or `RESET_OVER` with some worlds. An exception on the way comes before or after all of it.
 
         Args:
             handles: of the worlds' arrays, one for each thread, with scratch of its own; the same at every call.
-            task: what to do.
+            kind: what to do.
             worlds: the first, and the one after the last.
-            layout: for `RESET`, its map index and whether the layout is set by hand.
+            map_index: for `RESET`.
         """
-        if self._crew is None or self._crew.process != os.getpid() or not self._crew.is_alive():
-            self._crew = _Crew(handles)
-        self._crew.run(task, worlds, layout)
+        crew = self._crew
+        if crew is None or crew.process != os.getpid() or not crew.is_alive():
+            crew = self._crew = _Crew(handles)
+        crew.run(kind, worlds, map_index)
 
     def close(self) -> None:
         """End the threads; the next run starts new ones."""
-        if self._crew is not None and self._crew.process == os.getpid():
-            self._crew.end()
-        self._crew = None
+        crew, self._crew = self._crew, None
+        if crew is not None and crew.process == os.getpid():
+            crew.end()
 
 
 class _Crew:
@@ -133,70 +148,65 @@ class _Crew:
     def __init__(self, handles: Sequence[Any]) -> None:
         self.process = os.getpid()
         self._handle = handles[-1]
-        self._orders = np.zeros((len(handles), _ORDER_WIDTH), dtype=np.int64)
-        self._followers: list[_Follower] = []
+        self._most_pieces = _PIECES_A_THREAD * len(handles)
+        self._board = np.zeros(_BOARD, dtype=np.int64)
+        self._followers = [_Follower(handle, self._board, k) for k, handle in enumerate(handles[:-1])]
+        self._are_started = threading.Event()
         self._finalizer = weakref.finalize(self, _dismiss, self._followers)
         # At exit the threads are daemons that end by themselves, and whoever steps once more then still finds them.
         self._finalizer.atexit = False
-        try:
-            for k, handle in enumerate(handles[:-1]):
-                self._followers.append(_Follower(handle, self._orders, k))
-        except BaseException:
-            self._finalizer()
-            raise
+        # An exception of a signal handler would leave `Thread.start` half done. Signal handlers run on the main thread,
+        # so another one starts them, which this call begins or does not.
+        _thread.start_new_thread(_start, (self._followers, self._are_started))
 
-    def run(self, task: int, worlds: tuple[int, int], layout: tuple[int, bool]) -> None:
-        self._wake()
-        try:
-            if not _lead(self._handle, self._orders, task, worlds, layout):
-                self._wait()
-        except KeyboardInterrupt:
-            # What has begun is done in full all the same, however often Ctrl-C is pressed meanwhile.
-            while not _are_done(self._orders):
-                with contextlib.suppress(KeyboardInterrupt):
-                    self._wait()
-            raise
-
-    def is_alive(self) -> bool:
-        return all(follower.thread.is_alive() for follower in self._followers)
-
-    def _wait(self) -> None:
-        while not _are_done(self._orders):
-            if not self.is_alive():
-                raise RuntimeError("a thread that plays worlds has died, and its worlds stand still; make the env anew")
-            self._wake()
-            time.sleep(0)
-
-    def _wake(self) -> None:
+    def run(self, kind: int, worlds: tuple[int, int], map_index: int) -> None:
         for follower in self._followers:
             if follower.sleeps:
+                follower.sleeps = False
                 follower.calls.put(True)
+        _lead(self._handle, self._board, (kind, *worlds, map_index), self._most_pieces)
+
+    def is_alive(self) -> bool:
+        return not any(follower.has_ended for follower in self._followers)
 
     def end(self) -> None:
         self._finalizer()
+        self._are_started.wait()
         for follower in self._followers:
-            # The collector of garbage may close an env on any thread.
-            if follower.thread is not threading.current_thread():
+            # The collector of garbage may close an env on any thread, and the system may have refused to start one.
+            if follower.thread.ident is not None and follower.thread is not threading.current_thread():
                 follower.thread.join()
 
 
 class _Follower:
-    """A thread that does its part of whatever is given."""
+    """A thread that plays pieces of whatever task there is."""
 
-    def __init__(self, handle: Any, orders: Any, k: int) -> None:
-        self.sleeps = False
+    def __init__(self, handle: Any, board: Any, k: int) -> None:
+        self.sleeps = self.has_ended = False
         self.calls: SimpleQueue[bool] = SimpleQueue()
-        self.thread = threading.Thread(target=self._work, args=(handle, orders, k), name=f"multigrid-{k}", daemon=True)
-        self.thread.start()
+        self.thread = threading.Thread(target=self._work, args=(handle, board), name=f"multigrid-{k}", daemon=True)
 
-    def _work(self, handle: Any, orders: Any, k: int) -> None:
-        while True:
-            _follow(handle, orders, k)
-            # Said before it looks once more: whoever gives an order after this look sees it asleep, and calls.
-            self.sleeps = True
-            if orders[k, _GIVEN] == orders[k, _DONE] and not self.calls.get():
-                return
-            self.sleeps = False
+    def _work(self, handle: Any, board: Any) -> None:
+        try:
+            while True:
+                _follow(handle, board)
+                self.sleeps = True
+                if not self.calls.get():
+                    return
+                self.sleeps = False
+        finally:
+            self.has_ended = True
+
+
+def _start(followers: list[_Follower], are_started: threading.Event) -> None:
+    """Start the threads, or as many as the system gives: those that there are play everything."""
+    try:
+        for follower in followers:
+            follower.thread.start()
+    except RuntimeError:
+        pass
+    finally:
+        are_started.set()
 
 
 def _dismiss(followers: list[_Follower]) -> None:

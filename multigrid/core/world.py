@@ -1,18 +1,21 @@
-"""E worlds of one configuration: their arrays, their random streams, reset, step, and snapshots."""
+"""E worlds of one configuration: their arrays, their random streams, reset, step, and states to go back to."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import Outcome
 from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
-from multigrid.core import pcg64, rules
-from multigrid.core.arrays import LEFT, PARKED, TRAVELLING, Arrays
+from multigrid.core import generators, pcg64, rules, snapshots
+from multigrid.core.arrays import LEFT, Arrays
 from multigrid.core.compiled import COMPILED, announce_compilation, interpreted, unsigned
+from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
 from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
@@ -20,11 +23,9 @@ from multigrid.regions import WALL
 
 __all__ = ["World", "part_shapes"]
 
-_EXPECTED_STATE = "expected what get_state() of the same configuration returned"
-_STATE_FIELDS = ("map_index", "steps", "over", "location", "goal", "status", "arrivals", "arrival_step")
-_TOLD_FIELDS = ("rewards", "terminated", "truncated", "endings", "outcomes", "distances")
-_TASKS = {rules.reset_worlds: RESET, rules.reset_over_worlds: RESET_OVER}
-_SNAPSHOT_FIELDS = (*_STATE_FIELDS, *_TOLD_FIELDS)
+_TASKS = {rules.play_worlds: PLAY, rules.reset_all_worlds: RESET, rules.reset_over_worlds: RESET_OVER}
+_CHECK = "MULTIGRID_CHECK"
+_NOTHING = ("", "0")
 
 
 def part_shapes(config: GridConfig) -> dict[str, tuple[int, ...]]:
@@ -41,10 +42,29 @@ def part_shapes(config: GridConfig) -> dict[str, tuple[int, ...]]:
     return {part: shapes[part] for part in config.parts}
 
 
+@dataclasses.dataclass
+class _Held:
+    """A generator that somebody outside holds, and that a world draws from."""
+
+    generator: np.random.Generator
+    is_replacement: bool = False
+    """Whether it came from outside."""
+    known: dict[str, Any] | None = None
+    """The state in which it was when it last equalled the world's stream."""
+    is_behind: bool = False
+    """Whether the stream may have gone on since."""
+
+
 class World:
     """E worlds of N agents each, played by the same kernels for any E.
 
-    Everything that a kernel reads or writes is in `arrays`; what faces hand out, they copy.
+    Everything that a kernel reads or writes is in `arrays`; what faces return, they copy.
+
+    Each call is one call of a kernel, which no signal handler interrupts, and what else changes with it: that is done
+    at once or, if an exception comes first, by `settle`, which the next call begins with. An interpreted kernel can be
+    interrupted; then `check_whole` refuses everything but a reset of all worlds.
+
+    With MULTIGRID_CHECK=1 in the environment, every kernel call is preceded and followed by a check of all invariants.
 
     >>> world = World(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(7))
@@ -60,22 +80,42 @@ class World:
         self.num_worlds = num_worlds
         self.arrays = _allocated(config, num_worlds)
         self.arrays.settings[rules.AUTORESET] = autoreset
-        # Generators that the user holds: their state is loaded before a draw and stored after it.
-        self._generators: dict[int, np.random.Generator] = {}
+        self._held: dict[int, _Held] = {}
         self._draws_in_steps = autoreset or config.on_target == "restart"
         self._threads = Threads(num_threads if COMPILED else 1)
         # Each thread works on the same worlds' arrays, with scratch of its own.
         self._copies = [self.arrays, *(memory.with_own_scratch(self.arrays) for _ in range(self._threads.count - 1))]
+        self._then: tuple[int, Callable[[], object]] | None = None
+        self._is_torn = False
+        # Whether a step is the kernel's and nothing else; False until a step has found out.
+        self._direct = False
+        self._constant: dict[str, bytes] | None = None
         self._bind()
         announce_compilation()
         rules.chart_moves(self._handle)
+        if os.environ.get(_CHECK, "") not in _NOTHING:
+            self._constant = check_static(self.arrays, {})
 
     def _bind(self) -> None:
         self._handles = [memory.handle(arrays) for arrays in self._copies]
         self._handle = self._handles[0]
+        self._staged: tuple[Arrays, Any] | None = None
+
+    def __copy__(self) -> World:
+        """Return a world with arrays of its own, and the same generators."""
+        self.settle()
+        copy = object.__new__(World)
+        vars(copy).update(vars(self))
+        copy.arrays = Arrays(*(array.copy() for array in self.arrays))
+        copy._held = {e: dataclasses.replace(held) for e, held in self._held.items()}
+        copy._copies = [copy.arrays, *(memory.with_own_scratch(copy.arrays) for _ in self._copies[1:])]
+        copy._threads = Threads(self._threads.count)
+        copy._bind()
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_handles")}
+        self.settle()
+        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_handles", "_staged")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -105,12 +145,70 @@ class World:
     def max_cycles(self, limit: int | None) -> None:
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
 
-    def reset(self, first: int = 0, last: int | None = None, map_index: int = DRAWN) -> None:
-        """Draw a layout for worlds first .. last - 1 (all of them by default) and begin an episode there.
+    def reset(self, map_index: int = DRAWN, then: Callable[[], object] | None = None) -> None:
+        """Begin an episode in every world. Layouts are drawn, and so are maps unless an index is given.
 
-        The map is drawn too, unless its index is given.
+        Args:
+            map_index: from 0, or `DRAWN`.
+            then: what else changes with the reset; it may be called twice.
         """
-        self._run(rules.reset_worlds, first, self.num_worlds if last is None else last, map_index, False)
+        self._change(lambda: self._run(rules.reset_all_worlds, 0, self.num_worlds, map_index), then)
+
+    def begin(
+        self,
+        worlds: NDArray[np.int64],
+        maps: NDArray[np.int64],
+        streams: NDArray[np.uint64] | None = None,
+        layouts: NDArray[np.int64] | None = None,
+        *,
+        seeded: Iterable[int] = (),
+        then: Callable[[], object] | None = None,
+    ) -> None:
+        """Begin an episode in K worlds, with new streams or by hand.
+
+        Args:
+            worlds: int64 (K,), no two alike.
+            maps: int64 (K,), the map of each, or `DRAWN`.
+            streams: uint64 (K, 6), see `multigrid.core.pcg64`; None goes on with those that there are.
+            layouts: int64 (K, N, 4), x, y, target x, target y of each agent, which nothing here checks; or None.
+            seeded: the worlds whose stream is new. A generator that somebody holds is none of theirs from then on.
+            then: what else changes with the reset; it may be called twice.
+
+        Raises:
+            RuntimeError: a kernel has been interrupted, and these are not all worlds.
+        """
+        if len(worlds) < self.num_worlds:
+            self.check_whole()
+        no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
+        no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
+        new = frozenset(seeded)
+        chosen = worlds.tolist() if self._held else ()
+        if streams is not None and self._held:
+            self._load(e for e in chosen if e not in new)
+            unchanged = [k for k, e in enumerate(chosen) if e not in new]
+            streams[unchanged] = self.arrays.streams[worlds[unchanged]]
+
+        def follow() -> None:
+            for e in new:
+                self._held.pop(e, None)
+            if then is not None:
+                then()
+
+        self._change(
+            lambda: self._run(
+                rules.begin_worlds,
+                worlds,
+                maps,
+                no_streams if streams is None else streams,
+                no_layouts if layouts is None else layouts,
+                drawing=[e for e in chosen if e not in new],
+            ),
+            follow,
+        )
+
+    def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
+        """Begin an episode in world e from a layout by hand, which nothing here checks: int64 (N, 2) twice."""
+        self.begin(np.array([e]), np.array([map_index]), layouts=np.concatenate([agents, targets], axis=1)[None])
 
     def reset_over(self) -> None:
         """Begin an episode, with all of it drawn, in every world that is over."""
@@ -122,21 +220,109 @@ class World:
         Returns:
             `multigrid.core.rules.ALL_VALID`; or, if an action is out of range, the first such row, world * N + agent,
             and then no world has moved.
-        """
-        if COMPILED and not (self._generators and self._draws_in_steps):
-            if self._threads.count == 1:
-                return rules.step_worlds(self._handle, 0, self.num_worlds)
-            bad_row = rules.find_bad_action(self._handle, 0, self.num_worlds)
-            if bad_row == rules.ALL_VALID:
-                self._threads.run(self._handles, PLAY, (0, self.num_worlds))
-            return bad_row
-        return int(self._run(rules.step_worlds, 0, self.num_worlds))
 
-    def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
-        """Begin an episode in world e from a layout by hand, which nothing here checks: int64 (N, 2) twice."""
-        self.arrays.location[e] = agents
-        self.arrays.goal[e] = targets
-        self._run(rules.reset_worlds, e, e + 1, map_index, True)
+        Raises:
+            RuntimeError: see `check_whole`.
+        """
+        if self._direct:
+            return rules.step_worlds(self._handle, 0, self.num_worlds)
+        self.settle()
+        self.check_whole()
+        draws = bool(self._held) and self._draws_in_steps
+        if self._threads.count > 1 or self._constant is not None or draws or not COMPILED:
+            bad_row = int(rules.find_bad_action(self._handle, 0, self.num_worlds))
+            if bad_row == rules.ALL_VALID:
+                self._run(rules.play_worlds, 0, self.num_worlds, drawing=self._held if draws else ())
+            return bad_row
+        self._direct = True
+        return rules.step_worlds(self._handle, 0, self.num_worlds)
+
+    def settle(self) -> None:
+        """Do what a call that was interrupted after its kernel has left to do."""
+        if self._then is not None:
+            commit, then = self._then
+            if commit == self.arrays.commits[0]:
+                then()
+            self._then = None
+
+    def check_whole(self) -> None:
+        """Refuse to go on with worlds that are half played.
+
+        Raises:
+            RuntimeError: an interpreted kernel was interrupted, or the generator that it drew from has raised.
+        """
+        if self._is_torn:
+            raise RuntimeError(
+                "an exception interrupted a reset or a step that was run by Python, not compiled, and has left the "
+                "worlds half played; call reset(), of all worlds, to go on"
+            )
+
+    def _change(self, act: Callable[[], object], then: Callable[[], object] | None) -> None:
+        """Call a kernel that counts as a commit, and then what else changes with it."""
+        self._direct = False
+        if then is None:
+            act()
+            return
+        self._then = (int(self.arrays.commits[0]) + 1, then)
+        try:
+            act()
+        finally:
+            self.settle()
+
+    def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> Any:
+        """Run a kernel on the threads that there are, and keep the generators of the worlds that draw in step."""
+        drawing = list(self._held if drawing is None else drawing)
+        drawing = [e for e in drawing if e in self._held]
+        compiled = [e for e in drawing if generators.is_compiled(self._held[e].generator)]
+        foreign = [e for e in drawing if e not in compiled]
+        for e in foreign:
+            _check_generator(self._held[e].generator)
+        self._load(compiled)
+        self._verify("before", kernel)
+        for e in compiled:
+            self._held[e].is_behind = True
+        try:
+            if foreign:
+                assert self.num_worlds == 1
+                result = self._interpret(_through(kernel, self._held[0].generator), self.arrays, arguments)
+            elif not COMPILED:
+                result = self._interpret(kernel, self._handle, arguments)
+            elif self._threads.count > 1 and kernel in _TASKS:
+                first, last, *rest = arguments
+                self._threads.run(self._handles, _TASKS[kernel], (first, last), *rest)
+                result = None
+            else:
+                if self._is_torn:
+                    memory.clean_scratch(self.arrays)
+                result = kernel(self._handle, *arguments)
+                self._is_torn = False
+        finally:
+            for e in compiled:
+                self._store(e)
+        self._verify("after", kernel)
+        return result
+
+    def _interpret(self, kernel: Any, handle: Any, arguments: tuple[Any, ...]) -> Any:
+        # One that was interrupted has left something there.
+        memory.clean_scratch(self.arrays)
+        self._direct = False
+        self._is_torn = True
+        # 64-bit arithmetic wraps, as it is meant to.
+        with np.errstate(over="ignore"):
+            result = kernel(handle, *arguments)
+        self._is_torn = False
+        return result
+
+    def _verify(self, when: str, kernel: Any) -> None:
+        if self._constant is None or self._is_torn:
+            return
+        with np.errstate(over="ignore"):
+            breach = find_breach(self._handle, 0, self.num_worlds, True)
+        if breach != SOUND:
+            message = snapshots.breach_message(self.arrays, breach, self.config)
+            raise AssertionError(f"{when} {kernel.__name__}: {message}")
+        for arrays in self._copies:
+            check_static(arrays, self._constant)
 
     def global_state(self, e: int) -> NDArray[np.int64]:
         """Return int64 (N, 4): x, y, target x, target y of each agent of world e; -1s for one that has left."""
@@ -149,225 +335,179 @@ class World:
         rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
         return rows
 
-    def _run(self, kernel: Any, first: int, last: int, *arguments: Any) -> Any:
-        if not self._generators and COMPILED:
-            if self._threads.count > 1 and last - first > 1:
-                return self._threads.run(self._handles, _TASKS[kernel], (first, last), arguments or (0, False))
-            return kernel(self._handle, first, last, *arguments)
-        held = {e: generator for e, generator in self._generators.items() if first <= e < last}
-        foreign = {e for e, generator in held.items() if type(generator.bit_generator) is not np.random.PCG64}
-        for e in held.keys() - foreign:
-            pcg64.load(self.arrays.streams[e], held[e].bit_generator.state)
-        # Interpreted 64-bit arithmetic warns where it wraps, as it is meant to.
-        with np.errstate(over="ignore"):
-            if foreign:
-                assert self.num_worlds == 1
-                result = _through(kernel, held[0])(self.arrays, first, last, *arguments)
-            else:
-                result = kernel(self._handle, first, last, *arguments)
-        for e in held.keys() - foreign:
-            held[e].bit_generator.state = pcg64.store(self.arrays.streams[e])
-        return result
-
     def close(self) -> None:
         """End the threads; a later step starts new ones."""
         self._threads.close()
 
     def generator(self, e: int) -> np.random.Generator:
-        """Return the generator that world e draws from; the same object from the first call on."""
-        if e not in self._generators:
+        """Return the generator that world e draws from, the same object until the world is seeded anew."""
+        held = self._held.get(e)
+        if held is None:
             bits = np.random.PCG64(0)
             bits.state = pcg64.store(self.arrays.streams[e])
-            self._generators[e] = np.random.Generator(bits)
-        return self._generators[e]
+            held = _Held(np.random.Generator(bits), known=dict(bits.state))
+            self._direct = False
+            self._held[e] = held
+        elif held.is_behind:
+            self._load([e])
+            self._store(e)
+        return held.generator
 
     def set_generator(self, e: int, generator: np.random.Generator) -> None:
-        """Let world e draw from this very generator from now on; not a PCG64's only where there is one world."""
-        self._generators[e] = generator
+        """Let world e draw from this very generator from now on; see `multigrid.core.generators.is_compiled`.
 
-    def seed(self, e: int, bits: np.random.BitGenerator) -> None:
-        """Let world e go on from the state of a bit generator, which itself is left alone.
-
-        A generator that has been handed out stays the world's, with the new state, if it is of the same type.
+        One that is not compiled is only for a world that is alone.
         """
-        held = self._generators.get(e)
-        if held is not None and type(held.bit_generator) is type(bits):
-            held.bit_generator.state = bits.state
-        elif type(bits) is np.random.PCG64:
-            self._generators.pop(e, None)
-            pcg64.load(self.arrays.streams[e], bits.state)
-        else:
-            copy = type(bits)()
-            copy.state = bits.state
-            self._generators[e] = np.random.Generator(copy)
+        held = _Held(generator, is_replacement=True)
+        self._direct = False
+        self._held[e] = held
+
+    def is_replaced(self, e: int) -> bool:
+        """Return whether world e draws from a generator that `set_generator` gave it."""
+        held = self._held.get(e)
+        return held is not None and held.is_replacement
 
     def seed_many(self, worlds: NDArray[np.int64], seeds: NDArray[np.uint64]) -> None:
-        """Seed the streams of many worlds at once, as ``PCG64(seed)`` would."""
-        streams = pcg64.seeded(seeds)
-        self.arrays.streams[worlds] = streams
-        for k in [k for k, e in enumerate(worlds.tolist()) if e in self._generators]:
-            self._generators[int(worlds[k])].bit_generator.state = pcg64.store(streams[k])
+        """Seed the streams of many worlds at once, as ``PCG64(seed)`` would; generators that are held stay behind."""
+        self.arrays.streams[worlds] = pcg64.seeded(seeds)
+        for e in self._held.keys() & set(worlds.tolist()):
+            self._held.pop(e)
+
+    def _load(self, worlds: Iterable[int]) -> None:
+        """Bring the streams of worlds up to date with generators that somebody holds, and may have drawn from.
+
+        Raises:
+            ValueError: a generator is in a state that no PCG64 comes to.
+        """
+        for e in worlds:
+            held = self._held.get(e)
+            if held is None or not generators.is_compiled(held.generator):
+                continue
+            state: Any = held.generator.bit_generator.state
+            if state != held.known:
+                try:
+                    generators.load(self.arrays.streams[e], state)
+                except ValueError as error:
+                    raise ValueError(
+                        f"np_random is in a state that no PCG64 comes to: {error}; seed it, or give it another state"
+                    ) from error
+                held.known = state
+
+    def _store(self, e: int) -> None:
+        """Bring a generator that somebody holds up to date with the stream."""
+        held = self._held[e]
+        state = pcg64.store(self.arrays.streams[e])
+        held.generator.bit_generator.state = state
+        held.known = state
+        held.is_behind = False
 
     def snapshot(self, e: int) -> dict[str, Any]:
         """Return the whole state of world e, copied: arrays by name, and the random stream with its type."""
-        held = self._generators.get(e)
-        state: dict[str, Any] = {name: getattr(self.arrays, name)[e].copy() for name in _SNAPSHOT_FIELDS}
-        state["np_random"] = pcg64.store(self.arrays.streams[e]) if held is None else dict(held.bit_generator.state)
+        self._load([e])
+        held = self._held.get(e)
+        is_foreign = held is not None and not generators.is_compiled(held.generator)
+        state: dict[str, Any] = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
+        state["np_random"] = (
+            dict(held.generator.bit_generator.state)
+            if held is not None and is_foreign
+            else pcg64.store(self.arrays.streams[e])
+        )
         return state
 
-    def restore(self, e: int, state: dict[str, Any]) -> None:
+    def restore(self, e: int, state: dict[str, Any], then: Callable[[], object] | None = None) -> None:
         """Bring world e to a state from `snapshot`, and write its observations anew.
+
+        Args:
+            e: which world.
+            state: as `snapshot` returns it.
+            then: what else changes with the state; it may be called twice.
 
         Raises:
             TypeError: it is not a dict.
-            ValueError: it lacks a field, or a field has another shape than this world's; nothing is changed then.
+            ValueError: it lacks a field, a field has another shape than this world's, or no game comes to it; nothing
+                is changed then.
         """
-        checked = self._checked_snapshot(state)
-        bits = _bit_generator(state.get("np_random"))
-        self._restore_fields(np.array([e]), {name: value[None] for name, value in checked.items()})
-        self.seed(e, bits)
+        self._load([e])
+        self.check_whole()
+        staged, handle = self._stage(1)
+        staged.streams[0] = self.arrays.streams[e]
+        bits = snapshots.read_one(staged, state)
+        self._check_states(staged, handle)
+        held = self._held.get(e)
+
+        def follow() -> None:
+            if held is not None and type(held.generator.bit_generator) is getattr(np.random, bits["bit_generator"]):
+                held.generator.bit_generator.state = bits
+                held.known, held.is_behind = held.generator.bit_generator.state, False
+            elif bits["bit_generator"] == "PCG64":
+                self._held.pop(e, None)
+            else:
+                self._held[e] = _Held(np.random.Generator(generators.bit_generator(bits)))
+            if then is not None:
+                then()
+
+        self._change(lambda: self._run(rules.restore_worlds, handle, np.array([e]), drawing=()), follow)
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds, copied: stacked arrays by name, the random streams as uint64 (K, 6)."""
-        self._store_streams(worlds)
-        return {name: getattr(self.arrays, name)[worlds] for name in (*_SNAPSHOT_FIELDS, "streams")}
+        self._load(self._held.keys() & set(worlds.tolist()) if self._held else ())
+        return {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
 
-    def restore_many(self, worlds: NDArray[np.int64], states: Any) -> None:
+    def restore_many(self, worlds: NDArray[np.int64], states: Any, then: Callable[[], object] | None = None) -> None:
         """Bring K worlds to states from `snapshot_many`.
+
+        Args:
+            worlds: int64 (K,), no two alike.
+            states: as `snapshot_many` returns them.
+            then: what else changes with the states; it may be called twice.
 
         Raises:
             TypeError, ValueError: as `restore`; nothing is changed then.
         """
-        checked = self._checked_fields(states, (*_SNAPSHOT_FIELDS, "streams"), (len(worlds),))
-        if (checked["streams"][:, pcg64.STREAM_WORDS - 2] > 1).any() or (checked["streams"][:, 3] % 2 == 0).any():
-            raise ValueError("streams in the state are no states of PCG64 generators")
-        self._check_values(checked)
-        self._restore_fields(worlds, checked)
-        for e in worlds.tolist():
-            if e in self._generators:
-                self._generators[e].bit_generator.state = pcg64.store(self.arrays.streams[e])
+        self.check_whole()
+        staged, handle = self._stage(len(worlds))
+        snapshots.read_many(staged, states)
+        self._check_states(staged, handle)
+        held = self._held.keys() & set(worlds.tolist()) if self._held else set()
+        self._load(held)
 
-    def _store_streams(self, worlds: NDArray[np.int64]) -> None:
-        """Bring the streams of generators that somebody holds, and may have drawn from, up to date."""
-        for e in self._generators.keys() & set(worlds.tolist()):
-            pcg64.load(self.arrays.streams[e], self._generators[e].bit_generator.state)
+        def follow() -> None:
+            for e in held:
+                self._store(e)
+            if then is not None:
+                then()
 
-    def _restore_fields(self, worlds: NDArray[np.int64], fields: dict[str, NDArray[Any]]) -> None:
-        for name, value in fields.items():
-            getattr(self.arrays, name)[worlds] = value
-        for e in worlds.tolist():
-            rules.observe_worlds(self._handle, e, e + 1)
+        self._change(lambda: self._run(rules.restore_worlds, handle, worlds, drawing=()), follow)
 
-    def _checked_snapshot(self, state: Any) -> dict[str, NDArray[Any]]:
-        checked = self._checked_fields(state, _SNAPSHOT_FIELDS, ())
-        self._check_values({name: value[None] for name, value in checked.items()})
-        return checked
+    def _stage(self, num_worlds: int) -> tuple[Arrays, Any]:
+        """Return arrays for the states of K worlds, which share everything else with this world's, and their handle."""
+        if self._staged is None or len(self._staged[0].steps) != num_worlds:
+            arrays = snapshots.stage(self.arrays, num_worlds)
+            self._staged = arrays, memory.handle(arrays)
+        return self._staged
 
-    def _checked_fields(self, state: Any, names: tuple[str, ...], stacked: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-        """Return the fields of a state, of one world or stacked, each of the shape and dtype that it must have."""
-        if not isinstance(state, dict):
-            raise TypeError(f"the state is of type {type(state).__name__}; {_EXPECTED_STATE}")
-        checked: dict[str, NDArray[Any]] = {}
-        for name in names:
-            field = getattr(self.arrays, name)
-            shape = (*stacked, *field.shape[1:])
-            value = _array(state.get(name))
-            if value is None or value.shape != shape or value.dtype != field.dtype:
-                came = (
-                    "missing"
-                    if name not in state
-                    else "ragged"
-                    if value is None
-                    else f"{value.dtype} of shape {value.shape}"
-                )
-                raise ValueError(
-                    f"{name} in the state is {came}, not {field.dtype} of shape {shape}; {_EXPECTED_STATE}"
-                )
-            checked[name] = value
-        return checked
-
-    def _check_values(self, states: dict[str, NDArray[Any]]) -> None:
-        """Refuse values that no game comes to, in the stacked states of K worlds."""
-        last_status = {"leave": LEFT, "park": PARKED}.get(self.config.on_target, TRAVELLING)
-        maps = self.config.num_maps
-        for name, first, last, why in (
-            ("map_index", 0, maps - 1, f"; there are {maps} maps"),
-            ("steps", 0, np.inf, f", out of range; {_EXPECTED_STATE}"),
-            ("status", 0, last_status, f", out of range; {_EXPECTED_STATE}"),
-            ("outcomes", 0, max(Outcome), f", out of range; {_EXPECTED_STATE}"),
-            ("arrivals", 0, np.inf, f", out of range; {_EXPECTED_STATE}"),
-            ("rewards", 0, 1, f", out of range; {_EXPECTED_STATE}"),
-        ):
-            value = states[name]
-            within = ((value >= first) & (value <= last)).all(axis=tuple(range(1, value.ndim)))
-            for k in np.flatnonzero(~within):
-                raise ValueError(f"{name} in the state is {value[k].tolist()}{why}")
-        if (states["truncated"].any(axis=1) & ~states["over"]).any():
-            raise ValueError(f"truncated in the state has agents whose episode is not over; {_EXPECTED_STATE}")
-        self._check_cells(states)
-
-    def _check_cells(self, states: dict[str, NDArray[Any]]) -> None:
-        """Refuse cells where no agent or target can be: kernels rely on it to find another target."""
-        maps = states["map_index"][:, None]
-        within = {}
-        for name in ("location", "goal"):
-            cells = states[name]
-            if (cells < 0).any() or (cells >= (self.config.width, self.config.height)).any():
-                raise ValueError(
-                    f"{name} in the state lies outside the {self.config.width} x {self.config.height} grid"
-                )
-            within[name] = self.config.regions[maps, cells[..., 0], cells[..., 1]]
-            sizes = self.arrays.region_sizes[maps, within[name]]
-            for k in np.flatnonzero(((within[name] == WALL) | (sizes < 2)).any(axis=1)):
-                raise ValueError(
-                    f"{name} in the state has walls, or cells that can reach no other: {cells[k].tolist()}"
-                )
-        if (within["location"] != within["goal"]).any():
-            raise ValueError("goal in the state has a cell that its agent cannot reach")
-        if self.config.collisions == "none":
-            return
-        for cells, status in zip(states["location"], states["status"], strict=True):
-            present = cells[status != LEFT]
-            if len(np.unique(present[:, 0] * self.config.height + present[:, 1])) < len(present):
-                raise ValueError(f"location in the state has agents in one cell: {present.tolist()}")
+    def _check_states(self, staged: Arrays, handle: Any) -> None:
+        """Refuse states that no game comes to."""
+        if not COMPILED:
+            memory.clean_scratch(self.arrays)
+        with np.errstate(over="ignore"):
+            breach = int(find_breach(handle, 0, len(staged.steps), False))
+        if breach != SOUND:
+            raise ValueError(snapshots.breach_message(staged, breach, self.config))
 
 
-def _array(value: Any) -> NDArray[Any] | None:
+def _check_generator(generator: np.random.Generator) -> None:
+    """Refuse to draw from a generator that would read outside its arrays, or repeat one number for ever."""
     try:
-        return None if value is None else np.asarray(value)
-    except ValueError:
-        return None
-
-
-def _bit_generator(state: Any) -> np.random.BitGenerator:
-    """Return a new bit generator in a state; one that takes what it is given for another state is refused too."""
-    message = f"np_random in the state is {state!r}; expected the state of one of NumPy's bit generators"
-    kind = getattr(np.random, str(state.get("bit_generator")), None) if isinstance(state, dict) else None
-    if not (isinstance(kind, type) and issubclass(kind, np.random.BitGenerator)):
-        raise ValueError(message)  # noqa: TRY004 - whatever is wrong inside a state is a ValueError
-    numbers = state.get("state")
-    if isinstance(numbers, dict) and any(isinstance(number, int) and number < 0 for number in numbers.values()):
-        raise ValueError(message)  # NumPy 1 would warn, and take another number
-    bits: np.random.BitGenerator = kind()
-    try:
-        bits.state = state
-    except (TypeError, KeyError, ValueError, OverflowError) as error:
-        raise ValueError(message) from error
-    if kind is np.random.PCG64 and bits.state != state:
-        raise ValueError(message)
-    return bits
+        generators.check_state(generator.bit_generator.state)
+    except ValueError as error:
+        raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error
 
 
 def _through(kernel: Any, generator: np.random.Generator) -> Any:
     """Return the kernel, interpreted, with every draw made by the generator itself."""
-    return interpreted(
-        kernel,
-        {
-            memory.opened: _identity,
-            unsigned: _identity,
-            pcg64.bounded: lambda _streams, _e, limit: int(generator.integers(limit)),
-        },
-    )
+    bounded = generators.checked_integers(generator)
+    return interpreted(kernel, {memory.opened: _identity, unsigned: _identity, pcg64.bounded: bounded})
 
 
 def _identity(value: Any) -> Any:
@@ -406,6 +546,7 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         "wish": (n, 2),
         "refusal": (n,),
         "region_agents": (num_regions,),
+        "commits": (1,),
     }
     arrays = memory.allocate(**shapes)
     arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
@@ -419,8 +560,9 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.blocked[...] = np.pad(regions == WALL, ((0, 0), (radius, radius), (radius, radius)), constant_values=1)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
-    arrays.occupant[...] = memory.NOBODY
-    arrays.claimant[...] = memory.NOBODY
+    memory.clean_scratch(arrays)
+    arrays.steps[...] = rules.NOT_BEGUN
+    arrays.streams[:, pcg64.INCREMENT_LOW] = 1
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
         scaled[:side] = np.arange(side) / max(side - 1, 1)
     if config.flatten:

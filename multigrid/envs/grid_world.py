@@ -12,6 +12,7 @@ from multigrid import spaces
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig
 from multigrid.envs.one_world import OneWorld
+from multigrid.envs.turns import one_at_a_time
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["GridWorldEnv"]
@@ -78,12 +79,13 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     @property
     def _np_random(self) -> np.random.Generator | None:  # type: ignore[override]
         """Gymnasium's checker looks here: None before anything was drawn."""
-        return None if self._seed is None else self.np_random
+        return None if self._current_seed() is None else self.np_random
 
     @property
     def _np_random_seed(self) -> int | None:  # type: ignore[override]
-        return self._seed
+        return self._current_seed()
 
+    @one_at_a_time
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
@@ -97,7 +99,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             The observation and the info; both are fresh objects.
 
         Raises:
-            TypeError, ValueError: a bad layout; the env is then as it was.
+            TypeError, ValueError: a bad seed or layout; the env is then as it was.
         """
         self._reset_world(seed, options)
         if self.render_mode is not None:
@@ -117,22 +119,32 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             TypeError, ValueError: a bad action; the env is then as it was.
             ResetNeeded: there was no reset yet.
         """
-        if type(action) not in _INTEGERS or not 0 <= action < 4:
-            action = checked_action(action, 4)
-        if not self._started:
-            self._check_started()
-        self._action[0] = action
-        self._world.step()
-        if self.render_mode is not None:
-            self._watch()
-        return (
-            {"agent": self._agent.copy(), "target": self._target.copy()},
-            int(self._reward.item()),
-            self._terminated.item(),
-            False,
-            {"distance": self._distance.item()},
-        )
+        # As `one_at_a_time` does it, without the price of another function.
+        if self._call is None:
+            self._call = "step"
+        else:
+            raise self._under_way("step")
+        try:
+            if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
+                action = checked_action(action, 4)
+            if not self._started:
+                self._complete()
+                self._check_started()
+            self._action[0] = action
+            self._world.step()
+            if self.render_mode is not None:
+                self._watch()
+            return (
+                {"agent": self._agent.copy(), "target": self._target.copy()},
+                1 if self._reward.item() else 0,
+                self._terminated.item(),
+                False,
+                {"distance": self._distance.item()},
+            )
+        finally:
+            self._call = None
 
+    @one_at_a_time
     def render(self) -> NDArray[np.uint8] | None:
         """Return the frame, uint8 (512, 512, 3), in "rgb_array" mode; None in the others."""
         if self.render_mode != "rgb_array":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +13,13 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int
+from multigrid.arguments import checked_int, checked_seed
 from multigrid.config import GridConfig
+from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
+from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.layouts import checked_layout
 from multigrid.pictures import format_map
 from multigrid.regions import WALL
@@ -26,8 +29,11 @@ from multigrid.rendering.window import Window
 
 __all__ = ["OneWorld"]
 
+_ALONE = np.zeros(1, np.int64)
+_ALONE.setflags(write=False)
 
-class OneWorld:
+
+class OneWorld(OneCallAtATime):
     """One world, its random stream, its state, and its picture."""
 
     metadata: dict[str, Any]
@@ -43,8 +49,8 @@ class OneWorld:
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise ValueError(f"render_mode is {render_mode!r}; expected None or one of {', '.join(map(repr, modes))}")
+        self._call = None
         self.render_mode = render_mode
-        self.config = config
         self._world = World(config)
         self._started = False
         self._seed: int | None = None
@@ -54,55 +60,93 @@ class OneWorld:
         self._painter: Painter | None = None
         self._window: Window | None = None
 
+    @property
+    def config(self) -> GridConfig:
+        """The world's configuration, which cannot be changed."""
+        return self._world.config
+
+    @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
-        # A window belongs to this process and this object, and so do a painter's surfaces; a copy makes its own.
-        return {**vars(self), "_window": None, "_painter": None}
+        # The worlds as they are now: what copies or pickles them does so later. A window belongs to this process and
+        # this object, and so do a painter's surfaces; a copy makes its own.
+        return {**vars(self), "_world": copy.copy(self._world), "_window": None, "_painter": None, "_call": None}
 
     def __copy__(self) -> Any:
         # One that shares its arrays with another would move the other's agents.
         return copy.deepcopy(self)
 
+    def _complete(self) -> None:
+        self._world.settle()
+
     @property
     def np_random(self) -> np.random.Generator:
         """The stream that resets draw from: drawing from it, or replacing it, changes later resets.
 
-        Once handed out it is the same object for life, seeded anew by ``reset(seed=...)``.
+        It is the same object until ``reset(seed=...)`` begins another.
         """
-        self._seed_if_needed()
-        return self._world.generator(0)
+        return self._get_np_random()
 
     @np_random.setter
     def np_random(self, generator: np.random.Generator) -> None:
         if not isinstance(generator, np.random.Generator):
             raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
+        self._set_np_random(generator)
+
+    @one_at_a_time
+    def _get_np_random(self) -> np.random.Generator:
+        self._seed_if_needed()
+        return self._world.generator(0)
+
+    @one_at_a_time
+    def _set_np_random(self, generator: np.random.Generator) -> None:
         self._world.set_generator(0, generator)
-        self._seed = -1
 
     @property
     def np_random_seed(self) -> int:
         """The seed of the stream; -1 when somebody replaced it."""
+        return self._get_np_random_seed()
+
+    @one_at_a_time
+    def _get_np_random_seed(self) -> int:
         self._seed_if_needed()
-        assert self._seed is not None
-        return self._seed
+        seed = self._current_seed()
+        assert seed is not None
+        return seed
+
+    def _current_seed(self) -> int | None:
+        """Return the seed of the stream, -1 where somebody replaced it, or None where there is none yet."""
+        return -1 if self._world.is_replaced(0) else self._seed
 
     def _seed_if_needed(self) -> None:
-        if self._seed is None:
-            self._reseed(None)
-
-    def _reseed(self, seed: int | None) -> None:
-        generator, self._seed = seeding.np_random(seed)
-        self._world.seed(0, generator.bit_generator)
+        if self._current_seed() is None:
+            generator, seed = seeding.np_random()
+            pcg64.load(self._world.arrays.streams[0], generator.bit_generator.state)
+            self._seed = seed
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
         map_index, layout = self._checked_options(options)
-        if seed is None:
-            self._seed_if_needed()
-        else:
-            self._reseed(seed)
-        if layout is None:
-            self._world.reset(map_index=map_index)
-        else:
-            self._world.place(0, layout[0], layout[1], map_index)
+        if seed is not None:
+            seed = checked_seed(seed)
+        streams, number = None, self._current_seed()
+        if seed is None and number is not None and layout is None:
+            self._world.reset(map_index, functools.partial(self._begin, number))
+            return
+        if seed is not None or number is None:
+            generator, number = seeding.np_random(seed)
+            streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
+            pcg64.load(streams[0], generator.bit_generator.state)
+        self._world.begin(
+            _ALONE,
+            np.array([map_index]),
+            streams,
+            None if layout is None else np.concatenate(layout, axis=1)[None],
+            seeded=() if streams is None else (0,),
+            then=functools.partial(self._begin, number),
+        )
+
+    def _begin(self, seed: int | None) -> None:
+        """Note that there is an episode, which `seed` began."""
+        self._seed = seed
         self._started = True
         self._cells.clear()
 
@@ -129,13 +173,15 @@ class OneWorld:
                     f"options has a layout for one of {self.config.num_maps} maps; say which with options['map']"
                 )
             map_index = 0
-        regions = self.config.regions[map_index]
+        regions = self._world.arrays.regions[map_index]
         return map_index, checked_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
 
     def _check_started(self) -> None:
         if not self._started:
             raise ResetNeeded("there is no episode yet; call reset() first")
+        self._world.check_whole()
 
+    @one_at_a_time
     def get_state(self) -> dict[str, Any]:
         """Return everything that the rest of the episode, and of the stream, depends on: copied arrays and ints.
 
@@ -145,20 +191,22 @@ class OneWorld:
         self._check_started()
         return self._world.snapshot(0)
 
+    @one_at_a_time
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from a state that `get_state` returned, in this env or in another of the same configuration.
 
         Raises:
-            TypeError, ValueError: it is no such state; the env is then as it was.
+            TypeError, ValueError: it is no such state, or none that a game comes to; the env is then as it was.
         """
-        self._world.restore(0, state)
-        self._started = True
-        # The state does not say how everyone got there.
-        self._cells.clear()
-        self._note()
-        if self._seed is None:
-            self._seed = -1
+        self._restore(state)
 
+    def _restore(self, state: dict[str, Any]) -> None:
+        seed = self._current_seed()
+        self._world.restore(0, state, functools.partial(self._begin, -1 if seed is None else seed))
+        # The state does not say how everyone got there.
+        self._note()
+
+    @one_at_a_time
     def metrics(self) -> dict[str, Any]:
         """Return the figures of the episode so far; after its last step, the final ones.
 

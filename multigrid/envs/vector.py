@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import gymnasium
@@ -17,12 +18,14 @@ from multigrid import spaces
 from multigrid.actions import checked_action
 from multigrid.arguments import checked_int
 from multigrid.config import GridConfig
+from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
 from multigrid.core.metrics import episode_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
 from multigrid.envs.parallel import made_config
+from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.envs.vector_reset import NO_SEED, checked_layouts, checked_mask, checked_seeds
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
@@ -32,7 +35,7 @@ __all__ = ["MultiGridVectorEnv", "vector_env"]
 _Bools = NDArray[np.bool_]
 
 
-class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Any number of worlds, played by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
@@ -83,7 +86,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool = True,
         num_threads: int = 1,
     ) -> None:
-        self.config = config = made_config(config, {})
+        self._call = None
+        config = made_config(config, {})
         self.num_worlds = checked_int("num_worlds", num_worlds, 1)
         self.autoreset_mode = _checked_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
@@ -103,6 +107,10 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             autoreset=self.autoreset_mode is AutoresetMode.NEXT_STEP,
             num_threads=min(self.num_threads, self.num_worlds),
         )
+        self._parts, self._departs = config.parts, config.on_target == "leave"
+        self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
+        # Whether a step in SAME_STEP mode has begun whose worlds may still have to be reset.
+        self._is_unfinished = False
         self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
@@ -111,6 +119,18 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._painter: Painter | None = None
         self._bind()
 
+    @property
+    def config(self) -> GridConfig:
+        """The worlds' configuration, which cannot be changed."""
+        return self._world.config
+
+    def _complete(self) -> None:
+        self._world.settle()
+        if self._is_unfinished:
+            self._world.check_whole()
+            self._world.reset_over()
+            self._is_unfinished = False
+
     def _bind(self) -> None:
         """Hold on to the arrays, a row each, that every call reads and writes."""
         arrays, rows = self._world.arrays, self.num_envs
@@ -118,14 +138,21 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
         self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
         self._outcomes = arrays.outcomes.reshape(rows)
-        names = ("",) if self.config.flatten else self.config.parts
+        names = ("",) if self.config.flatten else self._parts
         by_part = zip(names, self._world.seen, strict=True)
         self._seen = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
         self._buffers = {} if self.copy else {part: np.empty_like(array) for part, array in self._seen.items()}
 
+    @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
+        # The worlds as they are now: what copies or pickles them does so later.
+        now = {"_world": copy(self._world), "_seeds": self._seeds.copy(), "_started": self._started.copy()}
         bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen", "_buffers")
-        return {name: value for name, value in vars(self).items() if name not in bound} | {"_painter": None}
+        return {name: value for name, value in vars(self).items() if name not in bound} | {
+            **now,
+            "_painter": None,
+            "_call": None,
+        }
 
     def __copy__(self) -> Any:
         # One that shares its arrays with another would move the other's agents.
@@ -135,6 +162,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         vars(self).update(state)
         self._bind()
 
+    @one_at_a_time
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -156,18 +184,19 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
         worlds = checked_mask(options or {}, self.num_worlds, self.config.num_agents)
         maps, layouts = checked_layouts(options or {}, self.config, self.num_worlds, worlds)
-        self._seed(worlds, checked_seeds(seed, self.num_worlds)[worlds])
-        if maps is None and layouts is None and len(worlds) == self.num_worlds:
-            self._world.reset()
+        streams, seeds, known = self._new_streams(worlds, checked_seeds(seed, self.num_worlds)[worlds])
+        then = functools.partial(self._begin, worlds, seeds)
+        if maps is None and layouts is None and streams is None and len(worlds) == self.num_worlds:
+            self._world.reset(then=then)
         else:
-            for e in worlds.tolist():
-                index = DRAWN if maps is None else int(maps[e])
-                if layouts is None:
-                    self._world.reset(e, e + 1, index)
-                else:
-                    agents, targets = layouts[e]
-                    self._world.place(e, agents, targets, index)
-        self._begin(worlds)
+            self._world.begin(
+                worlds,
+                np.full(len(worlds), DRAWN) if maps is None else maps[worlds],
+                streams,
+                None if layouts is None else np.stack([np.concatenate(layouts[e], axis=1) for e in worlds.tolist()]),
+                seeded=worlds[known].tolist(),
+                then=then,
+            )
         which = np.zeros((self.num_worlds, self.config.num_agents), dtype=bool)
         which[worlds] = True
         return self._observations(), self._infos(which.reshape(self.num_envs))
@@ -186,20 +215,35 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             TypeError, ValueError: a bad action, which the message gives the row of; no world has moved then.
             ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
         """
+        # As `one_at_a_time` does it, without the price of another function.
+        if self._call is None:
+            self._call = "step"
+        else:
+            raise self._under_way("step")
+        try:
+            return self._step(actions)
+        finally:
+            self._call = None
+
+    def _step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        if self._is_unfinished:
+            self._complete()
         self._check_started()
         self._write_actions(actions)
+        self._is_unfinished = self._resets_at_once
         row = self._world.step()
         if row != ALL_VALID:
+            self._is_unfinished = False
             num_actions, agent = self.config.num_actions, self.config.agents[row % self.config.num_agents]
             whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
             checked_action(self._actions[row], num_actions, whose)
         over = self._world.arrays.over
         ended = self._ends_matter and over.any()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
-        if ended and self.config.on_target == "leave":
+        if ended and self._departs:
             # A learner's cut comes with the end of the world, also for those that left earlier.
             truncated |= (self._departed() & over[:, None]).reshape(self.num_envs)
-        if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
+        if ended and self._resets_at_once:
             infos = self._final(np.flatnonzero(over))
             self._world.reset_over()
             infos |= self._infos(None)
@@ -207,15 +251,19 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos = self._infos(None)
             if ended and self._tells_metrics:
                 infos |= self._metrics(np.flatnonzero(over))
+        self._is_unfinished = False
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _begin(self, worlds: NDArray[np.int64]) -> None:
+    def _begin(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
+        """Note that some worlds have an episode, and the seeds of their streams."""
+        self._seeds[worlds] = seeds
         self._started[worlds] = True
-        self._all_started = bool(self._started.all())
 
     def _check_started(self) -> None:
         if not self._all_started:
+            self._complete()
             self._check_known(np.arange(self.num_worlds))
+            self._all_started = True
         if self.autoreset_mode is AutoresetMode.DISABLED and self._world.arrays.over.any():
             over = np.flatnonzero(self._world.arrays.over)
             raise ResetNeeded(
@@ -245,7 +293,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             seen = dict(self._buffers)
             for part, array in self._seen.items():
                 np.copyto(seen[part], array)
-        if self.config.on_target == "leave":
+        if self._departs:
             # Nothing is seen where nobody is.
             departed = self._departed().reshape(self.num_envs)
             for array in seen.values():
@@ -266,7 +314,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             return self._distances
         if name == "outcome":
             return self._outcomes
-        if self.config.on_target != "leave":
+        if not self._departs:
             return self._every_row
         return ~self._departed().reshape(self.num_envs)
 
@@ -287,7 +335,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self.config.flatten:
             final_obs[rows] = list(seen)
         else:
-            parts = self.config.parts
+            parts = self._parts
             final_obs[rows] = [dict(zip(parts, row, strict=True)) for row in zip(*seen.values(), strict=True)]
         final_info = self._infos(which)
         if self._tells_metrics:
@@ -307,33 +355,59 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             told[name], told[f"_{name}"] = array.reshape(self.num_envs), which.reshape(self.num_envs).copy()
         return told
 
-    def _seed(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
-        """Seed the streams of worlds; where no seed is given, those that have none yet get one from the system."""
-        drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+    def _new_streams(
+        self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], _Bools]:
+        """Return the streams that seeds begin, or None if there are none; the seeds; and which worlds they are for.
+
+        Where no seed is given, those worlds that have none yet get one from the system, and the others go on with
+        their streams.
+        """
         needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
-        seeds = np.where(needed, drawn.astype(np.int64), seeds)
-        known = seeds != NO_SEED
-        self._seeds[worlds[known]] = seeds[known]
-        self._world.seed_many(worlds[known], seeds[known].astype(np.uint64))
+        if needed.any():
+            drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+            seeds = np.where(needed, drawn.astype(np.int64), seeds)
+        known: _Bools = seeds != NO_SEED
+        if not known.any():
+            return None, self._seeds[worlds], known
+        streams = self._world.arrays.streams[worlds]
+        streams[known] = pcg64.seeded(seeds[known].astype(np.uint64))
+        return streams, np.where(known, seeds, self._seeds[worlds]), known
 
     def _seed_the_rest(self) -> None:
-        self._seed(np.arange(self.num_worlds), np.full(self.num_worlds, NO_SEED))
+        """Give worlds that have no stream yet one of the system's seeds."""
+        worlds = np.flatnonzero(self._seeds == NO_SEED)
+        if len(worlds):
+            streams, seeds, _ = self._new_streams(worlds, np.full(len(worlds), NO_SEED))
+            assert streams is not None
+            self._world.arrays.streams[worlds] = streams
+            self._seeds[worlds] = seeds
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The worlds' streams, as Generators that stay the same objects; drawing from one changes its later episodes.
+        """The worlds' streams, as Generators; drawing from one changes its later episodes.
 
-        Worlds whose generators have been handed out are played more slowly, for each state goes to and fro.
+        Each is the same object until a seeded reset of its world begins another. Worlds whose generators somebody has
+        asked for are played more slowly, for each state goes to and fro.
         """
+        return self._get_np_random()
+
+    @one_at_a_time
+    def _get_np_random(self) -> tuple[np.random.Generator, ...]:
         self._seed_the_rest()
         return tuple(self._world.generator(e) for e in range(self.num_worlds))
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The seeds of the worlds' streams; -1 where a state was set before there was one."""
+        return self._get_np_random_seed()
+
+    @one_at_a_time
+    def _get_np_random_seed(self) -> tuple[int, ...]:
         self._seed_the_rest()
         return tuple(self._seeds.tolist())
 
+    @one_at_a_time
     def get_state(self, worlds: Any = None) -> dict[str, NDArray[Any]]:
         """Return everything that the rest of the episodes of some worlds, or all, depends on: copied arrays (K, ...).
 
@@ -353,6 +427,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._check_known(chosen)
         return self._world.snapshot_many(chosen)
 
+    @one_at_a_time
     def set_state(self, states: Mapping[str, Any], worlds: Any = None) -> None:
         """Bring some worlds, or all, to states that `get_state` returned, here or in an env of the same configuration.
 
@@ -366,9 +441,8 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         chosen = self._checked_worlds(worlds)
         if len(np.unique(chosen)) < len(chosen):
             raise ValueError(f"worlds are {chosen.tolist()}; name each once")
-        self._world.restore_many(chosen, states)
-        self._begin(chosen)
-        self._seeds[chosen] = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
+        seeds = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
+        self._world.restore_many(chosen, states, functools.partial(self._begin, chosen, seeds))
 
     def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
         if worlds is None:
@@ -384,7 +458,9 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _check_known(self, worlds: NDArray[np.int64]) -> None:
         if not self._started[worlds].all():
             raise ResetNeeded("there are worlds without an episode; call reset() first")
+        self._world.check_whole()
 
+    @one_at_a_time
     def metrics(self) -> dict[str, Any]:
         """Return the figures of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
 
@@ -394,6 +470,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._check_known(worlds)
         return episode_metrics(self.config, self._world.arrays, worlds)
 
+    @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
         self._check_known(np.arange(self.num_worlds))
@@ -420,6 +497,7 @@ class MultiGridVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             return tuple(one for one in value for _ in range(self.config.num_agents))
         return value if name == "render" else (value,) * self.num_envs
 
+    @one_at_a_time
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Return a frame for each row, uint8 (height, width, 3), in "rgb_array" mode: that of its world."""
         if self.render_mode is None:

@@ -1,0 +1,275 @@
+"""What the kernels trust, and who guarantees it.
+
+Compiled kernels read and write addresses that nothing checks. They trust what this table says of the arrays of
+`multigrid.core.arrays.Arrays`. Whatever comes from outside is checked once, by the guard that the table names, before
+it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the rules are those of `RULES`, by number.
+
+| array                  | invariant                                             | guard                               |
+|------------------------|-------------------------------------------------------|-------------------------------------|
+| all                    | dtype, C order, shapes; never allocated again         | arrays.allocate, arrays.handle      |
+| settings               | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, config.checked_limit    |
+| regions, region_sizes  | 0 at walls, else a number from 1 for each component;  | GridConfig, regions.label_regions   |
+|                        | N agents have room in components of two cells or more |                                     |
+| moves, blocked, scaled | as computed from the maps                             | rules.chart_moves, World            |
+| layouts; by hand, too  | free cells, distinct, each target reachable           | layouts.checked_layout              |
+| streams                | an odd increment, a flag of 0 or 1, a half < 2**32    | pcg64.load, pcg64.seeded, rule 1    |
+| (a user's generator)   | integers from 0 to limit - 1                          | generators.checked_integers         |
+| map_index              | 0 to M - 1                                            | the envs' reset options, rule 0     |
+| steps                  | 0 to 2**53, so that one more does not overflow        | the kernels, rule 2                 |
+| location, goal         | inside the grid, in one component of two cells        | the kernels, rules 3 to 7           |
+|                        | or more; agents in distinct cells, but under *none*   | the kernels, rule 9                 |
+| the rest of the state  | as the rules of the game have it; no address depends  | the kernels, rules 8 and 10 to 20   |
+|                        | on it                                                 |                                     |
+| outcomes               | none: written before they are read                    | (rule 14)                           |
+| actions                | 0 to A - 1 where they count                           | rules.find_bad_action               |
+| scratch                | as arrays.clean_scratch leaves it                     | the kernels; World, where Python    |
+|                        |                                                       | runs them                           |
+| arguments of kernels   | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                            |
+|                        | M - 1, or DRAWN                                       |                                     |
+
+Nobody else writes between the check and the kernel: one call of an environment is under way at a time
+(`multigrid.envs.turns`), and actions are copied before they are checked.
+
+`find_breach` checks the rules in the order of their numbers, so that each may rely on those before it: for a state that
+somebody gives, and with MULTIGRID_CHECK=1 before and after every kernel call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multigrid.actions import Outcome
+from multigrid.core import pcg64
+from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
+from multigrid.core.compiled import kernel
+from multigrid.core.rules import (
+    COLLISIONS,
+    LEAVE,
+    NEVER,
+    NONE,
+    NOT_BEGUN,
+    ON_TARGET,
+    PARK,
+    RESTART,
+    SHARED_REWARD,
+    STAY,
+)
+from multigrid.regions import WALL
+
+__all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
+
+MOST_STEPS = 2**53
+"""No episode is longer, and float64 holds every number of steps up to it."""
+
+SOUND = -1
+
+RULES = (
+    ("map_index", "is {value}; there are {maps} maps"),
+    ("streams", "is no state of a PCG64 generator"),
+    ("steps", f"is {{value}}, not from 0 to {MOST_STEPS}"),
+    ("location", "lies outside the {width} x {height} grid: {value}"),
+    ("goal", "lies outside the {width} x {height} grid: {value}"),
+    ("location", "has walls, or cells that can reach no other: {value}"),
+    ("goal", "has walls, or cells that can reach no other: {value}"),
+    ("goal", "has a cell that its agent cannot reach: {value}"),
+    ("status", "is {value}, which on_target does not allow"),
+    ("location", "has agents in one cell: {value}"),
+    ("goal", "has one cell for two agents: {value}"),
+    ("status", "is {value}, which does not follow from location and goal"),
+    ("arrivals", "is {value}, which does not follow from status, steps and location"),
+    ("arrival_step", "is {value}, which does not follow from arrivals, steps and location"),
+    ("outcomes", "is {value}; expected numbers of an Outcome"),
+    ("distances", "is {value}, which does not follow from location and goal"),
+    ("terminated", "is {value}, which does not follow from arrival_step and status"),
+    ("truncated", "is {value}, which does not follow from over and status"),
+    ("over", "is {value}, which does not follow from status and truncated"),
+    ("endings", "is {value}, which does not follow from terminated and truncated"),
+    ("rewards", "is {value}, which does not follow from arrival_step and terminated"),
+)
+"""The field that breaks a rule, and how, by the rule's number."""
+
+_NUM_RULES = len(RULES)
+_ONE = np.uint64(1)
+_LARGEST_HALF = np.uint64(0xFFFFFFFF)
+_LAST_OUTCOME = int(max(Outcome))
+
+
+@kernel
+def find_breach(table: Any, first: int, last: int, skip: bool) -> int:
+    """Find the first of worlds first .. last - 1 whose state no game comes to.
+
+    Args:
+        table: the arrays. Nothing in their state is trusted, not even an index; everything else is.
+        first: the first world.
+        last: the one after the last.
+        skip: whether to skip worlds that have had no reset yet.
+
+    Returns:
+        The world times len(RULES), plus the first rule that it breaks; `SOUND` where no world breaks any.
+    """
+    w = opened(table)
+    for e in range(first, last):
+        if skip and w.steps[e] == NOT_BEGUN:
+            continue
+        rule = _first_of_cells(w, e)
+        if rule == SOUND:
+            rule = _first_of_arrivals(w, e)
+        if rule == SOUND:
+            rule = _first_of_ends(w, e)
+        if rule != SOUND:
+            return int(e * _NUM_RULES + rule)
+    return SOUND
+
+
+@kernel
+def _first_of_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
+    """Return the first broken rule of where everything stands, 0 to 10."""
+    num_agents = w.location.shape[1]
+    if w.map_index[e] < 0 or w.map_index[e] >= w.regions.shape[0]:
+        return 0
+    is_odd = w.streams[e, pcg64.INCREMENT_LOW] & _ONE == _ONE
+    if not is_odd or w.streams[e, pcg64.HAS_HALF] > _ONE or w.streams[e, pcg64.HALF] > _LARGEST_HALF:
+        return 1
+    if w.steps[e] < 0 or w.steps[e] > MOST_STEPS:
+        return 2
+    for i in range(num_agents):
+        if not _is_inside(w, w.location[e, i, 0], w.location[e, i, 1]):
+            return 3
+        if not _is_inside(w, w.goal[e, i, 0], w.goal[e, i, 1]):
+            return 4
+    m = w.map_index[e]
+    for i in range(num_agents):
+        here = w.regions[m, w.location[e, i, 0], w.location[e, i, 1]]
+        there = w.regions[m, w.goal[e, i, 0], w.goal[e, i, 1]]
+        if here == WALL or w.region_sizes[m, here] < 2:
+            return 5
+        if there == WALL or w.region_sizes[m, there] < 2:
+            return 6
+        if here != there:
+            return 7
+        if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
+            return 8
+    return _first_shared(w, e)
+
+
+@kernel
+def _is_inside(w: Arrays, x: int, y: int) -> bool:
+    return bool(x >= 0 and y >= 0 and x < w.regions.shape[1] and y < w.regions.shape[2])
+
+
+@kernel
+def _is_allowed(status: int, on_target: int) -> bool:
+    return bool(
+        status == TRAVELLING or (status == PARKED and on_target == PARK) or (status == LEFT and on_target == LEAVE)
+    )
+
+
+@kernel
+def _first_shared(w: Arrays, e: int) -> int:
+    """Return the broken rule where two agents stand in one cell, or have one target."""
+    num_agents = w.location.shape[1]
+    rule = SOUND
+    if w.settings[COLLISIONS] != NONE:
+        for i in range(num_agents):
+            if w.status[e, i] != LEFT:
+                x, y = w.location[e, i, 0], w.location[e, i, 1]
+                if w.occupant[x, y] != NOBODY:
+                    rule = 9
+                w.occupant[x, y] = i
+    # An agent that arrives under *restart* may get the target of another.
+    if w.settings[ON_TARGET] != RESTART:
+        for i in range(num_agents):
+            x, y = w.goal[e, i, 0], w.goal[e, i, 1]
+            if w.claimant[x, y] != NOBODY and rule == SOUND:
+                rule = 10
+            w.claimant[x, y] = i
+    for i in range(num_agents):
+        w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = NOBODY
+        w.claimant[w.goal[e, i, 0], w.goal[e, i, 1]] = NOBODY
+    return rule
+
+
+@kernel
+def _first_of_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
+    """Return the first broken rule of how everyone got there, 11 to 15."""
+    on_target, steps = w.settings[ON_TARGET], w.steps[e]
+    for i in range(w.location.shape[1]):
+        dx = abs(w.location[e, i, 0] - w.goal[e, i, 0])
+        dy = abs(w.location[e, i, 1] - w.goal[e, i, 1])
+        stands = dx + dy == 0
+        arrivals, arrival_step = w.arrivals[e, i], w.arrival_step[e, i]
+        if (on_target != STAY or steps == 0) and stands != (w.status[e, i] != TRAVELLING):
+            return 11
+        most = 1 if on_target in (PARK, LEAVE) else steps
+        if arrivals < 0 or arrivals > most or (stands and arrivals == 0):
+            return 12
+        if on_target in (PARK, LEAVE) and not stands and arrivals > 0:
+            return 12
+        # Under *stay* the step counts only while the agent stands there.
+        has_step = stands if on_target == STAY else arrivals > 0
+        if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
+            return 13
+        if w.outcomes[e, i] < 0 or w.outcomes[e, i] > _LAST_OUTCOME:
+            return 14
+        if w.distances[e, i] != dx + dy:
+            return 15
+    return SOUND
+
+
+@kernel
+def _first_of_ends(w: Arrays, e: int) -> int:
+    """Return the first broken rule of how the last step ended, 16 to 20."""
+    on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.location.shape[1]
+    all_done = on_target != RESTART
+    any_truncated = False
+    for i in range(num_agents):
+        all_done = all_done and w.arrival_step[e, i] != NEVER
+        any_truncated = any_truncated or w.truncated[e, i]
+    num_terminated, here, total = 0, 0, 0.0
+    for i in range(num_agents):
+        arrives = w.arrival_step[e, i] == steps
+        terminates = (w.status[e, i] == LEFT and arrives) if on_target == LEAVE else all_done
+        if w.terminated[e, i] != terminates:
+            return 16
+        is_here = w.status[e, i] != LEFT or terminates
+        if w.truncated[e, i] != (any_truncated and is_here) or (any_truncated and steps == 0):
+            return 17
+        num_terminated += int(terminates)
+        here += int(is_here)
+        total += 1.0 if (all_done if on_target == STAY else arrives) else 0.0
+    if w.over[e] != (all_done or any_truncated):
+        return 18
+    if w.endings[e] != (num_agents if any_truncated else num_terminated):
+        return 19
+    for i in range(num_agents):
+        reward = 1.0 if (all_done if on_target == STAY else w.arrival_step[e, i] == steps) else 0.0
+        if w.settings[SHARED_REWARD]:
+            is_here = w.status[e, i] != LEFT or w.terminated[e, i]
+            reward = total / here if is_here else 0.0
+        if w.rewards[e, i] != reward:
+            return 20
+    return SOUND
+
+
+def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
+    """Check what no kernel changes, and the scratch that each leaves as it found it.
+
+    Args:
+        arrays: of any number of worlds.
+        before: what this returned at first; {} then.
+
+    Returns:
+        The constant arrays' bytes, by name.
+
+    Raises:
+        AssertionError: a kernel has left something else behind.
+    """
+    for name, clean in (("occupant", NOBODY), ("claimant", NOBODY), ("seen", 0), ("region_agents", 0)):
+        assert (getattr(arrays, name) == clean).all(), f"{name} is not clean"
+    constant = ("regions", "region_sizes", "moves", "blocked", "layouts", "flat_parts", "scaled", "flat_sizes")
+    found = {name: getattr(arrays, name).tobytes() for name in constant}
+    for name, content in before.items():
+        assert found[name] == content, f"{name} has changed"
+    return found
