@@ -257,7 +257,7 @@ def play_calling_back(number: int) -> None:
     state = env.get_state()
     twin = fresh(env)
     twin.reset(seed=number)
-    env.np_random = Hostile(np.random.PCG64(number), 1, calls_back)
+    env.np_random = Hostile(np.random.PCG64(number), 0, calls_back)
     twin.np_random = np.random.default_rng(number)
     assert plain(env.reset()) == plain(twin.reset())
     assert len(refused) == 1, "a call in the middle of a reset was played"

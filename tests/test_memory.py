@@ -22,13 +22,15 @@ from apart import play_apart
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
-CALLS = {"step": 3000, "reset": 1500, "state": 1000, "mistake": 1000, "render": 250, "copy": 250, "life": 150}
-"""How many calls of each kind there are in each of three rounds in CI; under `--long` a million together."""
-LONG_CALLS = 333_334
-BYTES = 64
-"""How much each call may leave behind; what is kept for good by the first calls is not counted."""
-SLACK = 24_000
-RESIDENT_SLACK = 1_500_000
+TRACED = {"step": 300, "reset": 150, "state": 100, "mistake": 80, "render": 60, "copy": 60, "life": 60}
+"""How many calls of each kind a round of the exact measurement has: of what Python and NumPy allocate."""
+PROCESS = {"step": 12_000, "reset": 5_000}
+"""The same for the measurement of the whole process, which is a rough one; under `--long` each kind has a million."""
+LONG_CALLS = 500_000
+ROUNDS = 2
+BYTES = 50
+"""How much each call of a round may leave behind, beside what no round at all should: the slack, in bytes."""
+TRACED_SLACK, PROCESS_SLACK = 1_500, 250_000
 
 
 def make(face: str) -> Any:
@@ -122,32 +124,42 @@ def opened() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
 
+def traced() -> int:
+    """What Python and NumPy have allocated, in bytes."""
+    return tracemalloc.get_traced_memory()[0]
+
+
+def repeat(call: Callable[[int], None], times: int) -> None:
+    """Call it a number of times, and let the collector of garbage have its turn."""
+    for number in range(times):
+        call(number)
+    gc.collect()
+
+
+def check(what: str, call: Callable[[int], None], calls: int, slack: int, measure: Callable[[], int]) -> None:
+    """Refuse growth in every round: a cache that fills, or a table that doubles, does so in one."""
+    repeat(call, calls // 3)
+    measured = [measure()]
+    for _ in range(ROUNDS):
+        repeat(call, calls)
+        measured.append(measure())
+    grown = min(np.diff(measured))
+    assert grown < BYTES * calls + slack, f"{what}: {calls} calls leave {grown} bytes behind, or more: {measured}"
+
+
 def watch(face: str, long: bool) -> None:
     """Measure, in a process apart, that no kind of call leaves anything behind."""
     env = make(face)
     for name, call in kinds(face, env).items():
-        count = LONG_CALLS if long else CALLS[name]
         os.write(1, f"case {name} of {face}\n".encode())
-        for number in range(max(CALLS[name] // 2, 20)):
-            call(number)
-        before, traced, residents = opened(), [], []
-        # Python's own memory to the byte, in short; and all of the process's, in many calls.
-        for measured, calls in ((traced, CALLS[name] // 3), (residents, count)):
-            if measured is traced:
-                tracemalloc.start()
-            for _ in range(4):
-                for number in range(calls):
-                    call(number)
-                gc.collect()
-                measured.append(tracemalloc.get_traced_memory()[0] if measured is traced else resident())
-            tracemalloc.stop()
-            # What grows does so in every round; the first fills caches.
-            grown = min(np.diff(measured[1:]))
-            slack = SLACK if measured is traced else RESIDENT_SLACK
-            what = "Python's memory" if measured is traced else "the process"
-            assert grown < BYTES * calls or measured[-1] - measured[1] < slack, (
-                f"{face}: {name} {calls} times, and {what} grows by {grown} bytes: {measured}"
-            )
+        repeat(call, TRACED[name] // 3)
+        before = opened()
+        tracemalloc.start()
+        check(f"Python's memory, {name} of {face}", call, TRACED[name], TRACED_SLACK, traced)
+        tracemalloc.stop()
+        calls = LONG_CALLS if long else PROCESS.get(name, 0)
+        if calls:
+            check(f"the process, {name} of {face}", call, calls, PROCESS_SLACK, resident)
         after = opened()
         assert after == before, f"{face}: after {name}, threads and open files are {after}, and were {before}"
     env.close()
