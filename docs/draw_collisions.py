@@ -13,6 +13,7 @@ import numpy as np
 
 from multigrid import Action, Outcome, parallel_env
 from multigrid.actions import DIRECTIONS
+from multigrid.files import replaced
 
 FOLDER = Path(__file__).parent / "collisions"
 
@@ -284,7 +285,8 @@ def main() -> None:
     """Write the pictures to docs/collisions."""
     FOLDER.mkdir(exist_ok=True)
     for name, text in drawings().items():
-        (FOLDER / name).write_text(text, encoding="utf-8", newline="\n")
+        with replaced(FOLDER / name) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_int", "checked_seed", "is_int"]
+__all__ = ["checked_int", "checked_seed", "is_int", "shown"]
 
 _LARGEST = 2**63 - 1
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
+_SHORT.maxtuple = _SHORT.maxlist = 16
+
+
+def shown(value: object) -> str:
+    """Return a value as error messages show it: as `repr` does, but shortened, and without an error of its own.
+
+    >>> shown([1, "a"]), len(shown("a" * 1000)), len(shown(10**9999)) < 100
+    ("[1, 'a']", 200, True)
+    """
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes out no integer of thousands of digits
+        return f"<a value of type {type(value).__name__} that is too large to show>"
 
 
 def is_int(value: object) -> bool:
@@ -38,11 +55,11 @@ def checked_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
     """
     expected = f"expected an integer of at least {least}{otherwise}"
     if not is_int(value):
-        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; {expected}")
+        raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; {expected}")
     if value < least:
-        raise ValueError(f"{name} is {value}; {expected}")
+        raise ValueError(f"{name} is {shown(value)}; {expected}")
     if value > _LARGEST:
-        raise ValueError(f"{name} is {value}; {expected}, and at most {_LARGEST}, which 64 bits hold")
+        raise ValueError(f"{name} is {shown(value)}; {expected}, and at most {_LARGEST}, which 64 bits hold")
     return int(value)
 
 
@@ -61,7 +78,7 @@ def checked_seed(seed: Any) -> int:
     """
     expected = "expected an integer of at least 0, or None"
     if not is_int(seed):
-        raise TypeError(f"seed is {seed!r} of type {type(seed).__name__}; {expected}")
+        raise TypeError(f"seed is {shown(seed)} of type {type(seed).__name__}; {expected}")
     if seed < 0:
-        raise ValueError(f"seed is {seed}; {expected}")
+        raise ValueError(f"seed is {shown(seed)}; {expected}")
     return int(seed)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int, is_int
-from multigrid.layouts import checked_cells, checked_layout
-from multigrid.pictures import Picture, parse_map
-from multigrid.regions import label_regions
+from multigrid.arguments import checked_int, is_int, shown
+from multigrid.footprint import check_grid, check_observations
+from multigrid.layouts import checked_layout
+from multigrid.pictures import Picture
+from multigrid.pools import checked_pool
+from multigrid.regions import WALL, label_regions
 
 __all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit"]
 
@@ -21,6 +23,8 @@ Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
 Reward = Literal["individual", "shared"]
 Part = Literal["agent", "target", "others", "view", "walls", "action_mask"]
+
+_LONGEST_FLAT_SIDE = 2**24
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,7 +36,8 @@ class GridConfig:
 
     Raises:
         TypeError: a field of the wrong type.
-        ValueError: a field out of range, an unknown name, or more agents than the map has room for.
+        ValueError: a field out of range, an unknown name, more agents than the map has room for, or more memory needed
+            than there can be.
 
     >>> config = GridConfig(size=(7, 4), num_agents=3)
     >>> config.width, config.height, config.parts
@@ -68,21 +73,24 @@ class GridConfig:
         set_field(self, "num_agents", checked_int("num_agents", self.num_agents, 1))
         if self.walls is None:
             set_field(self, "size", _checked_size(self.size))
+            check_grid(self.width, self.height, num_maps=None)
         else:
-            set_field(self, "walls", _checked_pool(self.walls))
+            set_field(self, "walls", checked_pool(self.walls))
             self._take_from_the_maps()
         set_field(self, "view_radius", checked_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", checked_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
-            _check_name(name, getattr(self, name), get_args(names))
+            set_field(self, name, _checked_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
-                raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; expected True or False")
+                raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; expected True or False")
             set_field(self, name, bool(value))
         if self.observe is not None:
             set_field(self, "observe", _checked_parts(self.observe))
+        self._check_coordinates()
         self._check_room()
+        check_observations(self.width, self.height, self.num_agents, self.parts, self.view_radius, flatten=self.flatten)
 
     def _take_from_the_maps(self) -> None:
         """Let the maps say the size, and their letters the number of agents; the fields' defaults mean not said."""
@@ -91,7 +99,7 @@ class GridConfig:
         said = _checked_size(self.size)
         if said != 5 and _pair(said) != size:
             raise ValueError(
-                f"size is {self.size!r} but the map is {size[0]} x {size[1]} cells; "
+                f"size is {shown(self.size)} but the map is {size[0]} x {size[1]} cells; "
                 "leave size out, for a map has its own"
             )
         object.__setattr__(self, "size", size)
@@ -143,8 +151,10 @@ class GridConfig:
     @cached_property
     def regions(self) -> NDArray[np.int32]:
         """int32 (M, W, H): each map's connected regions, as `multigrid.regions.label_regions` numbers them."""
-        maps = np.zeros((1, self.width, self.height), dtype=bool) if self.maps is None else self.maps
-        regions = np.stack([label_regions(walls) for walls in maps])
+        if self.maps is None:
+            regions = np.full((1, self.width, self.height), WALL + 1, dtype=np.int32)
+        else:
+            regions = np.stack([label_regions(walls) for walls in self.maps])
         regions.setflags(write=False)
         return regions
 
@@ -171,6 +181,16 @@ class GridConfig:
         if isinstance(self.walls, Picture):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
                 checked_layout(self.regions[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
+
+    def _check_coordinates(self) -> None:
+        """Refuse flattened coordinates that float32 would round to others."""
+        longer = max(self.width, self.height)
+        if self.flatten and longer > _LONGEST_FLAT_SIDE and {"agent", "target", "others"}.intersection(self.parts):
+            raise ValueError(
+                f"flatten is True and the grid has {self.width} x {self.height} cells, but float32, which flattened "
+                f"coordinates are, cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
+                "or a smaller size"
+            )
 
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
@@ -209,90 +229,34 @@ def _checked_size(size: Any) -> int | tuple[int, int]:
     expected = "expected the side of a square, or (width, height), in whole cells"
     if is_int(size):
         sides: Sequence[Any] = (size,)
-    elif isinstance(size, Sequence) and not isinstance(size, str) and len(size) == 2:
+    elif isinstance(size, Sequence) and not isinstance(size, str | bytes | bytearray) and len(size) == 2:
         sides = size
     elif isinstance(size, np.ndarray) and size.shape == (2,):
         sides = size.tolist()
     else:
-        raise TypeError(f"size is {size!r} of type {type(size).__name__}; {expected}")
+        raise TypeError(f"size is {shown(size)} of type {type(size).__name__}; {expected}")
     for side in sides:
         if not is_int(side):
-            raise TypeError(f"size is {size!r}; {expected}")
+            raise TypeError(f"size is {shown(size)}; {expected}")
         if side < 1:
-            raise ValueError(f"size is {size!r}; {expected}, each at least 1")
+            raise ValueError(f"size is {shown(size)}; {expected}, each at least 1")
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
-def _checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
-    """Return the maps as bool (M, W, H); as a Picture of such stacks if they have agents and targets."""
-    expected = (
-        "expected a boolean array [x, y], True at a wall, or a picture as text, or a pool of either, all of one size "
-        "and with as many agents"
-    )
-    if isinstance(walls, np.ndarray) and walls.ndim == 3:
-        pool: list[Any] = list(walls)
-    elif isinstance(walls, Picture) and np.ndim(walls.walls) == 3:
-        pool = [Picture(*fields) for fields in zip(*walls, strict=True)]
-    elif isinstance(walls, str | Picture) or (isinstance(walls, np.ndarray) and walls.ndim == 2):
-        pool = [walls]
-    elif isinstance(walls, np.ndarray | Sequence):
-        pool = [] if isinstance(walls, np.ndarray) else list(walls)
-    else:
-        raise TypeError(f"walls is of type {type(walls).__name__}; {expected}")
-    if not pool:
-        raise ValueError(f"walls holds no map; {expected}")
-    pictures: list[Picture] = []
-    for index, one in enumerate(pool):
-        picture = _checked_picture(index, one, expected)
-        first = pictures[0] if pictures else picture
-        if picture.walls.ndim != 2 or picture.walls.size == 0 or picture.walls.shape != first.walls.shape:
-            raise ValueError(
-                f"map {index} of walls has the shape {picture.walls.shape}, the first {first.walls.shape}; {expected}"
-            )
-        if len(picture.agents) != len(first.agents):
-            raise ValueError(
-                f"map {index} of walls shows {len(picture.agents)} agents, the first {len(first.agents)}; {expected}"
-            )
-        pictures.append(picture)
-    stacks = Picture(*(np.stack(field) for field in zip(*pictures, strict=True)))
-    for stack in stacks:
-        stack.setflags(write=False)
-    return stacks if len(pictures[0].agents) else stacks.walls
-
-
-def _checked_picture(index: int, one: Any, expected: str) -> Picture:
-    if isinstance(one, str):
-        try:
-            return parse_map(one)
-        except ValueError as error:
-            raise ValueError(f"map {index} of walls: {error}") from error
-    walls, agents, targets = one if isinstance(one, Picture) else (one, (), ())
-    if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
-        kind = walls.dtype if isinstance(walls, np.ndarray) else type(walls).__name__
-        raise TypeError(f"map {index} of walls is of {kind}; {expected}")
-    nobody = np.empty((0, 2), dtype=np.int64)
-    cells = [
-        checked_cells(f"the {name} of map {index} of walls", given, len(agents))
-        if len(agents) or len(given)
-        else nobody
-        for name, given in (("agents", agents), ("targets", targets))
-    ]
-    return Picture(walls, *cells)
-
-
-def _check_name(field: str, value: Any, names: tuple[str, ...]) -> None:
-    # `value in names` would ask an array for the truth of a comparison.
-    if not isinstance(value, str) or value not in names:
-        raise ValueError(f"{field} is {value!r}; expected one of {', '.join(map(repr, names))}")
+def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
+    # `value in names` would ask an array for the truth of a comparison; and a subclass of str may compare as it likes.
+    plain = str.__str__(value) if isinstance(value, str) else None
+    if plain not in names:
+        raise ValueError(f"{field} is {shown(value)}; expected one of {', '.join(map(repr, names))}")
+    return plain
 
 
 def _checked_parts(observe: Any) -> tuple[Part, ...]:
     if isinstance(observe, str) or not isinstance(observe, Sequence):
-        raise TypeError(f"observe is {observe!r}; expected a tuple of names out of {', '.join(get_args(Part))}")
+        raise TypeError(f"observe is {shown(observe)}; expected a tuple of names out of {', '.join(get_args(Part))}")
     if not observe:
         raise ValueError(f"observe is empty; expected at least one name out of {', '.join(get_args(Part))}")
-    for part in observe:
-        _check_name("a part of observe", part, get_args(Part))
-    if len(set(observe)) != len(observe):
-        raise ValueError(f"observe is {tuple(observe)!r}; name each part once")
-    return tuple(observe)
+    parts = tuple(_checked_name("a part of observe", part, get_args(Part)) for part in observe)
+    if len(set(parts)) != len(parts):
+        raise ValueError(f"observe is {shown(parts)}; name each part once")
+    return cast("tuple[Part, ...]", parts)

@@ -1,17 +1,39 @@
-"""Files that are there as a whole or not at all."""
+"""Files and folders that are there as a whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["replaced"]
+__all__ = ["new_folder", "replaced"]
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside the file, which takes the file's place if all went well.
+    """Give a temporary file beside the path, which takes the path's place if all went well.
+
+    Every process at every moment reads the old file or the new one, each as a whole, also when several processes write
+    one path, when the disk is full, or when the writer is killed. A killed writer leaves at most a hidden file under a
+    name that no other writer uses. The bytes are on the disk before they get the name.
+
+    A symbolic link at `path` is replaced by the file; what it points to is left as it is.
+
+    Args:
+        path: where the file is to be.
+
+    Yields:
+        The path of an empty file with a random name and the suffix of `path`, to be written, or to be replaced by a
+        file of that name.
+
+    Raises:
+        OSError: there is something at `path` that is no regular file, such as a folder or a device; or the file
+            cannot be written. What was at `path` is still there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -20,9 +42,73 @@ def replaced(path: Path) -> Iterator[Path]:
     ...     [path.name for path in Path(folder).iterdir()]
     ['notes.txt']
     """
-    temporary = path.with_name(f".{path.stem}.part{path.suffix}")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is there and is no regular file; expected a new name, or that of a file to replace")
+    temporary = _beside(path, path.suffix)
     try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NOFOLLOW, 0o666))
         yield temporary
+        _flush(temporary)
         temporary.replace(path)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside the path, which gets that name, with all that is in it, if all went well.
+
+    A killed process leaves at most a hidden folder under a name that no other process uses.
+
+    Args:
+        path: where the folder is to be; an empty folder there is replaced.
+
+    Yields:
+        The path of an empty folder with a random name.
+
+    Raises:
+        FileExistsError: there is something else at `path`, which is left as it is.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     with new_folder(Path(parent) / "run") as temporary:
+    ...         _ = (temporary / "notes.txt").write_text("all or nothing")
+    ...     [path.name for path in Path(parent).rglob("*")]
+    ['run', 'notes.txt']
+    """
+    temporary = _beside(path, ".part")
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        _move_folder(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f".{path.stem}.{secrets.token_hex(8)}{suffix}")
+
+
+def _flush(path: Path) -> None:
+    # Opened anew, for the writer may have put another file in the temporary one's place. Windows flushes only what is
+    # open for writing, and elsewhere the writer may have made the file read-only.
+    file = os.open(path, (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | _NOFOLLOW)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _move_folder(folder: Path, path: Path) -> None:
+    if os.name == "nt":
+        # Elsewhere an empty folder is replaced in one step.
+        with contextlib.suppress(OSError):
+            path.rmdir()
+    try:
+        folder.rename(path)
+    except OSError as error:
+        if os.path.lexists(path):
+            raise FileExistsError(f"{path} exists already and is left alone; name another folder") from error
+        raise

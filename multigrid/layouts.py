@@ -11,6 +11,8 @@ from multigrid.regions import WALL
 
 __all__ = ["checked_cells", "checked_layout"]
 
+_LARGEST = np.iinfo(np.int64).max
+
 
 def checked_layout(
     regions: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, called: str = "{}"
@@ -75,10 +77,12 @@ def checked_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"
     try:
         array = np.asarray(cells)
-    except ValueError as error:
+    except Exception as error:  # an object among the cells may raise what it likes
         raise ValueError(f"{name} is ragged; {expected}") from error
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} is of {array.dtype}; {expected}")
     if array.shape != (num_agents, 2):
         raise ValueError(f"{name} has the shape {array.shape}; {expected}")
+    if array.size and array.max() > _LARGEST:
+        raise ValueError(f"{name} has the coordinate {array.max()}; {expected}")
     return array.astype(np.int64)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from multigrid.arguments import shown
+
 __all__ = ["Picture", "checked_walls", "format_map", "parse_map"]
 
 _FREE, _WALL = ".", "#"
@@ -156,16 +158,16 @@ def _lettered_cells(lines: list[str]) -> dict[str, tuple[int, int]]:
     for y, line in enumerate(lines):
         if len(line) != len(lines[0]):
             raise ValueError(
-                f"line {y + 1} of the picture, {line!r}, has {len(line)} characters; "
-                f"expected {len(lines[0])}, as in line 1, {lines[0]!r}"
+                f"line {y + 1} of the picture, {shown(line)}, has {len(line)} characters; "
+                f"expected {len(lines[0])}, as in line 1, {shown(lines[0])}"
             )
         for x, character in enumerate(line):
             if character in (_FREE, _WALL):
                 continue
             if character not in ascii_letters:
                 raise ValueError(
-                    f"{_position(x, y)}: {character!r} in {line!r}; expected {_FREE!r} for a free cell, {_WALL!r} for "
-                    "a wall, a to z for an agent, or A to Z for its target"
+                    f"{_position(x, y)}: {character!r} in {shown(line)}; expected {_FREE!r} for a free cell, "
+                    f"{_WALL!r} for a wall, a to z for an agent, or A to Z for its target"
                 )
             if character in cells:
                 raise ValueError(
@@ -185,6 +187,8 @@ def _checked_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDA
         raise TypeError(f"{name} is of {cells.dtype}; {expected}")
     if cells.ndim != 2 or cells.shape[1] != 2:
         raise ValueError(f"{name} has the shape {cells.shape}; {expected}")
+    if cells.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} has the coordinate {cells.max()}; {expected}")
     cells = cells.astype(np.int64)
     for index, (x, y) in enumerate(cells.tolist()):
         if (x, y) == (-1, -1):

@@ -38,7 +38,7 @@ rules.observe_worlds(world._handle, 0, 1)
 print(world.arrays.others_part[0, 0].tolist(), world.arrays.action_mask_part[0, 0].tolist())
 """
 SEEN = "[[-1, -1]] [1, 1, 0, 0]\n"
-FOLDER = "from multigrid.core import compiled; print(compiled._FOLDER)"
+FOLDER = "from multigrid.core import compiled; print(compiled._CACHE.folder)"
 
 COLD = "multigrid: compiling the rules of the game, once for this version ...\n"
 COLD_EVERY_TIME = (
@@ -164,6 +164,35 @@ def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
 
 
 @cached
+@pytest.mark.heavy
+def test_a_damaged_cache_heals(package, tmp_path):
+    """Where each file is damaged in a way of its own, the game is compiled again, one line says so, and that was it."""
+
+    def look():
+        return run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
+
+    assert look() == (SEEN, COLD)
+    (folder,) = (tmp_path / "cache").iterdir()
+    files = sorted(folder.glob("*.kernel"))
+    assert len(files) > 10
+    for k, file in enumerate(files):
+        content = bytearray(file.read_bytes())
+        content[len(content) * k // len(files)] ^= 1 << k % 8
+        file.write_bytes((content, content[: len(content) // 2], b"")[k % 3])
+    seen, said = look()
+    assert seen == SEEN
+    assert re.fullmatch(rf"multigrid: compiling again .* the cache folder {re.escape(str(folder))} .*\n", said)
+    assert look() == (SEEN, "")
+
+
+@cached
+def test_an_import_leaves_no_folder(package, tmp_path):
+    """Nothing is read or written before there is something to compile."""
+    run("-c", "import multigrid.envs, multigrid.core.rules", home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+@cached
 def test_where_the_cache_is(package, tmp_path):
     """NUMBA_CACHE_DIR if it is set; else beside the sources; else, where that is not to be written, in ~/.cache."""
 
@@ -177,6 +206,9 @@ def test_where_the_cache_is(package, tmp_path):
     shutil.rmtree(beside)
     beside.touch()  # a file where a folder should be made
     assert folder().parent == tmp_path / "xdg" / "multigrid"
+    # A user whom the system does not know has no home folder.
+    nobody = "import pathlib; pathlib.Path.home = lambda: (_ for _ in ()).throw(RuntimeError()); "
+    assert run("-B", "-c", nobody + FOLDER, home=package.parent, XDG_CACHE_HOME="")[0] == "None\n"
 
 
 # Scratch ------------------------------------------------------------------------------------------------------------

@@ -4,13 +4,15 @@ import copy
 import dataclasses
 import pickle
 import re
+import tracemalloc
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from multigrid import GridConfig
+from multigrid import GridConfig, footprint
 from multigrid.config import Part
+from multigrid.pictures import Picture
 
 MAP = np.array([[False, True], [False, False], [True, False]])  # 3 x 2
 
@@ -142,7 +144,7 @@ def test_counts_become_plain_ints(field):
 
 
 @pytest.mark.parametrize(
-    "value", [*(bad for bad in BAD_INTEGERS if bad is not True), True, None, (3, 4, 5), {3, 4}], ids=repr
+    "value", [*(bad for bad in BAD_INTEGERS if bad is not True), True, None, (3, 4, 5), {3, 4}, b"ab"], ids=repr
 )
 def test_sizes_are_integers(value):
     """A size of another kind is refused, and the message says which kinds there are."""
@@ -215,6 +217,85 @@ def test_bad_parts(observe, error, message):
         GridConfig(observe=observe)
 
 
+# Memory -------------------------------------------------------------------------------------------------------------
+
+HUGE = 10**9
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"size": HUGE}, "size is 1000000000 x 1000000000 cells, which takes about 25000000000000000000 bytes"),
+        ({"size": 10**5000}, "size is <"),
+        ({"walls": np.broadcast_to(np.False_, (10**5, 10**6))}, "walls has 1 maps of 100000 x 1000000 cells, which"),
+        ({"walls": [np.broadcast_to(np.False_, (10**5, 10**6))]}, "walls has 1 maps of 100000 x 1000000 cells, which"),
+        ({"walls": np.broadcast_to(np.False_, (HUGE, 3, 2))}, "walls has 1000000000 maps of 3 x 2 cells, which takes"),
+        (
+            {"view_radius": 10**4, "observe": ("view",)},
+            "view_radius is 10000: the part 'view' of observe, for one agent",
+        ),
+        (
+            {"view_radius": 2**63 - 1, "observe": ("view",)},
+            "use a smaller view_radius; 4 shows the whole grid from each",
+        ),
+        ({"view_radius": 5000, "observe": ("view",), "flatten": True}, "takes about 1200240012 bytes"),
+        (
+            {"size": (40, 31), "num_agents": 1200, "view_radius": 2000, "observe": ("view",)},
+            "for 1200 agents, with their",
+        ),
+        ({"size": (9000, 7), "num_agents": 60_000}, "num_agents is 60000: the part 'others' of observe, for 60000"),
+        ({"size": (9000, 70), "num_agents": 60_000, "observe": ("walls",)}, "the part 'walls' of observe, for 60000"),
+    ],
+)
+def test_what_no_machine_has_memory_for(fields, message):
+    """A configuration that takes absurdly many bytes is refused with the field and their number, and takes none."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            GridConfig(**fields)
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_this_machine_has_no_memory_for(monkeypatch):
+    """What other machines may have memory for, but not this one, is refused when the configuration is made."""
+    fields = {"view_radius": 6000, "observe": ("view",), "num_agents": 3}
+    asked = []
+
+    def refuse(count, dtype):
+        asked.append(count * np.dtype(dtype).itemsize)
+        raise MemoryError
+
+    monkeypatch.setattr(footprint.np, "empty", refuse)
+    with pytest.raises(
+        ValueError, match="takes about 7777296054 bytes, which this machine does not have: use a smaller"
+    ):
+        GridConfig(**fields)
+    assert asked == [7777296054]
+
+
+def test_a_view_may_be_larger_than_its_grid():
+    """One window may fit maps of several sizes, and a radius that nothing uses may be any."""
+    assert GridConfig(size=(4, 3), view_radius=64, observe=("view",)).view_radius == 64
+    assert GridConfig(view_radius=2**63 - 1).view_radius == 2**63 - 1
+
+
+@pytest.mark.parametrize("size", [(2**24 + 1, 1), (1, 2**24 + 1)])
+@pytest.mark.parametrize("observe", [None, ("target",), ("walls", "others")])
+def test_flat_coordinates_are_told_apart(size, observe):
+    """Sides with more cells than float32 can tell apart are refused where coordinates are flattened."""
+    with pytest.raises(ValueError, match="cannot tell those of more than 16777216 cells apart; use flatten=False"):
+        GridConfig(size=size, flatten=True, observe=observe)
+
+
+@pytest.mark.parametrize("good", [{"flatten": False}, {"observe": ("action_mask",)}, {"size": (1, 2**24)}], ids=repr)
+def test_long_sides_are_taken(good):
+    """Sides of any length are taken where no coordinate is flattened, and of 2**24 cells where one is."""
+    config = GridConfig(**{"size": (2**24 + 1, 1), "flatten": True, **good})
+    assert max(config.width, config.height) >= 2**24
+
+
 # Walls --------------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +315,24 @@ def test_bad_parts(observe, error, message):
         ([MAP, MAP.astype(float)], TypeError, "map 1 of walls is of float64; expected"),
         ([[False, False], [True, False]], TypeError, "map 0 of walls is of list; expected"),
         ([MAP, None], TypeError, "map 1 of walls is of NoneType; expected"),
+        (
+            Picture(MAP, None, None),
+            TypeError,
+            "the agents of map 0 of walls are of type NoneType; expected",
+        ),
+        (
+            Picture(MAP, [[0, 0]], 7),
+            TypeError,
+            "the targets of map 0 of walls are of type int; expected",
+        ),
+        (Picture(MAP[None], [], [[[0, 0]]]), ValueError, "walls is a Picture whose fields have not all as many maps"),
+        (
+            Picture(MAP[None], 7, None),
+            ValueError,
+            "walls is a Picture whose fields have not all as many maps; expected",
+        ),
+        (Picture([[[False], []]], [], []), TypeError, "map 0 of walls is of list; expected"),
+        (Picture(MAP, *np.full((2, 1, 2), 2**64 - 1, np.uint64)), ValueError, "the agents of map 0 of walls has the "),
     ],
 )
 def test_bad_walls(walls, error, message):

@@ -17,7 +17,7 @@ MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sor
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"actions", "arguments", "files", "pictures", "regions", "layouts", "config"},
+    {"actions", "arguments", "files", "footprint", "reading", "pictures", "pools", "regions", "layouts", "config"},
     {"core"},
     {"maps", "spaces", "rendering"},
     {"envs"},

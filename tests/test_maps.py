@@ -209,6 +209,11 @@ def test_drawing_changes_nothing():
         ((walls_of(".#"), [[-1, 0]]), ValueError, "row 0 of agents is [-1, 0]; expected a cell of the map"),
         ((walls_of(".#"), [[1, 0]]), ValueError, "row 0 of agents is [1, 0], which is a wall; expected a free cell"),
         (
+            (walls_of(".#"), np.array([[2**64 - 1, 2**64 - 1]], np.uint64)),
+            ValueError,
+            "agents has the coordinate 18446744073709551615; expected integers (N, 2)",
+        ),
+        (
             (walls_of(".#"), [[0, 0]], [[0, 0], [0, 0]]),
             ValueError,
             "there are 1 agents but 2 targets; expected as many of one as of the other",
@@ -801,6 +806,23 @@ def test_seeds_are_integers_or_generators(name):
             CALLS[name](seed=seed)
     with pytest.raises(ValueError, match="seed is -1; expected an integer of at least 0"):
         CALLS[name](seed=-1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda width, height: random_map(width, height, 0.5, 0),
+        lambda width, height: maze(width, height, 0),
+        lambda width, height: rooms(width, height, 3, 0),
+        warehouse,
+    ],
+    ids=["random_map", "maze", "rooms", "warehouse"],
+)
+@pytest.mark.parametrize("size", [(2**27 + 1, 1), (10**9, 10**9), (3, 2**62)], ids=str)
+def test_maps_have_a_largest_size(make, size):
+    """A map of more cells than can be worked out is refused with their number, before any is made."""
+    with pytest.raises(ValueError, match=f"{size[0] * size[1]} cells; expected at most 134217728 cells"):
+        make(*size)
 
 
 def test_a_map_needs_a_free_cell():

@@ -349,6 +349,31 @@ def test_what_was_returned_never_changes(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("settings", MODES, ids=str)
+def test_lists_of_agents_are_never_shared(settings: dict[str, Any]) -> None:
+    """`agents` is neither `possible_agents` nor a list of another episode, and none changes after it was handed out."""
+    one = some_env(**settings)
+    everyone = list(one.possible_agents)
+    kept = [(one.possible_agents, everyone), (one.agents, [])]
+    random = np.random.default_rng(0)
+    for seed in (1, 2):
+        one.reset(seed=seed)
+        state = one.get_state()
+        assert not any(one.agents is earlier for earlier, _ in kept)
+        kept.append((one.agents, everyone))
+        while one.agents:
+            kept.append((one.agents, list(one.agents)))
+            one.step(actions_of(one, random))
+        one.set_state(state)
+        assert not any(one.agents is earlier for earlier, _ in kept)
+        kept.append((one.agents, everyone))
+        for earlier, content in kept:
+            assert earlier == content
+    one.agents.clear()
+    one.reset()
+    assert one.agents == one.possible_agents == everyone
+
+
+@pytest.mark.parametrize("settings", MODES, ids=str)
 def test_writing_into_what_was_returned_harms_nobody(settings: dict[str, Any]) -> None:
     """A user may write into all that was returned: the play is that of an env that was left alone."""
     spoilt, clean = some_env(**settings), some_env(**settings)

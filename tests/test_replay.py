@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import html.parser
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -143,6 +144,17 @@ def test_a_page_needs_nothing_else(episode):
     assert "default-src 'none'" in page
 
 
+def test_a_page_has_the_cells_of_each_step(episode):
+    """Agents and targets are in the page by the numbers of their cells, counted row by row."""
+    found = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', replay_page(episode), re.DOTALL)
+    data = json.loads(found[1])
+    width = ROOM.index("\n")
+    assert (data["width"], data["height"]) == (width, 3)
+    for key, cells in (("cells", episode.agents), ("targets", episode.targets)):
+        numbers = [[int(x + width * y) for x, y in row] for row in cells.transpose(1, 0, 2)]
+        assert unpacked(data[key], episode.num_steps + 1) == numbers
+
+
 def test_a_name_is_only_a_name(episode):
     """Whatever a recording is called, the page and the picture have the elements that they should have."""
     hostile = dataclasses.replace(episode, name=HOSTILE)
@@ -222,6 +234,43 @@ def test_a_still_shows_a_state(episode):
     last = still_svg(settled, settled.num_steps)
     assert last.count('fill-opacity="1"') == 2
     assert 'fill-opacity="1"' not in still_svg(settled, 0)
+
+
+def animations(svg: str, total: float) -> dict[str, dict[float, str]]:
+    """The keyframes of an animated picture by name: seconds, and what is declared there."""
+    frames = {}
+    for name, steps in re.findall(r"@keyframes (k\d+){((?:[\d.]+%{[^}]*})+)}", svg):
+        marks = re.findall(r"([\d.]+)%{([^}]*)}", steps)
+        frames[name] = {round(float(percent) * total / 100, 2): declared for percent, declared in marks}
+    return frames
+
+
+def test_who_leaves_fades_in_the_last_move(episode):
+    """An agent and its target fade while it makes the move that takes it away; nothing else happens to the target."""
+    svg = animated_svg(episode, seconds_per_step=1, pause=6, cell=20)
+    frames = animations(svg, 10)
+    root = ET.fromstring(svg)  # noqa: S314 (of our own making)
+    fading = {0: {0.0: "opacity:1", 3.0: "opacity:1", 4.0: "opacity:0", 10.0: "opacity:0"}}
+    fading[1] = {0.0: "opacity:1", 2.0: "opacity:1", 3.0: "opacity:0", 10.0: "opacity:0"}
+
+    def of(element):
+        names = re.findall(r"k\d+", element.get("style") or "")
+        return [frames[name] for name in names]
+
+    squares = [(None, one) for one in root if one.get("rx")] + [
+        (group, one) for group in root.findall(f"{SVG}g") for one in group if one.get("rx")
+    ]
+    hues = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(3)]
+    assert sorted(square.get("fill") for _, square in squares) == sorted(hues)
+    for group, square in squares:
+        agent = hues.index(square.get("fill"))
+        assert of(square) == []
+        assert ([] if group is None else of(group)) == ([fading[agent]] if agent in fading else [])
+    discs_of = [group for group in root.iter(f"{SVG}g") if group.find(f"{SVG}circle") is not None]
+    assert len(discs_of) == 3
+    for group in discs_of:
+        agent = hues.index(group.find(f"{SVG}circle").get("fill"))
+        assert [one for one in of(group) if "opacity" in str(one)] == ([fading[agent]] if agent in fading else [])
 
 
 def test_pictures_are_small_and_considerate():

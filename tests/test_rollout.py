@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -337,6 +338,34 @@ def test_a_video_shows_every_step(film: Any) -> None:
     assert content.index(b"moov") < content.index(b"mdat")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to the size of a file")
+def test_a_film_on_a_full_disk_is_an_error(film: Any) -> None:
+    """When there is no room, ffmpeg fails without a word; the error names the film, and the old one is whole."""
+    import resource
+
+    Path("film.mp4").write_text("old")
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, allowed[1]))
+    try:
+        with pytest.raises(OSError, match=r"film\.mp4"):
+            films.write_mp4(Path("film.mp4"), film, 4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+    assert [(path.name, path.read_text()) for path in Path().iterdir()] == [("film.mp4", "old")]
+
+
+def test_names_are_not_taken_for_markup(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Folders with the letters of rich's markup, of its emoji and of Matplotlib's formulas are named as they are."""
+    folder, output = Path("[bold]a[/x] $x_$ :smile:"), "[/out] $ :cat:"
+    shutil.copytree(trained, folder)
+    flags = ["--policy", str(folder), "--episodes", "1", "--figures", "--output", output]
+    assert main(["rollout", *flags]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{folder}: 1 episode")
+    assert f"outputs in {output}" in said.err
+    assert (Path(output) / "grid-3x2-2-heat.png").is_file()
+
+
 def test_all_kinds_of_files_are_left(capsys: pytest.CaptureFixture[str]) -> None:
     """Every kind is there for each kept episode, the SVG at the pace of the films; nothing else is left."""
     flags = "--episodes 2 --keep 1 --gif --mp4 --svg --record --figures --figure-format svg --fps 8"
@@ -460,8 +489,8 @@ def test_ctrl_c_leaves_nothing(
     def press(*arguments: Any, **named: Any) -> Any:
         calls.append(arguments)
         if len(calls) == 4:
-            stages = [path.name for path in home.iterdir() if path.is_dir()]
-            assert [name.split(".")[-1] for name in sorted(stages)] == ([] if moment == "playing" else ["part", "out"])
+            stages = [path.suffix for path in home.iterdir() if path.is_dir()]
+            assert stages == ([] if moment == "playing" else [".part"])
             raise KeyboardInterrupt
         return proper(*arguments, **named)
 

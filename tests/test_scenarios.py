@@ -337,6 +337,26 @@ def test_scenarios_are_checked(changes: dict[str, Any], error: type[Exception], 
         Scenario(**{"name": "one", "config": GridConfig(walls="a.A"), **changes})
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"uinteger": 2.5},
+        {"has_uint32": 0.9},
+        {"more": 1},
+        {"state": {"state": 5.7, "inc": 3}},
+        {"state": {"state": 5, "inc": 3, "more": 1}},
+    ],
+    ids=str,
+)
+def test_a_stream_is_the_one_that_numpy_takes_it_for(change: dict[str, Any]) -> None:
+    """A stream that NumPy would take, but for another state, is refused."""
+    stream = {"bit_generator": "PCG64", "state": {"state": 5, "inc": 3}, "has_uint32": 0, "uinteger": 0}
+    config = GridConfig(walls="a.A", on_target="restart")
+    assert Scenario("one", config, stream).env().np_random.bit_generator.state == stream
+    with pytest.raises(ValueError, match="expected the state of a PCG64 generator"):
+        Scenario("one", config, stream | change)
+
+
 def test_actions_cannot_be_changed_afterwards() -> None:
     """A scenario's actions are its own, and read-only."""
     mine = np.array([[0], [0]])

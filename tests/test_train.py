@@ -27,9 +27,10 @@ import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.cli import train as train_module
-from multigrid.cli.evaluate import evaluate
+from multigrid.cli.evaluate import HeldOut, evaluate
 from multigrid.cli.outputs import make_folder
 from multigrid.cli.train import TrainOptions
+from multigrid.cli.trainings import report
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
 
@@ -542,3 +543,10 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
     columns = "steps,episodes,success_rate,mean_steps,reward_per_step,seconds"
     assert (tmp_path / "run" / "metrics.csv").read_text().splitlines() == [columns]
+
+
+def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder with the letters of rich's markup and of its emoji is named as it is."""
+    held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]))
+    report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), [(0, held_out), (9, held_out)])
+    assert capsys.readouterr().out.splitlines()[-1] == "outputs in [bold]a[/x] :cat:"

@@ -1119,6 +1119,20 @@ def test_frames_are_those_of_single_envs() -> None:
             env.step(dict.fromkeys(env.agents, action))
 
 
+@pytest.mark.parametrize("settings", [{"walls": POOL, "num_agents": 2}, {"size": 5, "num_agents": 1}], ids=str)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
+def test_copies_carry_no_pictures(copied: Callable[[Any], Any], settings: dict[str, Any]) -> None:
+    """An env that has rendered is copied, its pickle is no larger than before, and the copy renders the same."""
+    envs = vector_env(2, render_mode="rgb_array", **settings)
+    envs.reset(seed=3)
+    size = len(pickle.dumps(envs))
+    frames = envs.render()
+    assert len(pickle.dumps(envs)) == size
+    twin = copied(envs)
+    same(twin.render(), frames)
+    same(envs.render(), frames)
+
+
 def test_without_a_render_mode_nothing_is_drawn() -> None:
     """render() without a render mode warns and gives None; an unknown mode, and "human", are refused."""
     envs = some_envs()

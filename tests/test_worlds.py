@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multigrid import GridConfig, MultiGridEnv, parallel_env
+from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.maps import parse_map
 
 CORRIDOR = """
@@ -159,6 +159,41 @@ def test_bad_pictures_are_refused(walls: Any, complaint: str) -> None:
     """A picture that cannot be played is refused when the configuration is made, and the error says where."""
     with pytest.raises(ValueError, match=complaint):
         GridConfig(walls=walls, num_agents=1)
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one world", "vector env"])
+def test_a_state_has_nobody_in_a_cell_that_can_reach_no_other(many: bool) -> None:
+    """A state that differs from a game's in the cell of somebody who has arrived, now cut off, is refused unchanged."""
+    config = GridConfig(walls=".#...\n#....\n.....", num_agents=2, on_target="stay", allow_stay=True)
+    env: Any = vector_env(1, config) if many else MultiGridEnv(config)
+    layout = {"agents": [[3, 0], [1, 2]], "targets": [[4, 0], [4, 2]]}
+    env.reset(seed=0, options=layout)
+    env.step(np.array([0, 0]) if many else {"agent_0": 0, "agent_1": 0})
+    state, before = env.get_state(), env.get_state()
+    for name in ("location", "goal"):
+        assert state[name][..., 0, :].ravel().tolist() == [4, 0]
+        state[name][..., 0, :] = 0
+    with pytest.raises(ValueError, match="location in the state"):
+        env.set_state(state)
+    np.testing.assert_equal(env.get_state(), before)
+    env.set_state(before)
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one world", "vector env"])
+@pytest.mark.parametrize("agent", [0, 1, 2])
+def test_a_state_has_no_target_that_its_agent_cannot_reach(agent: int, many: bool) -> None:
+    """One agent whose target lies behind walls is enough for a state to be refused, whichever it is."""
+    config = GridConfig(walls="..#..\n..#..\n..#..\n..#..", num_agents=3, on_target="restart")
+    env: Any = vector_env(1, config) if many else MultiGridEnv(config)
+    env.reset(seed=0, options={"agents": [[0, 0], [1, 1], [4, 3]], "targets": [[1, 0], [0, 3], [3, 3]]})
+    state, before = env.get_state(), env.get_state()
+    x = state["goal"][..., agent, 0]
+    x += 3 if agent < 2 else -3
+    state["distances"][..., agent] = np.abs(state["location"] - state["goal"]).sum(axis=-1)[..., agent]
+    with pytest.raises(ValueError, match="goal in the state"):
+        env.set_state(state)
+    np.testing.assert_equal(env.get_state(), before)
+    env.set_state(before)
 
 
 NARROW = parse_map("a.B\nb.A")

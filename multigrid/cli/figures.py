@@ -177,7 +177,7 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
         _dress(axes)
     if len(series) > 1:
         figure.legend(*all_axes[0].get_legend_handles_labels(), frameon=False, loc="outside right center", fontsize=9)
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(title, fontsize=10, parse_math=False)
     return figure
 
 
@@ -263,7 +263,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
         axes.tick_params(length=2)
         for spine in axes.spines.values():
             spine.set_color("#b0b0b0")
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(title, fontsize=10, parse_math=False)
     return figure
 
 

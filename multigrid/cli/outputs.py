@@ -6,8 +6,7 @@ import contextlib
 import csv
 import datetime as dt
 import json
-import shutil
-import tempfile
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import imageio.v3 as imageio
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.files import replaced
+from multigrid.files import new_folder, replaced
 
 __all__ = ["make_folder", "staged_folder", "write_gif", "write_json", "write_rows"]
 
@@ -44,26 +43,30 @@ def make_folder(folder: Path | None, parent: str = "runs") -> Path:
 
 @contextlib.contextmanager
 def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
-    """Give a hidden folder to write to, whose files `make_folder`'s folder gets if all went well, and that folder.
+    """Give a hidden folder to write to, and the folder whose name it gets, in one step, if all went well.
 
     Whatever goes wrong, neither is left.
 
+    Args:
+        folder: a name that is free, or None for a folder in `parent`, as `make_folder` names it.
+        parent: where that folder is then.
+
     Raises:
-        FileExistsError: the named folder exists already; nothing in it is touched.
+        FileExistsError: the named folder exists already, or does so at the end; nothing in it is touched.
     """
-    made = make_folder(folder, parent)
-    stage = None
+    if folder is not None and os.path.lexists(folder):
+        raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
+    # A name that is chosen here is taken at once, or another process would choose it too.
+    named = make_folder(None, parent) if folder is None else folder
     try:
-        stage = Path(tempfile.mkdtemp(prefix=f".{made.name}.", suffix=".part", dir=made.parent))
-        yield stage, made
-        for path in list(stage.iterdir()):
-            path.replace(made / path.name)
+        with new_folder(named) as stage:
+            yield stage, named
     except BaseException:
-        shutil.rmtree(made)
+        if folder is None:
+            # A folder that somebody else has put something into is not empty, and stays.
+            with contextlib.suppress(OSError):
+                named.rmdir()
         raise
-    finally:
-        if stage is not None:
-            shutil.rmtree(stage, ignore_errors=True)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -87,5 +90,7 @@ def write_gif(path: Path, frames: Sequence[NDArray[np.uint8]], frames_per_second
     height, width = frames[0].shape[0] // 2, frames[0].shape[1] // 2
     blocks = np.stack([frame[: 2 * height, : 2 * width] for frame in frames]).reshape(-1, height, 2, width, 2, 3)
     halves = blocks.mean(axis=(2, 4)).astype(np.uint8)
+    # In memory first: imageio, whose writing to a file fails, writes once more when it is collected.
+    encoded = imageio.imwrite("<bytes>", halves, extension=".gif", duration=1000 / frames_per_second, loop=0)
     with replaced(path) as temporary:
-        imageio.imwrite(temporary, halves, extension=".gif", duration=1000 / frames_per_second, loop=0)
+        temporary.write_bytes(encoded)

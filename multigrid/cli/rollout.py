@@ -14,6 +14,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 import multigrid
 import multigrid.scenarios as stored
@@ -51,7 +52,8 @@ class RolloutOptions:
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
     """The world."""
     policy: str = "shortest-path"
-    """random, shortest-path, or the folder of a run of ``multigrid train``."""
+    """random, shortest-path, or the folder of a run of ``multigrid train``. Of a model only weights are read; no code
+    in it is run."""
     scenario: Path | None = None
     """A scenario file to play instead of the grid."""
     suite: tuple[str, ...] | None = None
@@ -127,13 +129,14 @@ def rollout(options: RolloutOptions, console: Console) -> int:
         FileExistsError: the folder exists already.
     """
     _check(options)
+    # Before its world is looked at: a folder that asks for a huge one is refused where its weights do not fit.
+    chosen = player(options.policy)
     worlds = _worlds(options)
     if options.output is not None and options.output.exists():
         raise FileExistsError(f"{options.output} exists already and is left alone; name another folder")
     kinds = _kinds(options)
     leave = _leaver() if kinds else None
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    chosen = player(options.policy)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
         told = []
@@ -143,7 +146,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     _report(told, options)
     if leave is not None:
         folder = leave(told, options, kinds, _summary(told, options))
-        console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)
+        console.print(Text(f"outputs in {folder}"), soft_wrap=True)
     return 0
 
 
@@ -252,10 +255,11 @@ def _report(told: list[Told], options: RolloutOptions) -> None:
         return
     episodes = "1 episode" if options.episodes == 1 else f"{options.episodes} episodes"
     title = f"{options.policy}: {episodes}{'' if len(told) == 1 else ' of each world'}, mean [95 % confidence interval]"
-    table = Table(title=title, title_justify="left", title_style="bold")
+    # What users name is Text, in which rich looks for no markup.
+    table = Table(title=Text(title, "bold"), title_justify="left")
     defined = [name for name in MEASURES if not all(math.isnan(one.estimates[name].mean) for one in told)]
     if len(told) == 1:
-        table.add_column(told[0].world.name)
+        table.add_column(Text(told[0].world.name))
         table.add_column("mean", justify="right")
         table.add_column("interval", justify="right")
         for name in defined:
@@ -271,7 +275,7 @@ def _report(told: list[Told], options: RolloutOptions) -> None:
         for one in told:
             # A narrow terminal breaks between the mean and its interval, and nowhere else.
             cells = (_written(name, one.estimates[name], digits=2, between="\N{EN DASH}") for name in shown)
-            table.add_row(one.world.name, *map(" ".join, cells))
+            table.add_row(Text(one.world.name), *map(" ".join, cells))
     console.print(table)
 
 

@@ -54,6 +54,8 @@ class TrainOptions:
     """Train one shared policy for all agents, with Stable-Baselines3's PPO.
 
     The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png and evaluation.gif.
+    `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own PPO.load unpickles
+    it, which can run any code: give that only files that you trust.
     Ctrl-C stops the training, and what was learned until then is saved and evaluated all the same.
     """
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.text import Text
 
 from multigrid.cli.evaluate import HeldOut
 from multigrid.cli.figures import Panel, curve_figure, write_figure
@@ -81,7 +82,7 @@ def report(console: Console, folder: Path, config: GridConfig, evaluated: Sequen
             f"steps an episode: {before.mean_steps:.1f} before, {after.mean_steps:.1f} after"
         )
     console.print(f"{before.episodes} held-out episodes. {figures}", highlight=False, soft_wrap=True)
-    console.print(f"outputs in {folder}", highlight=False, soft_wrap=True)
+    console.print(Text(f"outputs in {folder}"), soft_wrap=True)
 
 
 def _panels(config: GridConfig, evaluated: Sequence[tuple[int, HeldOut]]) -> list[Panel]:

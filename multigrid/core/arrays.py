@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, cast, get_args, get_type_hints
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "TRAVELLING",
     "Arrays",
     "allocate",
+    "bytes_needed",
     "clean_scratch",
     "handle",
     "opened",
@@ -92,6 +94,11 @@ class Arrays(NamedTuple):
 def allocate(**shapes: tuple[int, ...]) -> Arrays:
     """Return zeroed arrays of the given shapes, by field."""
     return Arrays(**{name: np.zeros(shapes[name], dtype) for name, dtype in _DTYPES.items()})
+
+
+def bytes_needed(**shapes: tuple[int, ...]) -> int:
+    """Return the bytes of arrays of the given shapes, by field."""
+    return sum(math.prod(shapes[name]) * dtype.itemsize for name, dtype in _DTYPES.items())
 
 
 def with_own_scratch(arrays: Arrays) -> Arrays:

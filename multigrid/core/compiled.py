@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import os
-import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,37 +33,11 @@ def _sources() -> list[Path]:
     return [*sorted(here.glob("*.py")), here.parent / "actions.py", here.parent / "regions.py"]
 
 
-def _writable_folder() -> Path | None:
-    """Return the folder for this version of the kernels, or None where nothing can be written.
+if COMPILED:
+    from multigrid.core.kernel_cache import KernelCache, say
+    from multigrid.core.uninterrupted import uninterrupted
 
-    Numba notices an edit only in the file of the kernel itself, not in the files of those it calls, so the folder's
-    name is a digest of them all, and of the versions without which the folder would be of no use.
-    """
-    made_by = f"{sys.implementation.cache_tag} {numba.__version__}".encode()
-    digest = hashlib.sha256(b"".join([made_by, *(path.read_bytes() for path in _sources())])).hexdigest()[:16]
-    chosen = numba.config.CACHE_DIR
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for base in [Path(chosen)] if chosen else [Path(__file__).parent / "__pycache__", home / "multigrid"]:
-        folder = base / f"multigrid-{digest}"
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return folder
-    return None
-
-
-_FOLDER = _writable_folder() if COMPILED else None
-
-
-@contextlib.contextmanager
-def _numba_cache_dir(folder: Path) -> Iterator[None]:
-    """Numba reads the setting when a function is decorated, and only then."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
+    _CACHE = KernelCache(_sources(), Path(__file__).parent / "__pycache__")
 
 
 def kernel(function: _Function) -> _Function:
@@ -83,12 +53,9 @@ def inlined(function: _Function) -> _Function:
 def _compiled(function: _Function, *, forceinline: bool) -> _Function:
     if not COMPILED:
         return function
-    compile_ = functools.partial(numba.njit, nogil=True, error_model="numpy", forceinline=forceinline)
-    if _FOLDER is not None:
-        # Numba raises RuntimeError where it finds no place for its files after all.
-        with contextlib.suppress(RuntimeError), _numba_cache_dir(_FOLDER):
-            return compile_(cache=True)(function)  # type: ignore[no-any-return]
-    return compile_()(function)  # type: ignore[no-any-return]
+    dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
+    dispatcher.compile = functools.partial(uninterrupted, dispatcher.compile)
+    return _CACHE.keep(dispatcher)  # type: ignore[no-any-return]
 
 
 if COMPILED:
@@ -144,6 +111,6 @@ def interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) 
 @functools.cache
 def announce_compilation() -> None:
     """Say on stderr, once a process, in one line, that the first step will take a while, if it will."""
-    if COMPILED and (_FOLDER is None or not any(_FOLDER.rglob("*.nbi"))):
-        kept = "once for this version" if _FOLDER else "in every process, for no cache folder can be written"
-        sys.stderr.write(f"multigrid: compiling the rules of the game, {kept} ...\n")
+    if COMPILED and _CACHE.is_empty:
+        kept = "once for this version" if _CACHE.is_lasting else "in every process, for no cache folder can be written"
+        say(f"compiling the rules of the game, {kept} ...")

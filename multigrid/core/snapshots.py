@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.core import generators, pcg64
-from multigrid.core.arrays import Arrays
+from multigrid.core.arrays import Arrays, handle
 from multigrid.core.invariants import RULES
 
-__all__ = ["FIELDS", "breach_message", "read_many", "read_one", "stage"]
+__all__ = ["FIELDS", "Stage", "breach_message"]
 
 FIELDS = (
     *("map_index", "steps", "over", "location", "goal", "status", "arrivals", "arrival_step"),
@@ -23,50 +23,62 @@ FIELDS = (
 _EXPECTED = "expected what get_state() of the same configuration returned"
 
 
-def stage(arrays: Arrays, num_worlds: int) -> Arrays:
-    """Return arrays for the states of K worlds, which share everything that is no state with the given ones."""
-    names = (*FIELDS, "streams")
-    shapes = {name: (num_worlds, *getattr(arrays, name).shape[1:]) for name in names}
-    return arrays._replace(**{name: np.zeros(shapes[name], getattr(arrays, name).dtype) for name in names})
+class Stage:
+    """Arrays for the states of K worlds, which share everything that is no state with the arrays of all worlds.
 
-
-def read_many(staged: Arrays, states: Any) -> None:
-    """Copy the states of K worlds, arrays (K, ...) by name, into the staged arrays.
-
-    Raises:
-        TypeError: they are no dict.
-        ValueError: a field is missing, or has another shape or dtype.
+    Args:
+        arrays: of all worlds.
+        num_worlds: K.
+        single: whether the states come without K, which then is 1.
     """
-    for name in (*FIELDS, "streams"):
-        field = getattr(staged, name)
-        field[...] = _checked(states, name, field.shape, field.dtype)
 
+    def __init__(self, arrays: Arrays, num_worlds: int, *, single: bool) -> None:
+        names = (*FIELDS, "streams")
+        shapes = {name: (num_worlds, *getattr(arrays, name).shape[1:]) for name in names}
+        self.arrays = arrays._replace(**{name: np.zeros(shapes[name], getattr(arrays, name).dtype) for name in names})
+        self.handle = handle(self.arrays)
+        self.num_worlds, self.single = num_worlds, single
+        by_name = {name: getattr(self.arrays, name) for name in (FIELDS if single else names)}
+        self._fields = [
+            (name, array.reshape(array.shape[1:]) if single else array, array.dtype == np.bool_)
+            for name, array in by_name.items()
+        ]
 
-def read_one(staged: Arrays, state: Any) -> dict[str, Any]:
-    """Copy the state of one world, arrays and ``np_random``, into the staged arrays, which have room for one.
+    def read(self, states: Any) -> None:
+        """Copy states: arrays by name, (K, ...), or of one world without K.
 
-    A PCG64 is copied to the stream; of any other generator the stream is left as it is.
+        Raises:
+            TypeError: they are no dict.
+            ValueError: a field is missing, or has another shape or dtype.
+        """
+        if not isinstance(states, dict):
+            raise TypeError(f"the state is of type {type(states).__name__}; {_EXPECTED}")
+        for name, field, is_bool in self._fields:
+            array = states.get(name)
+            if type(array) is not np.ndarray or array.dtype is not field.dtype or array.shape != field.shape:
+                array = _checked(states, name, field.shape, field.dtype)
+            # A bool that is neither 0 nor 1 in memory is True to NumPy, and anything to compiled code.
+            field[...] = array.view(np.uint8) != 0 if is_bool else array
 
-    Returns:
-        The state of NumPy's bit generator, copied.
+    def read_generator(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Copy the ``np_random`` of one world's state: a PCG64 to the stream, which any other leaves as it is.
 
-    Raises:
-        TypeError: it is no dict.
-        ValueError: a field is missing, has another shape or dtype, or is no state of one of NumPy's bit generators.
-    """
-    for name in FIELDS:
-        field = getattr(staged, name)[0]
-        getattr(staged, name)[0] = _checked(state, name, field.shape, field.dtype)
-    bits = state.get("np_random")
-    try:
-        if isinstance(bits, dict) and bits.get("bit_generator") == "PCG64":
-            generators.load(staged.streams[0], bits)
-            return dict(pcg64.store(staged.streams[0]))
-        return dict(generators.bit_generator(bits).state)
-    except ValueError as error:
-        raise ValueError(
-            f"np_random in the state is {bits!r}: {error}; expected the state of one of NumPy's bit generators"
-        ) from error
+        Returns:
+            The state of NumPy's bit generator, copied.
+
+        Raises:
+            ValueError: it is no state that one of NumPy's bit generators comes to.
+        """
+        bits = state.get("np_random")
+        try:
+            if isinstance(bits, dict) and bits.get("bit_generator") == "PCG64":
+                generators.load(self.arrays.streams[0], bits)
+                return dict(pcg64.store(self.arrays.streams[0]))
+            return dict(generators.bit_generator(bits).state)
+        except ValueError as error:
+            raise ValueError(
+                f"np_random in the state is {bits!r}: {error}; expected the state of one of NumPy's bit generators"
+            ) from error
 
 
 def breach_message(arrays: Arrays, breach: int, config: GridConfig) -> str:
@@ -85,21 +97,19 @@ def breach_message(arrays: Arrays, breach: int, config: GridConfig) -> str:
     return f"{field} in the state {problem}{where}; {_EXPECTED}"
 
 
-def _checked(state: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a field of a state, of the shape and dtype that it must have."""
-    if not isinstance(state, dict):
-        raise TypeError(f"the state is of type {type(state).__name__}; {_EXPECTED}")
-    if name not in state:
-        raise ValueError(f"{name} in the state is missing, not {dtype} of shape {shape}; {_EXPECTED}")
-    try:
-        array = np.asarray(state[name])
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{name} in the state is ragged, or no array; expected {dtype} of shape {shape}; {_EXPECTED}"
-        ) from error
-    if array.shape != shape or array.dtype != dtype:
-        raise ValueError(
-            f"{name} in the state is {array.dtype} of shape {array.shape}, not {dtype} of shape {shape}; {_EXPECTED}"
-        )
-    # A bool that is neither 0 nor 1 in memory is True to NumPy, and anything to compiled code.
-    return array.view(np.uint8) != 0 if dtype == np.bool_ else array
+def _checked(states: dict[str, Any], name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a field of some states, of the shape and dtype that it must have."""
+    complaint = ""
+    array: NDArray[Any] = np.empty(0)
+    if name not in states:
+        complaint = "missing"
+    else:
+        try:
+            array = np.asarray(states[name])
+        except (ValueError, TypeError):
+            complaint = "ragged, or no array"
+    if not complaint and (array.shape != shape or array.dtype != dtype):
+        complaint = f"{array.dtype} of shape {array.shape}"
+    if complaint:
+        raise ValueError(f"{name} in the state is {complaint}, not {dtype} of shape {shape}; {_EXPECTED}")
+    return array

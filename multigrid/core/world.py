@@ -19,6 +19,7 @@ from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
 from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
+from multigrid.footprint import check_worlds
 from multigrid.regions import WALL
 
 __all__ = ["World", "part_shapes"]
@@ -99,7 +100,7 @@ class World:
     def _bind(self) -> None:
         self._handles = [memory.handle(arrays) for arrays in self._copies]
         self._handle = self._handles[0]
-        self._staged: tuple[Arrays, Any] | None = None
+        self._stage: snapshots.Stage | None = None
 
     def __copy__(self) -> World:
         """Return a world with arrays of its own, and the same generators."""
@@ -115,7 +116,7 @@ class World:
 
     def __getstate__(self) -> dict[str, Any]:
         self.settle()
-        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_handles", "_staged")}
+        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_handles", "_stage")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -271,19 +272,10 @@ class World:
 
     def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> Any:
         """Run a kernel on the threads that there are, and keep the generators of the worlds that draw in step."""
-        drawing = list(self._held if drawing is None else drawing)
-        drawing = [e for e in drawing if e in self._held]
-        compiled = [e for e in drawing if generators.is_compiled(self._held[e].generator)]
-        foreign = [e for e in drawing if e not in compiled]
-        for e in foreign:
-            _check_generator(self._held[e].generator)
-        self._load(compiled)
+        compiled, foreign = self._draw_from(drawing) if self._held else ([], False)
         self._verify("before", kernel)
-        for e in compiled:
-            self._held[e].is_behind = True
         try:
             if foreign:
-                assert self.num_worlds == 1
                 result = self._interpret(_through(kernel, self._held[0].generator), self.arrays, arguments)
             elif not COMPILED:
                 result = self._interpret(kernel, self._handle, arguments)
@@ -301,6 +293,27 @@ class World:
                 self._store(e)
         self._verify("after", kernel)
         return result
+
+    def _draw_from(self, drawing: Iterable[int] | None) -> tuple[list[int], bool]:
+        """Make the generators of some worlds, or of all, ready for a kernel that draws.
+
+        Returns:
+            The worlds whose generators are to be brought up to date afterwards, and whether the kernel draws through a
+            generator itself.
+
+        Raises:
+            ValueError: a generator is in a state that is not safe to draw from.
+        """
+        held = [e for e in (self._held if drawing is None else drawing) if e in self._held]
+        compiled = [e for e in held if generators.is_compiled(self._held[e].generator)]
+        foreign = [e for e in held if e not in compiled]
+        for e in foreign:
+            assert self.num_worlds == 1
+            _check_generator(self._held[e].generator)
+        self._load(compiled)
+        for e in compiled:
+            self._held[e].is_behind = True
+        return compiled, bool(foreign)
 
     def _interpret(self, kernel: Any, handle: Any, arguments: tuple[Any, ...]) -> Any:
         # One that was interrupted has left something there.
@@ -429,10 +442,11 @@ class World:
         """
         self._load([e])
         self.check_whole()
-        staged, handle = self._stage(1)
-        staged.streams[0] = self.arrays.streams[e]
-        bits = snapshots.read_one(staged, state)
-        self._check_states(staged, handle)
+        stage = self._staged(1, single=True)
+        stage.read(state)
+        stage.arrays.streams[0] = self.arrays.streams[e]
+        bits = stage.read_generator(state)
+        self._check_states(stage)
         held = self._held.get(e)
 
         def follow() -> None:
@@ -446,7 +460,7 @@ class World:
             if then is not None:
                 then()
 
-        self._change(lambda: self._run(rules.restore_worlds, handle, np.array([e]), drawing=()), follow)
+        self._change(lambda: self._run(rules.restore_worlds, stage.handle, np.array([e]), drawing=()), follow)
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds, copied: stacked arrays by name, the random streams as uint64 (K, 6)."""
@@ -465,9 +479,9 @@ class World:
             TypeError, ValueError: as `restore`; nothing is changed then.
         """
         self.check_whole()
-        staged, handle = self._stage(len(worlds))
-        snapshots.read_many(staged, states)
-        self._check_states(staged, handle)
+        stage = self._staged(len(worlds), single=False)
+        stage.read(states)
+        self._check_states(stage)
         held = self._held.keys() & set(worlds.tolist()) if self._held else set()
         self._load(held)
 
@@ -477,23 +491,26 @@ class World:
             if then is not None:
                 then()
 
-        self._change(lambda: self._run(rules.restore_worlds, handle, worlds, drawing=()), follow)
+        self._change(lambda: self._run(rules.restore_worlds, stage.handle, worlds, drawing=()), follow)
 
-    def _stage(self, num_worlds: int) -> tuple[Arrays, Any]:
-        """Return arrays for the states of K worlds, which share everything else with this world's, and their handle."""
-        if self._staged is None or len(self._staged[0].steps) != num_worlds:
-            arrays = snapshots.stage(self.arrays, num_worlds)
-            self._staged = arrays, memory.handle(arrays)
-        return self._staged
+    def _staged(self, num_worlds: int, *, single: bool) -> snapshots.Stage:
+        """Return arrays to check states in, those of the last call if they have the size."""
+        stage = self._stage
+        if stage is None or (stage.num_worlds, stage.single) != (num_worlds, single):
+            stage = self._stage = snapshots.Stage(self.arrays, num_worlds, single=single)
+        return stage
 
-    def _check_states(self, staged: Arrays, handle: Any) -> None:
+    def _check_states(self, stage: snapshots.Stage) -> None:
         """Refuse states that no game comes to."""
-        if not COMPILED:
+        if COMPILED:
+            breach = find_breach(stage.handle, 0, stage.num_worlds, False)
+        else:
+            # A check that was interrupted has left something there. 64-bit arithmetic wraps, as it is meant to.
             memory.clean_scratch(self.arrays)
-        with np.errstate(over="ignore"):
-            breach = int(find_breach(handle, 0, len(staged.steps), False))
+            with np.errstate(over="ignore"):
+                breach = find_breach(stage.handle, 0, stage.num_worlds, False)
         if breach != SOUND:
-            raise ValueError(snapshots.breach_message(staged, breach, self.config))
+            raise ValueError(snapshots.breach_message(stage.arrays, int(breach), self.config))
 
 
 def _check_generator(generator: np.random.Generator) -> None:
@@ -548,6 +565,7 @@ def _allocated(config: GridConfig, num_worlds: int) -> Arrays:
         "region_agents": (num_regions,),
         "commits": (1,),
     }
+    check_worlds(num_worlds, memory.bytes_needed(**shapes))
     arrays = memory.allocate(**shapes)
     arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
     arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)

@@ -95,18 +95,18 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self.render_mode = render_mode
         self.copy = copy
         self.num_threads = checked_int("num_threads", num_threads, 1)
-        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
-        self.num_envs = self.num_worlds * config.num_agents
-        self.single_observation_space = spaces.observation_space(config)
-        self.single_action_space = spaces.action_space(config)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._world = World(
             config,
             self.num_worlds,
             autoreset=self.autoreset_mode is AutoresetMode.NEXT_STEP,
             num_threads=min(self.num_threads, self.num_worlds),
         )
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        self.num_envs = self.num_worlds * config.num_agents
+        self.single_observation_space = spaces.observation_space(config)
+        self.single_action_space = spaces.action_space(config)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._parts, self._departs = config.parts, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
         # Whether a step in SAME_STEP mode has begun whose worlds may still have to be reset.

@@ -51,7 +51,8 @@ class Options:
     seed: int = 0
     """Two runs with the same seed and flags end with equal weights."""
     save: Path | None = None
-    """Where to write the weights, a state_dict for `torch.load`; by default nowhere."""
+    """Where to write the weights, a state_dict for `torch.load(..., weights_only=True)`; by default
+    nowhere."""
     episodes: int = 200
     """Held-out episodes to play before and after."""
     worlds: int = 128

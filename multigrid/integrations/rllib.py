@@ -106,7 +106,8 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy sees nothing of
 def register() -> str:
     """Register the env with Ray under `NAME`, and return that; ``env_config`` are fields of a `GridConfig`.
 
-    `ppo_config` does so itself. Whoever only loads a checkpoint needs it first.
+    `ppo_config` does so itself. Whoever only loads a checkpoint needs it first. RLlib's checkpoints are pickles, which
+    can run any code when they are loaded: load only those that you trust.
     """
     register_env(NAME, RLlibEnv)
     return NAME

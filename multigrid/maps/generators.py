@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS
-from multigrid.arguments import checked_int, is_int
+from multigrid.arguments import checked_int, is_int, shown
 
 __all__ = ["maze", "random_map", "rooms", "warehouse"]
 
+# What is to be worked out takes some hundred bytes for a cell.
+_MOST_CELLS = 2**27
 # In the order of DIRECTIONS each is a quarter of a turn from the one before.
 _STEPS = [(int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy]
 
@@ -46,7 +48,7 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
     >>> walls.shape, int(walls.sum())
     ((10, 6), 18)
     """
-    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    width, height = _checked_sides(width, height)
     num_walls = round(_checked_share("density", density) * width * height)
     if num_walls == width * height:
         raise ValueError(f"density is {density}, which leaves no free cell of {width} x {height}; use a lower one")
@@ -105,7 +107,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
     .###.#####.
     ...#.......
     """
-    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    width, height = _checked_sides(width, height)
     loops = _checked_share("loops", loops)
     walls = np.ones((width, height), dtype=bool)
     walls[::2, ::2] = False
@@ -146,7 +148,7 @@ def rooms(
     ..#..#.....#..
     .....#..#.....
     """
-    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    width, height = _checked_sides(width, height)
     room_size = checked_int("room_size", room_size, 1)
     loops, generator = _checked_share("loops", loops), _generator(seed)
     columns, rows = _spans(width, room_size), _spans(height, room_size)
@@ -201,7 +203,7 @@ def warehouse(
     ..#####.#####..
     ...............
     """
-    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    width, height = _checked_sides(width, height)
     shelf_length = checked_int("shelf_length", shelf_length, 1)
     shelf_height = checked_int("shelf_height", shelf_height, 1)
     aisle_width = checked_int("aisle_width", aisle_width, 1)
@@ -224,12 +226,22 @@ def warehouse(
     return walls
 
 
+def _checked_sides(width: int, height: int) -> tuple[int, int]:
+    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+    if width * height > _MOST_CELLS:
+        raise ValueError(
+            f"width and height are {width} and {height}, {width * height} cells; expected at most {_MOST_CELLS} cells"
+        )
+    return width, height
+
+
 def _generator(seed: int | np.random.Generator) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     if not is_int(seed):
         raise TypeError(
-            f"seed is {seed!r} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy Generator"
+            f"seed is {shown(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
+            "Generator"
         )
     # Not default_rng, which may come to stand for another bit generator.
     return np.random.Generator(np.random.PCG64(checked_int("seed", seed, 0)))
@@ -238,9 +250,9 @@ def _generator(seed: int | np.random.Generator) -> np.random.Generator:
 def _checked_share(name: str, value: float) -> float:
     expected = "expected a number from 0 to 1"
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; {expected}")
+        raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; {expected}")
     if not 0 <= value <= 1:
-        raise ValueError(f"{name} is {value}; {expected}")
+        raise ValueError(f"{name} is {shown(value)}; {expected}")
     return float(value)
 
 

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import is_int
+from multigrid.arguments import is_int, shown
 from multigrid.files import replaced
 from multigrid.pictures import checked_walls
+from multigrid.reading import bytes_of
 
 __all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
 
@@ -60,7 +61,8 @@ def load_map(path: str | PathLike[str]) -> NDArray[np.bool_]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is malformed; the message gives the file, the line and what was expected there.
+        ValueError: it is too large or no regular file; or it is malformed, and the message gives the file, the line and
+            what was expected there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +125,8 @@ def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is malformed; the message gives the file, the line and what was expected there.
+        ValueError: it is too large or no regular file; or it is malformed, and the message gives the file, the line and
+            what was expected there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -186,7 +189,8 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
 def _read_lines(path: str | PathLike[str]) -> list[str]:
     """The lines of a file, without blank ones at the end."""
     # A byte that is no text becomes a letter that no map has, which is then refused with its line.
-    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    text = bytes_of(Path(path)).decode("utf-8-sig", errors="replace")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     return lines
@@ -203,7 +207,7 @@ def _line(lines: list[str], number: int) -> str:
 
 
 def _malformed(path: str | PathLike[str], lines: list[str], number: int, expected: str) -> ValueError:
-    got = repr(lines[number - 1]) if number <= len(lines) else "the file ends"
+    got = shown(lines[number - 1]) if number <= len(lines) else "the file ends"
     return ValueError(f"{path}, line {number}: {got}; expected {expected}")
 
 
@@ -233,13 +237,13 @@ def _complaints(row: object) -> Iterator[str]:
     wholes = {"bucket": bucket, "map width": width, "map height": height}
     for name, cell in (("start", start), ("goal", goal)):
         if not isinstance(cell, tuple) or len(cell) != 2:
-            yield f"{name} to be a cell (x, y), not {cell!r}"
+            yield f"{name} to be a cell (x, y), not {shown(cell)}"
         wholes |= {f"{name} x": cell[0], f"{name} y": cell[1]}
     for name, value in wholes.items():
         if not is_int(value) or value < 0:
-            yield f"{name} to be an integer of at least 0, not {value!r}"
+            yield f"{name} to be an integer of at least 0, not {shown(value)}"
     if not isinstance(map_name, str) or not map_name or re.search(r"[\t\r\n]", map_name):
-        yield f"map to be the name of a file, not {map_name!r}"
+        yield f"map to be the name of a file, not {shown(map_name)}"
     for name, (x, y) in (("start", start), ("goal", goal)):
         if x >= width or y >= height:
             yield f"{name} {(x, y)} to be inside the map of {width} x {height} cells"
@@ -248,4 +252,4 @@ def _complaints(row: object) -> Iterator[str]:
         or not isinstance(length, int | float | np.integer | np.floating)
         or not 0 <= length < math.inf
     ):
-        yield f"optimal length to be a number of at least 0, not {length!r}"
+        yield f"optimal length to be a number of at least 0, not {shown(length)}"

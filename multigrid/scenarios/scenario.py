@@ -8,16 +8,19 @@ import json
 import string
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.arguments import shown
 from multigrid.config import GridConfig
+from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.files import replaced
 from multigrid.pictures import Picture, format_map, parse_map
+from multigrid.reading import bytes_of
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
 
@@ -68,7 +71,7 @@ class Scenario:
     def __post_init__(self) -> None:
         name: Any = self.name
         if not isinstance(name, str) or not name:
-            raise ValueError(f"name is {name!r}; expected a text")
+            raise ValueError(f"name is {shown(name)}; expected a text")
         if not isinstance(self.config, GridConfig):
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
         if not isinstance(self.config.walls, Picture) or self.config.num_maps != 1:
@@ -99,13 +102,14 @@ class Scenario:
         return env
 
     def _generator(self) -> np.random.Generator:
-        bits, state = np.random.PCG64(0), cast("Any", self.stream)
+        message = f"stream is {shown(self.stream)}; expected the state of a PCG64 generator"
         try:
-            bits.state = state
-        except (TypeError, KeyError, ValueError, OverflowError) as error:
-            raise ValueError(f"stream is {self.stream!r}; expected the state of a PCG64 generator") from error
-        if bits.state != self.stream:
-            raise ValueError(f"stream is {self.stream!r}; expected the state of a PCG64 generator")
+            bits = generators.bit_generator(self.stream)
+        except ValueError as error:
+            raise ValueError(f"{message}: {error}") from error
+        # A state with more in it is another scenario, with another file, that plays the same.
+        if type(bits) is not np.random.PCG64 or bits.state != self.stream:
+            raise ValueError(message)
         return np.random.Generator(bits)
 
     def __eq__(self, other: object) -> bool:
@@ -136,12 +140,20 @@ def load(path: str | PathLike[str]) -> Scenario:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no scenario, was written by another version of the form or for other rules, or has been
-            changed since, be it by one byte. The message names the file.
+        ValueError: it is too large, or no regular file; it is no scenario, was written by another version of the form
+            or for other rules, or has been changed since, be it by one byte. The message names the file.
     """
     path = Path(path)
     try:
-        text = path.read_bytes().decode()
+        return _read(path)
+    except RecursionError as error:
+        raise ValueError(f"{path} has lists in lists in lists; expected a scenario that save wrote") from error
+
+
+def _read(path: Path) -> Scenario:
+    written = bytes_of(path)
+    try:
+        text = written.decode()
         content = json.loads(text)
     except ValueError as error:
         raise ValueError(
@@ -152,8 +164,8 @@ def load(path: str | PathLike[str]) -> Scenario:
     for key, what, known in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != known:
             raise ValueError(
-                f"{path} is written for version {content.get(key)!r} of the {what}, but this multigrid has version "
-                f"{known}; use the multigrid that wrote it, or make the scenario anew"
+                f"{path} is written for version {shown(content.get(key))} of the {what}, but this multigrid has "
+                f"version {known}; use the multigrid that wrote it, or make the scenario anew"
             )
     if content.get("checksum") != _checksum(content) or text != _rendered(content):
         raise ValueError(
@@ -161,9 +173,13 @@ def load(path: str | PathLike[str]) -> Scenario:
             "Copies that convert line ends change a file, too"
         )
     try:
-        return _scenario(content)
-    except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
+        scenario = _scenario(content)
+        # Whatever was read with some goodwill, such as 1.0 or "+1" for 1, is another file when it is written again.
+        if _text(scenario) != text:
+            raise ValueError("it is not as multigrid.scenarios.save would write it")  # noqa: TRY301 - one of many
+    except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} has a right checksum but is no scenario: {error}") from error
+    return scenario
 
 
 def _checked_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
@@ -224,7 +240,8 @@ def _letter(action: int) -> str:
 
 def _scenario(content: dict[str, Any]) -> Scenario:
     if sorted(content) != sorted([*_KEYS, "checksum"]) or sorted(content["config"]) != sorted(_CONFIG_KEYS):
-        raise ValueError(f"it has the keys {list(content)}, with {list(content['config'])} in its config")
+        keys, inner = list(content), list(content["config"])
+        raise ValueError(f"it has the keys {shown(keys)}, with {shown(inner)} in its config")
     walls = parse_map("\n".join(content["map"])).walls
     picture = Picture(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
     config = GridConfig(walls=picture, **content["config"])

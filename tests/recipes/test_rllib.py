@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -489,6 +490,48 @@ def test_resume_refuses_what_the_weights_do_not_fit(
         assert said.count("\n") == 1
         assert re.search(complaint, said)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps", "1280"),
+        ("seed", True),
+        ("gamma", [0.9]),
+        ("shared", 1),
+        ("address", 7),
+        ("hidden", [16.5]),
+        ("hidden", 16),
+        ("grid", {"size": [10**6, 10**6], "flatten": True}),
+        ("grid", "[" * 10**5),
+    ],
+)
+def test_resume_refuses_a_description_of_anything_else(
+    name: str, value: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Values of other types, huge grids and deep JSON in config.json are refused in one line that names the folder."""
+    (tmp_path / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | {name: value}))
+    if isinstance(value, str) and value.startswith("["):
+        (tmp_path / "config.json").write_text(value)
+    assert main(["train", "--engine", "rllib", "--resume", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"--resume is {tmp_path}, whose config.json is not one of" in said
+
+
+def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A checkpoint that RLlib cannot load is named in one line, which says that loading one can run code."""
+    broken = Path(shutil.copytree(folder, tmp_path / "broken"))
+    *_, last = sorted((broken / "checkpoints").iterdir())
+    for path in last.rglob("*.pkl"):
+        path.write_bytes(b"no pickle")
+    flags = f"--resume {broken} --steps 1792 --folder {tmp_path / 'on'}"
+    assert main(["train", "--engine", "rllib", *flags.split()]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"{last} cannot be restored: " in said
+    assert "pickles, which can run any code when they are loaded" in said
 
 
 @pytest.mark.usefixtures("machines")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import imageio.v2 as imageio
+import imageio_ffmpeg  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -128,3 +129,14 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
                 writer.append_data(np.pad(last, odd, mode="edge"))
             for _ in range(held):
                 writer.append_data(np.pad(last, odd, mode="edge"))
+        _check_film(temporary, path, episode.num_steps + 1 + held)
+
+
+def _check_film(written: Path, path: Path, expected: int) -> None:
+    """Count the frames, for imageio does not say that ffmpeg has failed, on a full disk for one."""
+    try:
+        found, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
+    except RuntimeError as error:
+        raise OSError(f"{path} could not be written as a film; is the disk full?") from error
+    if found != expected:
+        raise OSError(f"{path} would have {found} frames in place of {expected}; is the disk full?")

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import multigrid.scenarios as stored
 from multigrid import spaces
 from multigrid.cli.rolling.intervals import measured
+from multigrid.cli.rolling.models import load_policy, read_trained
 from multigrid.config import GridConfig
-from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.watching import Watcher
-
-if TYPE_CHECKING:
-    from stable_baselines3.common.policies import ActorCriticPolicy
 
 __all__ = ["BUILT_IN", "Played", "Player", "World", "fitted", "play", "player", "suite_worlds", "trained_config"]
 
@@ -130,24 +126,18 @@ def trained_config(folder: Path) -> GridConfig:
         folder: what ``multigrid train`` left.
 
     Raises:
-        ValueError: it is not such a folder, or was left by other rules.
+        ValueError: it is not such a folder, or was left by other rules. The message names it.
     """
-    expected = f"expected {', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
+    _check_folder(folder)
+    return read_trained(folder).grid
+
+
+def _check_folder(folder: Path) -> None:
     if not (folder / "config.json").is_file() or not (folder / "model.zip").is_file():
-        raise ValueError(f"--policy is {folder}, which has no config.json and model.zip in it; {expected}")
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        rules, config = content["rules"], GridConfig(**content["grid"])
-    except (ValueError, TypeError, KeyError) as error:
         raise ValueError(
-            f"{folder / 'config.json'} is not what `multigrid train` writes: {error}; {expected}"
-        ) from error
-    if rules != RULES_VERSION:
-        raise ValueError(
-            f"{folder} was trained under version {rules} of the rules, but this multigrid has version {RULES_VERSION}; "
-            "use the multigrid that trained it, or train anew"
+            f"--policy is {folder}, which has no config.json and model.zip in it; "
+            f"expected {', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
         )
-    return config
 
 
 def fitted(world: World, trained: GridConfig) -> World:
@@ -184,8 +174,11 @@ def _shapes(space: Any) -> dict[str, tuple[int, ...]]:
 def player(policy: str) -> Player:
     """Return who plays by a policy: one of `BUILT_IN`, or the folder of a trained model.
 
+    Of that folder only weights are read; no code in it is run.
+
     Raises:
-        ValueError: there is no such policy.
+        ValueError: there is no such policy, or a file of the folder is not what ``multigrid train`` writes; the message
+            names it.
 
     >>> player("clever")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -194,13 +187,12 @@ def player(policy: str) -> Player:
     if policy in BUILT_IN:
         make = BUILT_IN[policy]
         return lambda seed: make(np.random.default_rng([seed, _POLICY_STREAM]))
-    trained_config(Path(policy))
+    _check_folder(Path(policy))
     # Only a trained model needs torch, which takes seconds to import.
     import torch
-    from stable_baselines3 import PPO
 
     from multigrid.cli.evaluate import drawn_policy
 
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
-    model: ActorCriticPolicy = PPO.load(Path(policy) / "model.zip", device="cpu").policy
+    model = load_policy(Path(policy))
     return lambda seed: drawn_policy(model, np.random.default_rng([seed, _POLICY_STREAM]))

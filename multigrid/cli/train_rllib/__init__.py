@@ -22,6 +22,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,7 @@ from multigrid.cli.trainings import LARGEST_SEED
 from multigrid.integrations.rllib import ppo_config
 
 if TYPE_CHECKING:
+    from ray.rllib.algorithms.algorithm import Algorithm
     from ray.rllib.algorithms.ppo import PPOConfig
 
 __all__ = ["RLlibOptions", "main", "train"]
@@ -64,7 +66,8 @@ def train(options: RLlibOptions, console: Console) -> int:
         0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
 
     Raises:
-        ValueError: an option out of range, or a cluster with fewer CPUs than there are env runners.
+        ValueError: an option out of range, a checkpoint that cannot be restored, or a cluster with fewer CPUs than
+            there are env runners.
         FileExistsError: the folder exists already.
         ConnectionError: there is no cluster at the address.
     """
@@ -80,13 +83,24 @@ def train(options: RLlibOptions, console: Console) -> int:
         algorithm = _settings(options).build_algo()
         try:
             if checkpoint is not None:
-                algorithm.restore_from_path(str(checkpoint.absolute()))
+                _restore(algorithm, checkpoint)
                 # With its optimizers it has the learning rate at the earlier run's end, which is 0, for a rollout.
                 done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: steps // options.grid.num_agents}
                 algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
             return Run(folder, algorithm, options, console, steps).play()
         finally:
             algorithm.stop()
+
+
+def _restore(algorithm: Algorithm, checkpoint: Path) -> None:
+    try:
+        algorithm.restore_from_path(str(checkpoint.absolute()))
+    except Exception as error:
+        said = " ".join(str(error).split())[:300]
+        raise ValueError(
+            f"{checkpoint} cannot be restored: {type(error).__name__}: {said}. Checkpoints are pickles, which can run "
+            "any code when they are loaded: resume only folders that you trust"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 import multigrid
+from multigrid.cli.rolling.models import MALFORMED, stored_grid
 from multigrid.cli.trainings import check_flags
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
@@ -47,7 +48,8 @@ class RLlibOptions:
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     resume: Path | None = None
     """The folder of an earlier run: go on from its last checkpoint, in a new folder, with its flags where no others are
-    given."""
+    given. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that you
+    trust."""
     seed: int = 0
     """Of the first weights, of the worlds, and of the draws."""
     address: str | None = None
@@ -82,20 +84,38 @@ class RLlibOptions:
 
 
 def saved_options(folder: Path) -> RLlibOptions:
-    """Return the options of an earlier run, but for its folder."""
+    """Return the options of an earlier run, but for its folder.
+
+    Raises:
+        ValueError: its config.json is something else, or was written under other rules.
+    """
     try:
         content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         rules = content["rules"]
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
-        flags |= {"grid": GridConfig(**flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"--resume is {folder}, whose config.json is not one of {PROGRAM}: {error!r}") from error
+        flags |= {"grid": stored_grid(flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
+        for field in dataclasses.fields(RLlibOptions):
+            _check_kind(field.name, flags[field.name])
+    except (*MALFORMED, OSError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"--resume is {folder}, whose config.json is not one of {PROGRAM}: {said}") from error
     if rules != RULES_VERSION:
         raise ValueError(
             f"--resume is {folder}, trained under version {rules} of the rules, but this multigrid has version "
             f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
         )
     return RLlibOptions(**flags)
+
+
+def _check_kind(name: str, value: Any) -> None:
+    """Refuse a value of another type than the flag has."""
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
+    kind = str(RLlibOptions.__dataclass_fields__[name].type)
+    fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
+    if name == "hidden":
+        fits = all(type(size) is int for size in value)
+    if not fits:
+        raise TypeError(f"{name} is {value!r}; expected {kind}")
 
 
 def check(options: RLlibOptions) -> None:

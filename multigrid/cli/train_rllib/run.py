@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from multigrid.cli.outputs import write_rows
 from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions
 from multigrid.cli.trainings import INTERRUPTED, report, write_evaluations
 from multigrid.config import GridConfig
+from multigrid.files import new_folder
 from multigrid.integrations.rllib import NAME, agent_modules, drawn_actions
 
 if TYPE_CHECKING:
@@ -104,18 +104,13 @@ class Run:
         self._evaluated.append((self._steps, held_out))
 
     def _save(self) -> None:
-        """Save a checkpoint, under a temporary name until it is whole, and the metrics."""
+        """Save the metrics, and a checkpoint, which has a temporary name until it is whole."""
         write_rows(self._folder / "metrics.csv", _COLUMNS, self._rows)
         checkpoint = self._folder / "checkpoints" / f"{self._steps:012}"
         if checkpoint.exists():
             return
-        temporary = checkpoint.with_name(f".{checkpoint.name}.part")
-        temporary.mkdir(parents=True)
-        try:
+        with new_folder(checkpoint) as temporary:
             self._algorithm.save_to_path(str(temporary.absolute()))
-            temporary.replace(checkpoint)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
     def _finish(self) -> None:
         write_evaluations(self._folder, self._options.grid, self._rows, self._evaluated)

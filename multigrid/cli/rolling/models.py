@@ -1,0 +1,203 @@
+"""Read the folders of ``multigrid train``: a description in JSON, and weights. No code in them is run."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+import warnings
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
+from multigrid.core.world import part_shapes
+
+if TYPE_CHECKING:
+    import torch
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+__all__ = ["MALFORMED", "Trained", "load_policy", "read_trained", "stored_grid"]
+
+MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""What reading JSON that anybody may have written, and making a `GridConfig` of it, can raise."""
+
+_WEIGHTS = "policy.pth"
+# Larger grids take minutes to be read.
+_MOST_CELLS = 2**24
+_LARGEST = 2**31 - 1
+
+
+class Trained(NamedTuple):
+    """What config.json of a training says."""
+
+    grid: GridConfig
+    """The world."""
+    hidden: tuple[int, ...]
+    """The sizes of the hidden layers, of the policy and of the value function."""
+
+
+def read_trained(folder: Path) -> Trained:
+    """Return the world that a model was trained in, and the shape of its network.
+
+    Args:
+        folder: what ``multigrid train`` left.
+
+    Raises:
+        ValueError: its config.json is something else, or was written under other rules. The message names the file.
+
+    >>> import tempfile
+    >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}, "hidden": [32]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "config.json").write_text(json.dumps(content))
+    ...     read_trained(Path(folder)).hidden
+    (32,)
+    """
+    path = folder / "config.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["rules"] == RULES_VERSION:
+            return Trained(stored_grid(content["grid"]), _checked_hidden(content["hidden"]))
+    except (*MALFORMED, OSError) as error:
+        raise ValueError(
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
+            "expected the folder of a run of `multigrid train`"
+        ) from error
+    raise ValueError(
+        f"{path}: {folder} was trained under version {content['rules']!r} of the rules, but this multigrid has version "
+        f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
+    )
+
+
+def stored_grid(fields: Any) -> GridConfig:
+    """Return the world that a config.json describes, under "grid", of no more cells than are read within seconds.
+
+    Raises:
+        ValueError, TypeError, AttributeError, or another one of `MALFORMED`: it describes none, or a larger one.
+
+    >>> stored_grid({"size": [7, 4], "num_agents": 3}).agents
+    ('agent_0', 'agent_1', 'agent_2')
+    """
+    size = fields.get("size")
+    sides = size if isinstance(size, list) else [size, size]
+    if fields.get("walls") is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
+        raise ValueError(f"size is {size}; expected at most {_MOST_CELLS} cells")
+    for name in ("num_agents", "view_radius", "max_cycles"):
+        if isinstance(fields.get(name), int) and fields[name] > _LARGEST:
+            raise ValueError(f"{name} is {fields[name]}; expected at most {_LARGEST}")
+    return GridConfig(**fields)
+
+
+def _checked_hidden(sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
+        raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
+    return tuple(sizes)
+
+
+def load_policy(folder: Path) -> ActorCriticPolicy:
+    """Return the policy of a training: the network that config.json describes, with the weights in model.zip.
+
+    It acts as the policy of ``PPO.load(folder / "model.zip")`` does, but that one unpickles whatever the file holds,
+    which can run any code. Here only weights are read.
+
+    Args:
+        folder: what ``multigrid train`` left.
+
+    Raises:
+        ValueError: config.json or model.zip is something else, or they do not fit each other. The message names the
+            file. Nothing in it has been run.
+    """
+    import numpy as np
+    import torch
+    from stable_baselines3 import PPO
+
+    from multigrid import spaces
+
+    grid, hidden = read_trained(folder)
+    path, described_in = folder / "model.zip", folder / "config.json"
+    weights = _read_weights(path)
+    # Asked before a network is built: a file that asks for a huge one has to be huge itself.
+    described, there = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
+    if described != there:
+        raise ValueError(
+            f"{path} holds {there} weights, but the network that {described_in} describes has {described}; "
+            "expected the two files of one training"
+        )
+    aliases = PPO.policy_aliases
+    kind: Any = aliases["MlpPolicy" if grid.flatten else "MultiInputPolicy"]
+    shapes = spaces.observation_space(grid), spaces.action_space(grid)
+    with torch.random.fork_rng(devices=[]):  # the first weights are random, though of no use here
+        policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
+    expected = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if found != expected:
+        differing = sorted(name for name in expected | found if expected.get(name) != found.get(name))
+        first = differing[0]
+        raise ValueError(
+            f"{path} holds {first[:80]!r} with the shape {found.get(first)}, but {described_in} describes "
+            f"{expected.get(first)}; None stands for none; expected the two files of one training"
+        )
+    policy.load_state_dict(weights)
+    policy.set_training_mode(False)
+    if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
+        raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
+    return policy
+
+
+def _short(error: Exception) -> str:
+    """Return the words of an error in one line, which a hostile file may have made long."""
+    return " ".join(str(error).split())[:300]
+
+
+def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
+    """Return how many weights a network of actions and one of values have together."""
+    sizes = [sum(math.prod(shape) for shape in part_shapes(grid).values()), *hidden]
+    layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
+    return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
+
+
+def _read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Return the state_dict of the policy in a file of ``PPO.save``."""
+    try:
+        return _unpacked(path)
+    except Exception as error:
+        # zipfile, zlib and torch raise a dozen kinds of errors for bytes that are not what they should be.
+        raise ValueError(
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
+            f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
+        ) from error
+
+
+def _unpacked(path: Path) -> dict[str, torch.Tensor]:
+    import torch
+
+    content = _uncompressed(path).read(_WEIGHTS)
+    _uncompressed(io.BytesIO(content))
+    # torch.load takes older forms too, which are no zip files, and of which it has read more than weights.
+    if content[:4] != b"PK\x03\x04":
+        raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a pickle that is odd, but in which nothing is run all the same
+        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    if not isinstance(weights, dict):
+        raise TypeError(f"{_WEIGHTS} holds a {type(weights).__name__}")
+    for name, tensor in weights.items():
+        if type(name) is not str or type(tensor) is not torch.Tensor:
+            raise TypeError(f"{_WEIGHTS} holds {name!r} of type {type(tensor).__name__}")
+        if tensor.dtype != torch.float32 or tensor.layout != torch.strided or tensor.device.type != "cpu":
+            raise TypeError(f"{_WEIGHTS} holds {name!r} as {tensor.dtype}, {tensor.layout}, {tensor.device}")
+    # Tensors can share their bytes, with one another and with themselves.
+    if 4 * sum(tensor.numel() for tensor in weights.values()) > len(content):
+        raise ValueError(f"{_WEIGHTS} holds more weights than it has bytes for")
+    return weights
+
+
+def _uncompressed(file: Path | io.BytesIO) -> zipfile.ZipFile:
+    """Open an archive in which nothing is compressed, so that none of it is larger than the file."""
+    archive = zipfile.ZipFile(file)
+    for entry in archive.infolist():
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+            raise ValueError(f"{entry.filename!r} is compressed")
+    return archive

@@ -1,0 +1,337 @@
+"""Files are there as a whole or not at all: beside other writers, on a full disk, through kill -9 and planted links."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import multigrid
+from multigrid.cli.outputs import staged_folder, write_json
+from multigrid.files import new_folder, replaced
+
+AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+LENGTH = 300_000
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody replace a file that somebody reads")
+# Writes a path over and over with one letter, and says so each time.
+WRITER = """
+import sys
+from pathlib import Path
+from multigrid.files import replaced
+
+path, letter, times, length = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+sys.stdin.readline()
+for _ in range(times):
+    with replaced(path) as temporary, temporary.open("w") as file:
+        for _ in range(10):
+            file.write(letter * (length // 10))
+            file.flush()
+    print("written", flush=True)
+"""
+
+
+def writer(path: Path, letter: str, times: int) -> subprocess.Popen[str]:
+    """A process that writes when it gets a line."""
+    command = [sys.executable, "-c", WRITER, str(path), letter, str(times), str(LENGTH)]
+    return subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def begin(process: subprocess.Popen[str]) -> None:
+    """Let a writer write."""
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder, hidden files too."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file by way of `replaced`."""
+    with replaced(path) as temporary:
+        temporary.write_text(text)
+
+
+@POSIX
+def test_two_processes_write_one_path(tmp_path: Path) -> None:
+    """All of 400 writes by two processes succeed, whoever reads meanwhile gets a whole file, and nothing else stays."""
+    path = tmp_path / "model.zip"
+    path.write_text("a" * LENGTH)
+    writers = [writer(path, letter, 200) for letter in "bc"]
+    for one in writers:
+        begin(one)
+    read = set()
+    while any(one.poll() is None for one in writers):
+        content = path.read_text()
+        assert (len(content), len(set(content))) == (LENGTH, 1)
+        read.add(content[0])
+    for one in writers:
+        said, _ = one.communicate()
+        assert (one.returncode, said.count("written")) == (0, 200)
+    assert read >= {"b", "c"}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@POSIX
+def test_a_killed_writer_leaves_the_file_whole(tmp_path: Path) -> None:
+    """After kill -9 the file is an old one or a new one, and what else lies there is hidden and in nobody's way."""
+    path, moments = tmp_path / "model.zip", np.random.default_rng(0)
+    for letter in "abcdefgh":
+        process = writer(path, letter, 10**9)
+        begin(process)
+        assert process.stdout is not None
+        for _ in range(moments.integers(1, 12)):
+            process.stdout.readline()
+        process.kill()
+        process.communicate()
+        content = path.read_text()
+        assert (len(content), set(content)) == (LENGTH, {letter})
+        assert all(name.startswith(".") for name in names(tmp_path) if name != path.name)
+    put(path, "whole")
+    assert path.read_text() == "whole"
+
+
+@POSIX
+def test_no_planted_link_is_followed(tmp_path: Path) -> None:
+    """A link at the path is replaced, one at a guessed temporary name is left, and the target of neither changes."""
+    secret, path = tmp_path / "secret", tmp_path / "run" / "curve.png"
+    secret.write_text("theirs")
+    path.parent.mkdir()
+    guessed = path.with_name(".curve.part.png")
+    guessed.symlink_to(secret)
+    path.symlink_to(secret)
+    put(path, "mine")
+    assert (path.is_symlink(), path.read_text()) == (False, "mine")
+    assert (guessed.is_symlink(), secret.read_text()) == (True, "theirs")
+    path.unlink()
+    path.symlink_to(tmp_path / "nowhere")
+    put(path, "mine")
+    assert names(tmp_path) == ["run", "secret"]
+    assert path.read_text() == "mine"
+
+
+@POSIX
+def test_a_link_in_place_of_the_temporary_file_is_refused(tmp_path: Path) -> None:
+    """Where somebody puts a link under the temporary name, nothing gets the path's name."""
+    path = tmp_path / "curve.png"
+    path.write_text("old")
+    (tmp_path / "theirs").write_text("theirs")
+
+    def exchange() -> None:
+        with replaced(path) as temporary:
+            temporary.unlink()
+            temporary.symlink_to(tmp_path / "theirs")
+
+    with pytest.raises(OSError, match="curve"):
+        exchange()
+    assert {one.name: one.read_text() for one in tmp_path.iterdir()} == {"curve.png": "old", "theirs": "theirs"}
+
+
+@POSIX
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    """When there is no room for the new bytes, the error says so, the old file is whole, and nothing else stays."""
+    import resource
+
+    path = tmp_path / "metrics.json"
+    write_json(path, ["old"])
+    before, allowed = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The disk of a process that may write no more than this to a file.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, allowed[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write_json(path, list(range(10_000)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("reason", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+def test_whatever_ends_the_writing_leaves_the_old_file(reason: BaseException, tmp_path: Path) -> None:
+    """An exception of any kind is passed on, the old file is whole, and nothing else stays."""
+    path = tmp_path / "one.scen"
+    path.write_text("old")
+
+    def break_off() -> None:
+        with replaced(path) as temporary:
+            temporary.write_text("half")
+            raise reason
+
+    with pytest.raises(type(reason)):
+        break_off()
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("one.scen", "old")]
+
+
+def test_the_temporary_file_is_empty_hidden_and_of_a_random_name(tmp_path: Path) -> None:
+    """It lies in the folder of the path, has its suffix, and two for one path have two names."""
+    path = tmp_path / "one.scen"
+    with replaced(path) as first, replaced(path) as second:
+        assert first != second
+        for temporary in (first, second):
+            assert (temporary.parent, temporary.suffix, temporary.read_bytes()) == (tmp_path, ".scen", b"")
+            assert temporary.name.startswith(".")
+            temporary.write_text("new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_writer_may_replace_the_temporary_file(tmp_path: Path) -> None:
+    """Where it removes the file and makes another of that name, that one takes the path's place."""
+    with replaced(tmp_path / "film.gif") as temporary:
+        temporary.unlink()
+        temporary.write_text("new")
+        temporary.chmod(0o444)
+    assert (tmp_path / "film.gif").read_text() == "new"
+    with pytest.raises(FileNotFoundError), replaced(tmp_path / "film.gif") as temporary:
+        temporary.unlink()
+    assert (tmp_path / "film.gif").read_text() == "new"
+
+
+def test_the_bytes_are_on_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is flushed before it is moved, so that no crash of the machine leaves the name without the bytes."""
+    done, fsync, replace = [], os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: done.append(os.fstat(file).st_size) or fsync(file))
+    monkeypatch.setattr(Path, "replace", lambda self, target: done.append("moved") or replace(self, target))
+    put(tmp_path / "one", "12345")
+    assert done == [5, "moved"]
+
+
+@POSIX
+def test_the_umask_counts(tmp_path: Path) -> None:
+    """A file and a folder get the mode that any new one gets."""
+    before = os.umask(0o027)
+    try:
+        put(tmp_path / "one", "")
+        with new_folder(tmp_path / "two"):
+            pass
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("one", "two")] == [0o640, 0o750]
+
+
+@POSIX
+@pytest.mark.parametrize("kind", ["folder", "link to a folder", "pipe", "link to a device"])
+def test_what_is_no_file_is_not_replaced(kind: str, tmp_path: Path) -> None:
+    """A folder, a pipe or a device at the path, or a link to one, is refused before anything is written."""
+    path = tmp_path / "out.html"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path if "folder" in kind else "/dev/null")
+    before = path.lstat().st_ino
+    with pytest.raises(OSError, match=r"out\.html is there and is no regular file; expected"), replaced(path):
+        raise AssertionError("nothing may be written")
+    assert path.lstat().st_ino == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def fill(folder: Path) -> None:
+    """Put two files in a folder, one of them deep."""
+    (folder / "deep").mkdir()
+    (folder / "deep" / "one").write_text("1")
+    (folder / "two").write_text("2")
+
+
+def test_a_new_folder_appears_in_one_step(tmp_path: Path) -> None:
+    """Its name is free until all is in it, and nothing else stays; parents are made."""
+    path = tmp_path / "runs" / "out"
+    with new_folder(path) as temporary:
+        fill(temporary)
+        assert names(path.parent) == [temporary.name]
+        assert temporary.name.startswith(".")
+    assert sorted(one.relative_to(path).as_posix() for one in path.rglob("*")) == ["deep", "deep/one", "two"]
+    assert names(path.parent) == ["out"]
+
+
+@pytest.mark.parametrize("content", ["file", "folder", "link"])
+def test_a_taken_folder_is_left_alone(content: str, tmp_path: Path) -> None:
+    """What got the name meanwhile stays as it is, the error names it, and the temporary folder is gone."""
+    path = tmp_path / "out"
+
+    def meet() -> None:
+        with new_folder(path) as temporary:
+            fill(temporary)
+            if content == "file":
+                path.write_text("theirs")
+            elif content == "link":
+                path.symlink_to(tmp_path / "nowhere")
+            else:
+                path.mkdir()
+                (path / "theirs").write_text("theirs")
+
+    with pytest.raises(FileExistsError, match=r"out exists already and is left alone"):
+        meet()
+    assert names(tmp_path) == ["out"]
+    assert content != "folder" or names(path) == ["theirs"]
+
+
+@pytest.mark.parametrize("folder", [None, "out"])
+def test_a_staged_folder_that_fails_leaves_nothing(
+    folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the hidden folder nor the reserved one stays; of what others put there, nothing is removed."""
+    monkeypatch.chdir(tmp_path)
+    named = None if folder is None else Path(folder)
+    folders: list[Path] = []
+
+    def stage(reason: type[BaseException] | None) -> None:
+        with staged_folder(named, "rollouts") as (stage, made):
+            fill(stage)
+            folders[:] = stage, made
+            if reason is not None:
+                raise reason
+            made.mkdir(exist_ok=True)
+            put(made / "theirs", "theirs")
+
+    with pytest.raises(KeyboardInterrupt):
+        stage(KeyboardInterrupt)
+    assert [path for path in Path().rglob("*") if path.name != "rollouts"] == []
+    with pytest.raises(FileExistsError, match="exists already and is left alone"):
+        stage(None)
+    assert names(folders[1]) == ["theirs"]
+    assert not folders[0].exists()
+
+
+def test_two_staged_folders_without_a_name_get_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that begin before either has ended, within one second, do not meet."""
+    monkeypatch.chdir(tmp_path)
+    with staged_folder(None, "rollouts") as (first, one), staged_folder(None, "rollouts") as (second, other):
+        fill(first)
+        fill(second)
+        assert one != other
+    for folder in (one, other):
+        assert sorted(path.name for path in folder.iterdir()) == ["deep", "two"]
+    assert len(names(Path("rollouts"))) == 2
+
+
+@POSIX
+def test_a_killed_rollout_leaves_no_half_folder(tmp_path: Path) -> None:
+    """After kill -9 in the midst of the writing, the named folder is not there, so that its name can be used again."""
+    code = """
+import sys
+from pathlib import Path
+from multigrid.cli.outputs import staged_folder, write_json
+
+with staged_folder(Path(sys.argv[1]), "rollouts") as (stage, _):
+    write_json(stage / "metrics.json", {})
+    print("written", flush=True)
+    sys.stdin.readline()
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "out")]
+    process = subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    process.kill()
+    process.communicate()
+    assert all(name.startswith(".") for name in names(tmp_path))
+    with staged_folder(tmp_path / "out", "rollouts") as (stage, _):
+        fill(stage)
+    assert names(tmp_path / "out") == ["deep", "two"]

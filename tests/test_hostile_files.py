@@ -1,0 +1,570 @@
+"""Files and fields that somebody has changed by chance or on purpose: they work, or are refused by name, and no more.
+
+Each case is numbered: its random numbers come from its kind and number alone, and a failure names both.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import decimal
+import enum
+import faulthandler
+import fractions
+import itertools
+import json
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from multigrid import GridConfig, maps, parallel_env, scenarios
+from multigrid.maps import Picture, format_map, parse_map
+from multigrid.reading import MOST_BYTES
+from multigrid.replaying import replay as shown_again
+from multigrid.scenarios import RecordEpisode, Scenario, replay
+from multigrid.scenarios.scenario import _checksum, _rendered
+
+FIELDS = [field.name for field in dataclasses.fields(GridConfig)]
+PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
+MAP = "type octile\nheight 3\nwidth 5\nmap\n..T.G\n@S..O\n....W\n"
+SCEN = (
+    "version 1\n0\tsmall.map\t5\t3\t0\t0\t3\t0\t3.00000000\n"
+    "1\tsmall.map\t5\t3\t1\t0\t3\t2\t4.24264069\n"
+    "1\tmaps/other.map\t7\t4\t6\t3\t0\t0\t7.5\n"
+)
+PICTURE = "a.#.B\n..#..\nb...A\n#...."
+LONGER = 50
+"""How many times as many cases there are with `--long`."""
+LONGEST_MESSAGE = 10_000
+PATIENCE = 300.0
+"""Seconds that no case takes, unless something hangs."""
+
+
+@pytest.fixture
+def number_of(request: pytest.FixtureRequest) -> Callable[[int], range]:
+    """Give the numbers of the cases of a test: so many, or fifty times as many with `--long`."""
+    factor = LONGER if request.config.getoption("--long", default=False) else 1
+    return lambda count: range(count * factor)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_hangs() -> Iterator[None]:
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+def result_of(case: str, call: Callable[[], Any], names: list[str]) -> Any:
+    """What a call returns; None where it refuses with an error that names what it refuses. All else is a failure."""
+    # A compiled loop hears no signal, so what hangs can only be ended, with a word on where.
+    faulthandler.dump_traceback_later(PATIENCE, exit=True, file=sys.__stderr__)
+    try:
+        return call()
+    except (TypeError, ValueError) as error:
+        refusal = error
+    except Exception as error:
+        raise AssertionError(f"{case}: {error!r}") from error
+    message = str(refusal)
+    assert any(name in message for name in names), f"{case}: {refusal!r} names none of {names}"
+    assert len(message) < LONGEST_MESSAGE, f"{case}: a message of {len(message)} characters"
+    return None
+
+
+def check_play(case: str, config: GridConfig) -> None:
+    """Play five steps of a configuration, and play them again."""
+    try:
+        env = RecordEpisode(parallel_env(config))
+        env.reset(seed=1)
+        random = np.random.default_rng(2)
+        for _ in range(5):
+            env.step({agent: int(random.integers(config.num_actions)) for agent in env.agents})
+        played = env.scenario("played")
+        assert list(replay(pickle.loads(pickle.dumps(played))))
+        assert pickle.loads(pickle.dumps(config)) == config
+    except Exception as error:
+        raise AssertionError(f"{case}: {config} cannot be played: {error!r}") from error
+
+
+# Scenario files -----------------------------------------------------------------------------------------------------
+
+
+def recorded(**settings: Any) -> Scenario:
+    """A short episode of random play."""
+    env = RecordEpisode(parallel_env(**{"observe": PARTS, "view_radius": 1, "max_cycles": 40, **settings}))
+    env.reset(seed=4)
+    random = np.random.default_rng(4)
+    for _ in range(6):
+        env.step({agent: int(random.integers(4)) for agent in env.agents})
+    return env.scenario("six steps")
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Good scenario files of all kinds: with a stream, with agents that leave, without a recording."""
+    path = tmp_path_factory.mktemp("good") / "good.json"
+    good = []
+    for scenario in (
+        recorded(walls=PICTURE, on_target="restart", allow_stay=True),
+        recorded(size=(4, 3), num_agents=3, on_target="leave", flatten=True, observe=("view", "others")),
+        Scenario("plain", GridConfig(walls=PICTURE, on_target="stay")),
+    ):
+        scenarios.save(scenario, path)
+        good.append(path.read_text())
+    return good
+
+
+ODD_BYTES = [
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\r\n",
+    b"\n\n",
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"9" * 5000,
+    b"\\u0000",
+]
+ODD_BYTES += [
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b"\xed\xa0\x80",
+    b"-",
+    b"\t",
+    b" ",
+    b"0",
+    b"#",
+    b",",
+    b'"',
+    b"[",
+    b"}",
+]
+
+
+def spoilt(content: bytes, random: np.random.Generator) -> bytes:
+    """The same file after an accident, or several."""
+    for _ in range(random.integers(1, 4)):
+        at, to = sorted(random.integers(0, len(content) + 1, 2).tolist())
+        lines = content.split(b"\n")
+        one, other = random.integers(0, len(lines), 2).tolist()
+        match random.integers(7):
+            case 0:
+                content = content[:at] + bytes([random.integers(256)]) + content[at + 1 :]
+            case 1:
+                content = content[:at] + ODD_BYTES[random.integers(len(ODD_BYTES))] + content[at:]
+            case 2:
+                content = content[:at] + content[to:]
+            case 3:
+                lines[one], lines[other] = lines[other], lines[one]
+                content = b"\n".join(lines)
+            case 4:
+                content = b"\n".join([*lines[:one], lines[other], *lines[one:]])
+            case 5:
+                content = b"\n".join(lines[:one] + lines[one + 1 :])
+            case _:
+                content = content[:at]
+    return content
+
+
+def check_scenario(case: str, path: Path) -> bool:
+    """Whether a file is read; one that is plays five steps, plays its recording or says why not, and is saved alike."""
+    before = path.read_bytes()
+    scenario = result_of(case, lambda: scenarios.load(path), [str(path)])
+    assert [file.name for file in path.parent.iterdir()] == [path.name], case
+    assert path.read_bytes() == before, case
+    if scenario is None:
+        return False
+    scenarios.save(scenario, path)
+    assert path.read_bytes() == before, f"{case}: what was read is saved as something else"
+    if scenario.actions is not None:
+        result_of(case, lambda: list(replay(scenario)), [f"scenario {scenario.name!r}", "agent_"])
+    check_play(case, scenario.config)
+    env = scenario.env()
+    env.reset()
+    for _ in range(5):
+        env.step(dict.fromkeys(env.agents, 0))
+    return True
+
+
+def test_spoilt_scenario_files(texts: list[str], number_of: Callable[[int], range], tmp_path: Path) -> None:
+    """A scenario file whose bytes or lines were changed, lost, swapped or doubled is refused by its name."""
+    path = tmp_path / "spoilt.json"
+    for number in number_of(500):
+        random = np.random.default_rng([1, number])
+        good = texts[random.integers(len(texts))].encode()
+        path.write_bytes(spoilt(good, random))
+        assert check_scenario(f"spoilt scenario {number}", path) == (path.read_bytes() == good), number
+
+
+HOSTILE_JSON: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2, 3, 5, 2**31, 2**32, 2**63, 2**64, 2**128, -(2**63) - 1, 10**30, 10**4200),
+    *(0.0, -0.0, 0.5, 1.0, 2.5, 1e308, -1e-308, float("nan"), float("inf")),
+    *("", "a", "0", "1", "+1", " 1", "1_0", "0x1", "\u0663", "\0", "\ud800", "-", "--", "..", "a.A", "x" * 3000),
+    *("f" * 32, "F" * 32, "0" * 32, "1" * 32, "0" * 31 + "2", "f" * 33, "00000000", "deadbeef"),
+    *("park", "leave", "stay", "restart", "none", "symmetric", "shared", "view", "agent", "PCG64"),
+    *([], [[]], [[], []], {}, {"a": 1}, [None], [0], [0, 0], [[0, 0]], [[0, 0], [1, 1]], [[0.5, 0], [1, 1]]),
+    *([[0, 0, 0]], [[[0, 0]]], [["0", "0"]], [[True, False], [0, 1]], [[-1, -1], [0, 0]], [[2**64, 0], [0, 0]]),
+    *(["."], ["..", "..."], ["#####"] * 4, ["....."] * 4, ["a...A"] * 4, ["00"] * 6, ["--"] * 6, ["view", "view"]),
+    *(list(PARTS), ["agent"], {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": 0}),
+]
+
+
+def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container in some JSON with each of its keys."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield value, key
+        yield from places_in(inner)
+
+
+def changed(content: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
+    """The same content with some values replaced, removed, doubled or swapped."""
+    content = copy.deepcopy(content)
+    for _ in range(random.integers(1, 3)):
+        places = list(places_in(content))
+        # Rows of maps and actions would be most of the places.
+        tops = [place for place in places if place[0] is content or isinstance(place[0], dict)]
+        some = tops if random.integers(2) else places
+        (holder, key), (other, place) = (some[random.integers(len(some))] for _ in range(2))
+        value = copy.deepcopy(HOSTILE_JSON[random.integers(len(HOSTILE_JSON))])
+        match random.integers(6):
+            case 0 | 1 | 2:
+                holder[key] = value
+            case 3:
+                del holder[key]
+            case 4:
+                if isinstance(holder, list):
+                    holder.insert(key, value)
+                else:
+                    holder[f"{key} more"] = value
+            case _:
+                holder[key], other[place] = copy.deepcopy((other[place], holder[key]))
+        if not content:
+            break
+    return content
+
+
+def test_forged_scenario_files(texts: list[str], number_of: Callable[[int], range], tmp_path: Path) -> None:
+    """A scenario file with other values and the checksum that fits works, or is refused by its name."""
+    path = tmp_path / "forged.json"
+    read = 0
+    for number in number_of(700):
+        random = np.random.default_rng([2, number])
+        content = changed(json.loads(texts[random.integers(len(texts))]), random)
+        content.pop("checksum", None)
+        path.write_text(_rendered({**content, "checksum": _checksum(content)}))
+        read += check_scenario(f"forged scenario {number}", path)
+    assert read > 10
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_deep_scenario_files(opening: str, texts: list[str], tmp_path: Path) -> None:
+    """However deep the lists and objects in a file are, it is refused by its name."""
+    path = tmp_path / "deep.json"
+    closing = "]" if opening == "[" else "}"
+    for depth in (1, 10, *range(50, 3000, 50), 5000, 50_000):
+        deep = opening * depth + "1" + closing * depth
+        path.write_text(texts[0].replace('"name": "six steps"', f'"name": {deep}'))
+        assert path.read_text() != texts[0]
+        assert not check_scenario(f"depth {depth}", path)
+
+
+def test_numbers_and_keys_that_json_lacks(texts: list[str], tmp_path: Path) -> None:
+    """Numbers of thousands of digits, NaN and Infinity, keys that come twice, and bytes before the text are refused."""
+    path = tmp_path / "odd.json"
+    for old, new in (
+        ('"max_cycles": 40', f'"max_cycles": {"9" * 5000}'),
+        ('"max_cycles": 40', '"max_cycles": NaN'),
+        ('"max_cycles": 40', '"max_cycles": -Infinity'),
+        ('"max_cycles": 40', '"max_cycles": 40, "max_cycles": 40'),
+        (' "schema": 1,\n', ' "schema": 1,\n "schema": 1,\n'),
+        ("{\n", "\ufeff{\n"),
+        ("{\n", "{\r\n"),
+    ):
+        path.write_bytes(texts[0].replace(old, new, 1).encode())
+        assert path.read_bytes() != texts[0].encode()
+        assert not check_scenario(new[:40], path)
+
+
+# Maps and pictures --------------------------------------------------------------------------------------------------
+
+
+def test_spoilt_maps(number_of: Callable[[int], range], tmp_path: Path) -> None:
+    """A .map file after an accident is a map that can be saved and played, or is refused by its name."""
+    path, again = tmp_path / "spoilt.map", tmp_path / "again.map"
+    read = 0
+    for number in number_of(250):
+        random = np.random.default_rng([3, number])
+        path.write_bytes(spoilt(MAP.encode(), random) if number else MAP.encode())
+        case = f"spoilt map {number}"
+        walls = result_of(case, lambda: maps.load_map(path), [str(path)])
+        if walls is None:
+            continue
+        read += 1
+        maps.save_map(again, walls)
+        np.testing.assert_array_equal(maps.load_map(again), walls, case)
+        config = result_of(case, lambda walls=walls: GridConfig(walls=walls, num_agents=1), ["num_agents"])
+        if config is not None:
+            check_play(case, config)
+    assert read > 10
+
+
+def test_spoilt_scens(number_of: Callable[[int], range], tmp_path: Path) -> None:
+    """A .scen file after an accident holds rows that can be saved again, or is refused by its name."""
+    path, again = tmp_path / "spoilt.scen", tmp_path / "again.scen"
+    read = 0
+    for number in number_of(200):
+        random = np.random.default_rng([4, number])
+        path.write_bytes(spoilt(SCEN.encode(), random) if number else SCEN.encode())
+        case = f"spoilt scen {number}"
+        rows = result_of(case, lambda: maps.load_scenario(path), [str(path)])
+        if rows is not None:
+            read += 1
+            maps.save_scenario(again, rows)
+            assert maps.load_scenario(again) == rows, case
+    assert read > 10
+
+
+def test_spoilt_pictures(number_of: Callable[[int], range]) -> None:
+    """A picture with other characters and lines is one that can be drawn and played, or is refused by its name."""
+    alphabet = list(".#aAbBcCzZ\n\r\t \0\x0b\x1c\u2028\u00e9\u212a\ud800{")
+    read = 0
+    for number in number_of(250):
+        random = np.random.default_rng([5, number])
+        characters = list(PICTURE)
+        for _ in range(random.integers(1, 4)):
+            at = int(random.integers(len(characters) + 1))
+            characters[at : at + int(random.integers(3))] = random.choice(alphabet, random.integers(3)).tolist()
+        text, case = "".join(characters), f"spoilt picture {number}"
+        picture = result_of(case, lambda text=text: parse_map(text), ["picture"])
+        config = result_of(case, lambda text=text: GridConfig(walls=text), ["walls", "num_agents"])
+        assert picture is not None or config is None, case
+        if picture is not None:
+            np.testing.assert_equal(parse_map(format_map(*picture)), picture, case)
+        if config is not None:
+            read += 1
+            check_play(case, config)
+    assert read > 10
+
+
+# The fields of GridConfig -------------------------------------------------------------------------------------------
+
+
+def _refuse(*_arguments: Any) -> Any:
+    raise RuntimeError("nobody is to ask this object anything")
+
+
+class Hostile:
+    """An object that raises an error whatever it is asked."""
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = __contains__ = _refuse
+    __getitem__ = __index__ = __int__ = __float__ = __hash__ = __repr__ = __str__ = __array__ = __format__ = _refuse
+
+
+class HostileText(str):
+    """A text that cannot be compared."""
+
+    __eq__ = __ne__ = __repr__ = __str__ = _refuse  # type: ignore[assignment]
+    __hash__ = str.__hash__
+    __slots__ = ()
+
+
+class Number(enum.IntEnum):
+    """Integers of a type of their own."""
+
+    THREE = 3
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list in a list."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def circle() -> list[Any]:
+    """A list that holds itself."""
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+SHAPES = [(), (0,), (1,), (2,), (3,), (3, 2), (0, 3), (2, 3, 2), (0, 2, 3), (2, 2, 3, 2)]
+DTYPES = ["?", "i1", "u1", "i8", "u8", ">i4", "f2", "f8", "c16", "S3", "U3", "O", "M8[s]", "m8[s]", [("a", "?")]]
+WALLS = np.array([[False, True, False], [False, False, False]])
+NUMBERS = [-(2**70), -(2**63), -1, 0, 1, 2, 3, 7, 2**31, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 10**5000, -(10**5000)]
+HOSTILE_VALUES: list[Any] = [
+    *NUMBERS,
+    *(np.int8(-1), np.uint8(3), np.int64(2), np.uint64(2**64 - 1), Number.THREE, True, False, np.True_, None),
+    *(0.0, -0.0, 2.0, 0.5, float("nan"), float("inf"), 1e308, 3j, np.float32(3), np.float64("nan")),
+    *(decimal.Decimal(3), fractions.Fraction(3), np.datetime64("NaT"), Ellipsis, NotImplemented, int, print, Hostile),
+    *(
+        "",
+        "a",
+        "\0",
+        "\ud800",
+        "x" * 10**6,
+        "leave",
+        "restart",
+        np.str_("stay"),
+        np.str_("soft"),
+        "shared",
+        "Park",
+        "5",
+    ),
+    *(b"", b"ab", b"park", bytearray(b"ab"), memoryview(b"ab"), range(2, 4), range(10**12), set(), {3, 4}, {}, {2: 3}),
+    *((), [], [[]], (3,), (3, 4), [4, 3], (3, 4, 5), (2, 2**40), (2**40, 2), (-1, 3), (3, 2.5), ("3", "4"), (None, 3)),
+    *(
+        (10**5000, 1),
+        [10**5000],
+        (True, 2),
+        ((3, 4), 5),
+        nested(5),
+        nested(70),
+        nested(100_000),
+        circle(),
+        [[1], [1, 2]],
+    ),
+    *(("agent",), ["target", "view"], ("view", "view"), ("agent", None), ("others", "goal"), [np.str_("walls")], PARTS),
+    *(
+        "a.A",
+        "a.A\nb.B",
+        "...\n.#.",
+        "a..",
+        ".a\nA",
+        "#",
+        "a.A" * 9,
+        ["a.A", "A.a"],
+        ["a.A", "..."],
+        ["..", "."],
+        [".", 3],
+    ),
+    *(WALLS, WALLS[::-1], WALLS[None], [WALLS, WALLS], [WALLS, WALLS.T], WALLS.tolist(), WALLS.view(np.uint8), ~WALLS),
+    *(
+        np.ma.masked_array(WALLS, ~WALLS),
+        np.ma.masked_array([3, 4], [0, 1]),
+        np.rec.array(WALLS),
+        np.asfortranarray(WALLS),
+    ),
+    *(np.broadcast_to(np.False_, (10**5, 10**5)), np.broadcast_to(np.False_, (10**9, 3, 2)), np.array([3, 4], ">i2")),
+    *(np.broadcast_to(np.int64(3), 10**10), np.array([3, None]), np.array([2**70, 2])),
+    *(Picture(WALLS, (), ()), Picture(WALLS, [[0, 0]], [[1, 2]]), Picture(WALLS, [[0, 0]], [[0, 1]]), Picture(1, 2, 3)),
+    *(
+        Picture(WALLS, None, None),
+        Picture(WALLS[None], [], 3),
+        Picture([[1], [1, 2]], [], []),
+        Picture(*[Hostile()] * 3),
+    ),
+    *(
+        Picture(WALLS, Hostile(), Hostile()),
+        Picture(WALLS, [[Hostile(), 0]], [[1, 1]]),
+        Picture(WALLS, [[0.5, 0]], [[1, 1]]),
+    ),
+    *(Picture(WALLS, *np.full((2, 1, 2), 2**64 - 1, np.uint64)), Picture(WALLS, [[10**5000, 0]], [[1, 1]])),
+    *(
+        Picture(WALLS[None], [[[0, 0]]], [[[1, 2]]]),
+        Picture(np.stack([WALLS] * 2), [[[0, 0]]] * 2, [[[1, 2]], [[1, 0]]]),
+    ),
+    *(Picture(WALLS, nested(100), nested(100)), Picture(WALLS, ["ab"], ["cd"]), Picture(WALLS, {0: 0}, {1: 1})),
+    *(
+        Hostile(),
+        [Hostile()],
+        (Hostile(), Hostile()),
+        HostileText("leave"),
+        (HostileText("agent"),),
+        [HostileText("a.A")],
+    ),
+    *(np.zeros(shape, dtype) for shape, dtype in itertools.product(SHAPES, DTYPES)),
+]
+GOOD_VALUES: dict[str, list[Any]] = {
+    "size": [5, (4, 3), [2, 6], np.array([3, 2])],
+    "num_agents": [1, 2, 3, 6],
+    "walls": [None, None, None, WALLS, [WALLS, WALLS[::-1]], "a.A", ["a.A", "A.a"], "...\n.#."],
+    "collisions": ["symmetric", "priority", "block_both", "soft", "none"],
+    "on_target": ["park", "leave", "stay", "restart"],
+    "reward": ["individual", "shared"],
+    "observe": [None, PARTS, ("view",), ["walls", "target"], ("others", "action_mask")],
+    "view_radius": [0, 1, 2, 9],
+    "flatten": [True, False],
+    "allow_stay": [True, False],
+    "max_cycles": [None, 1, 3, 300],
+}
+
+
+def content_of(value: Any) -> Any:
+    """What a field's value holds, comparable with ==, as far as it can be changed."""
+    if isinstance(value, np.ndarray):
+        small = value.size < 10**4 and value.dtype != object
+        return value.shape, value.dtype, value.tobytes() if small else None
+    if type(value) in (list, tuple, Picture) and not any(one is value for one in value):
+        return [len(value), *(id(one) if type(one) is list else content_of(one) for one in value)]
+    return id(value)
+
+
+def check_config(case: str, fields: dict[str, Any]) -> bool:
+    """Whether a configuration is made; one that is can be played, and whether it is or not, no argument changes."""
+    before = [content_of(value) for value in fields.values()]
+    config = result_of(case, lambda: GridConfig(**fields), FIELDS)
+    assert [content_of(value) for value in fields.values()] == before, f"{case}: an argument has changed"
+    if config is not None:
+        assert config.maps is None or type(config.maps) is np.ndarray, case
+        check_play(case, config)
+    return config is not None
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_hostile_values(field: str) -> None:
+    """Whatever a field is given, it works or is refused by the name of a field."""
+    for number, value in enumerate(HOSTILE_VALUES):
+        check_config(f"hostile value {number} of {field}", {field: value})
+
+
+def test_hostile_configurations(number_of: Callable[[int], range]) -> None:
+    """Some hostile values among good ones work, or are refused by the name of a field."""
+    made = 0
+    for number in number_of(400):
+        random = np.random.default_rng([6, number])
+        fields = {
+            name: values[random.integers(len(values))] for name, values in GOOD_VALUES.items() if random.integers(2)
+        }
+        for name in random.choice(FIELDS, random.integers(3), replace=False).tolist():
+            fields[name] = HOSTILE_VALUES[random.integers(len(HOSTILE_VALUES))]
+        made += check_config(f"hostile configuration {number}", fields)
+    assert made > 50
+
+
+# What is no file ----------------------------------------------------------------------------------------------------
+
+LOADERS = [scenarios.load, maps.load_map, maps.load_scenario, shown_again]
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_what_is_no_regular_file(load: Callable[[Path], Any], tmp_path: Path) -> None:
+    """Folders, files that are not there, pipes and devices without an end are refused at once, by name."""
+    with pytest.raises((IsADirectoryError, PermissionError), match=tmp_path.name):
+        load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="none"):
+        load(tmp_path / "none")
+    others = [Path("/dev/zero"), Path("/dev/null")]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        others.append(tmp_path / "pipe")
+    for path in others:
+        if path.exists():
+            with pytest.raises(ValueError, match=f"{path} is no regular file; expected one"):
+                load(path)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_files_are_read_up_to_a_bound(load: Callable[[Path], Any], tmp_path: Path) -> None:
+    """A file with more bytes than any map or recording is refused by name, and not read to its end."""
+    path = tmp_path / "endless"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(ValueError, match=f"{path} has more than {MOST_BYTES} bytes"):
+        load(path)

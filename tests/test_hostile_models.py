@@ -1,0 +1,498 @@
+"""Folders of models that anybody may have written: they play, or are refused by name, and no code in them is run."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import io
+import json
+import pickle
+import shutil
+import sys
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+
+import multigrid
+from multigrid import GridConfig
+from multigrid.cli import main
+from multigrid.cli.evaluate import drawn_policy
+from multigrid.cli.rolling.models import load_policy, read_trained
+from multigrid.cli.rolling.worlds import World, play, player
+from multigrid.core.rules import RULES_VERSION
+from multigrid.integrations.sb3 import to_sb3
+
+CONFIG = GridConfig(size=(4, 3), num_agents=3, max_cycles=12)
+HIDDEN = (7, 5)
+WEIGHTS = "policy.pth"
+
+
+def trained(folder: Path, config: GridConfig, hidden: tuple[int, ...], steps: int = 1) -> Path:
+    """A folder with what `multigrid train` writes of a model, here of a short training."""
+    envs = to_sb3(multigrid.vector_env(4, config=config, autoreset_mode="SameStep"))
+    kind = "MlpPolicy" if config.flatten else "MultiInputPolicy"
+    settings: dict[str, Any] = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "learning_rate": 0.03, "seed": 3}
+    model = PPO(kind, envs, policy_kwargs={"net_arch": list(hidden)}, device="cpu", **settings)
+    model.learn(steps)
+    folder.mkdir()
+    model.save(folder / "model.zip")
+    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": list(hidden)}
+    (folder / "config.json").write_text(json.dumps(described))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small model, to be copied."""
+    return trained(tmp_path_factory.mktemp("models") / "small", CONFIG, HIDDEN)
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path) -> Path:
+    """A copy of that folder, to be broken."""
+    return Path(shutil.copytree(model, tmp_path / "run"))
+
+
+class Called:
+    """Whether a pickle has called `call`; pickles find it here by its name."""
+
+    yes = False
+
+
+def call() -> dict[str, Any]:
+    """What a hostile pickle calls."""
+    Called.yes = True
+    return {}
+
+
+class Hostile:
+    """Calls `call` when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return call, ()
+
+
+@pytest.fixture(autouse=True)
+def nothing_called() -> Any:
+    """No test ends with a pickle's call that it did not expect."""
+    Called.yes = False
+    yield
+    assert not Called.yes
+
+
+def entries(content: bytes) -> dict[str, bytes]:
+    """The entries of a zip file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(content: dict[str, bytes], kind: int = zipfile.ZIP_STORED) -> bytes:
+    """A zip file of these entries."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", kind) as archive:
+        for name, one in content.items():
+            archive.writestr(name, one)
+    return written.getvalue()
+
+
+def with_entry(folder: Path, name: str, content: bytes) -> None:
+    """Put an entry in the place of that in the model's file."""
+    path = folder / "model.zip"
+    path.write_bytes(zipped({**entries(path.read_bytes()), name: content}))
+
+
+def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights in the model's file."""
+    content = entries((folder / "model.zip").read_bytes())[WEIGHTS]
+    weights: dict[str, torch.Tensor] = torch.load(io.BytesIO(content), weights_only=True)
+    return weights
+
+
+def saved(content: Any, **settings: Any) -> bytes:
+    """What torch.save writes."""
+    written = io.BytesIO()
+    torch.save(content, written, **settings)
+    return written.getvalue()
+
+
+SEEN = {
+    "default": (CONFIG, HIDDEN),
+    "flat": (dataclasses.replace(CONFIG, flatten=True, on_target="leave"), (6,)),
+    "all parts": (
+        dataclasses.replace(
+            CONFIG,
+            observe=("view", "agent", "walls", "others", "action_mask", "target"),
+            view_radius=1,
+            allow_stay=True,
+        ),
+        (9, 4, 3),
+    ),
+    "linear": (GridConfig(size=(2, 5), num_agents=1, max_cycles=9), ()),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_policy_acts_as_that_of_stable_baselines3(name: str, tmp_path: Path) -> None:
+    """Whatever is seen and however many layers there are: the same weights, and the same actions in whole episodes."""
+    config, hidden = SEEN[name]
+    folder = trained(tmp_path / "run", config, hidden, steps=400)
+    theirs = PPO.load(folder / "model.zip", device="cpu").policy
+    state = torch.random.get_rng_state()
+    ours = load_policy(folder)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    expected = theirs.state_dict()
+    assert {name: tensor.tolist() for name, tensor in ours.state_dict().items()} == {
+        name: tensor.tolist() for name, tensor in expected.items()
+    }
+    world, by_folder = World(name, config), player(str(folder))
+    for seed in range(6):
+        # The same stream of draws as `player` gives an episode.
+        drawn = drawn_policy(theirs, np.random.default_rng([seed, 2]))
+        one, other = (play(world, chosen, seed, recorded=True) for chosen in (by_folder, lambda _, drawn=drawn: drawn))
+        assert one.recording == other.recording
+
+
+def test_the_weights_decide(folder: Path) -> None:
+    """With other weights in the file, an episode is another one."""
+    before = play(World("small", CONFIG), player(str(folder)), 1, recorded=True).recording
+    with_entry(folder, WEIGHTS, saved({name: 9 * tensor.flip(0) for name, tensor in weights_of(folder).items()}))
+    assert play(World("small", CONFIG), player(str(folder)), 1, recorded=True).recording != before
+
+
+def test_pickles_beside_the_weights_are_not_read(folder: Path) -> None:
+    """What PPO.load runs is left alone by a rollout, which plays."""
+    data = json.loads(entries((folder / "model.zip").read_bytes())["data"])
+    data["policy_class"][":serialized:"] = base64.b64encode(pickle.dumps(Hostile())).decode()
+    with_entry(folder, "data", json.dumps(data).encode())
+    with_entry(folder, "pytorch_variables.pth", pickle.dumps(Hostile()))
+    with_entry(folder, "policy.optimizer.pth", pickle.dumps(Hostile()))
+    assert main(["rollout", "--policy", str(folder), "--episodes", "2"]) == 0
+    assert not Called.yes
+    with contextlib.suppress(Exception):
+        PPO.load(folder / "model.zip", device="cpu")
+    assert Called.yes, "the pickle would have run"
+    Called.yes = False
+
+
+class Scripted(torch.nn.Module):
+    """Something to be saved as TorchScript."""
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        """Return what is given."""
+        return given
+
+
+def torchscript() -> bytes:
+    """A file that torch.load hands to torch.jit.load."""
+    written = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.jit.save(torch.jit.script(Scripted()), written)
+    return written.getvalue()
+
+
+def widened(weights: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """The same number of weights, one matrix of them lying on its side."""
+    name = "mlp_extractor.policy_net.2.weight"
+    return {**weights, name: weights[name].T.contiguous()}
+
+
+def short_record(weights: dict[str, torch.Tensor]) -> bytes:
+    """A file in which a matrix has less bytes than it says."""
+    content = entries(saved(weights))
+    first = next(name for name in content if name.endswith("data/0"))
+    return zipped({**content, first: content[first][:4]})
+
+
+HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str]] = {
+    "a pickle": (lambda _: pickle.dumps(Hostile()), "BadZipFile"),
+    "a pickle in torch's form": (lambda _: saved(Hostile()), "UnpicklingError: Weights only load failed"),
+    "a pickle among the weights": (lambda weights: saved({**weights, "more": Hostile()}), "UnpicklingError"),
+    "torch's older form": (lambda weights: saved(weights, _use_new_zipfile_serialization=False), "BadZipFile"),
+    "something before the zip file": (lambda weights: b"\x80\x02" + saved(weights), "does not begin as a zip file"),
+    "TorchScript": (lambda _: torchscript(), "is not what"),
+    "compressed": (lambda weights: zipped(entries(saved(weights)), zipfile.ZIP_DEFLATED), "is compressed"),
+    "a short record": (short_record, "is not what"),
+    "nothing": (lambda _: b"", "BadZipFile"),
+    "a list": (lambda weights: saved(list(weights.values())), "holds a list"),
+    "a number": (lambda weights: saved({**weights, "more": 3}), "holds 'more' of type int"),
+    "a name that is none": (lambda weights: saved({**weights, 3: torch.zeros(2)}), "holds 3 of type Tensor"),
+    "a parameter": (lambda weights: saved({**weights, "more": torch.nn.Parameter(torch.zeros(2))}), "of type Param"),
+    "doubles": (lambda weights: saved({name: one.double() for name, one in weights.items()}), "torch.float64"),
+    "sparse": (lambda weights: saved({name: one.to_sparse() for name, one in weights.items()}), "torch.sparse_coo"),
+    "without memory": (lambda weights: saved({name: one.to("meta") for name, one in weights.items()}), "meta"),
+    "a huge one of few bytes": (
+        lambda weights: saved({**weights, "more": torch.zeros(1).expand(10**12)}),
+        "holds more weights than it has bytes for",
+    ),
+    "many that are one": (
+        lambda weights: saved(dict.fromkeys(map(str, range(5000)), torch.zeros(5000))),
+        "holds more weights than it has bytes for",
+    ),
+    "one more": (lambda weights: saved({**weights, "more": torch.zeros(2)}), "weights, but the network that"),
+    "one less": (lambda weights: saved(dict(list(weights.items())[1:])), "weights, but the network that"),
+    "none": (lambda _: saved({}), "holds 0 weights, but the network that .*config.json describes has"),
+    "another shape": (lambda weights: saved(widened(weights)), r"net.2.weight' with the shape \(7, 5\), .* \(5, 7\)"),
+    "another name": (
+        lambda weights: saved({name.replace("action_net", "net"): one for name, one in weights.items()}),
+        "holds 'action_net.bias' with the shape None",
+    ),
+    "NaN": (lambda weights: saved({name: one * np.nan for name, one in weights.items()}), "NaN or infinite"),
+    "infinite": (lambda weights: saved({name: one + np.inf for name, one in weights.items()}), "NaN or infinite"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_WEIGHTS)
+def test_hostile_weights_are_refused(name: str, folder: Path) -> None:
+    """Weights that are none, or of another network, give a ValueError that names the file; no pickle is run."""
+    make, complaint = HOSTILE_WEIGHTS[name]
+    with_entry(folder, WEIGHTS, make(weights_of(folder)))
+    with pytest.raises(ValueError, match=rf"run.model\.zip .*{complaint}"):
+        player(str(folder))
+
+
+def renamed(content: bytes, name: str) -> bytes:
+    """The same zip file with its weights under another name."""
+    return zipped({name if one == WEIGHTS else one: held for one, held in entries(content).items()})
+
+
+def encrypted(content: bytes) -> bytes:
+    """The same zip file, whose directory says that every entry is encrypted."""
+    array, start = bytearray(content), zipfile.ZipFile(io.BytesIO(content)).start_dir
+    while (start := array.find(b"PK\x01\x02", start)) >= 0:
+        array[start + 8] |= 1
+        start += 1
+    return bytes(array)
+
+
+HOSTILE_ZIPS: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "garbage": lambda _: np.random.default_rng(0).bytes(5000),
+    "its first half": lambda content: content[: len(content) // 2],
+    "its second half": lambda content: content[len(content) // 2 :],
+    "an empty zip file": lambda _: zipped({}),
+    "a name that climbs": lambda content: renamed(content, f"../../{WEIGHTS}"),
+    "a name at the root": lambda content: renamed(content, f"/{WEIGHTS}"),
+    "a long name": lambda content: renamed(content, WEIGHTS * 5000),
+    "a name that is a folder": lambda content: renamed(content, f"{WEIGHTS}/"),
+    "a bomb": lambda _: zipped({WEIGHTS: bytes(10**8)}, zipfile.ZIP_DEFLATED),
+    "a bomb beside the weights": lambda content: zipped({**entries(content), "data": bytes(10**7)}, zipfile.ZIP_LZMA),
+    "a pickle": lambda _: pickle.dumps(Hostile()),
+    "torch's form": lambda _: saved(Hostile()),
+    "encrypted": encrypted,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_ZIPS)
+def test_hostile_zip_files_are_refused(name: str, folder: Path) -> None:
+    """What is no zip file of a model gives a ValueError that names it, and nothing is unpacked anywhere."""
+    path = folder / "model.zip"
+    before = path.read_bytes()
+    path.write_bytes(HOSTILE_ZIPS[name](before))
+    assert path.read_bytes() != before
+    with pytest.raises(ValueError, match=r"run.model\.zip is not what `multigrid train` writes: .*; expected weights"):
+        player(str(folder))
+    assert sorted(one.name for one in folder.parent.rglob("*")) == ["config.json", "model.zip", "run"]
+
+
+def changed(**fields: Any) -> Callable[[dict[str, Any]], str]:
+    """Change fields of config.json; those of the grid with a double underscore."""
+
+    def change(content: dict[str, Any]) -> str:
+        for name, value in fields.items():
+            part, _, key = name.rpartition("__")
+            (content[part] if part else content)[key] = value
+        return json.dumps(content)
+
+    return change
+
+
+HOSTILE_DESCRIPTIONS: dict[str, tuple[Callable[[dict[str, Any]], str | bytes], str]] = {
+    "empty": (lambda _: "", "JSONDecodeError"),
+    "not UTF-8": (lambda _: b'{"rules": "\xff"}', "UnicodeDecodeError"),
+    "deep lists": (lambda _: "[" * 10**6, "RecursionError"),
+    "deep objects": (lambda content: json.dumps(content)[:-1] + ', "more": ' + '{"a":' * 10**6, "RecursionError"),
+    "a long number": (lambda _: "9" * 10**5, "ValueError"),
+    "a list": (lambda _: "[]", "TypeError"),
+    "null": (lambda _: "null", "TypeError"),
+    "no fields": (lambda _: "{}", "KeyError: 'rules'"),
+    "other rules": (changed(rules=RULES_VERSION + 1), "was trained under version .* of the rules"),
+    "rules as a list": (changed(rules=[[]]), "was trained under version"),
+    "a grid that is a list": (changed(grid=[]), "AttributeError"),
+    "a grid that is text": (changed(grid="size"), "AttributeError"),
+    "a field of no grid": (changed(grid__colour="red"), "colour"),
+    "a size as text": (changed(grid__size="5"), "size is '5'"),
+    "a size of NaN": (changed(grid__size=[float("nan"), 3]), "size is"),
+    "a huge grid": (changed(grid__size=[10**5, 10**5]), "expected at most 16777216 cells"),
+    "a huge side": (changed(grid__size=10**30), "expected at most 16777216 cells"),
+    "a negative side": (changed(grid__size=[-3, -4]), "size is"),
+    "three sides": (changed(grid__size=[4, 3, 2]), "size is"),
+    "too many agents": (changed(grid__num_agents=13), "num_agents is 13"),
+    "huge numbers of agents": (changed(grid__num_agents=10**400), "num_agents is 1000"),
+    "no steps": (changed(grid__max_cycles=-1), "max_cycles is -1"),
+    "as many steps as nobody plays": (changed(grid__max_cycles=10**20), "max_cycles is 100000000000000000000"),
+    "a huge radius": (changed(grid__view_radius=2**40), "view_radius is 1099511627776"),
+    "unknown parts": (changed(grid__observe=["agent", {}]), "a part of observe is {}"),
+    "walls of numbers": (changed(grid__walls=[[[0]]]), "walls"),
+    "flatten as text": (changed(grid__flatten="yes"), "flatten is 'yes'"),
+    "hidden as a number": (changed(hidden=7), "hidden is 7"),
+    "hidden as text": (changed(hidden=["7", "5"]), "hidden is"),
+    "layers of none": (changed(hidden=[7, 0]), "hidden is"),
+    "layers of truth": (changed(hidden=[True, 5]), "hidden is"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_DESCRIPTIONS)
+def test_hostile_descriptions_are_refused(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A config.json of anything else gives a ValueError that names it and says what is wrong with it, in one line."""
+    path = folder / "config.json"
+    make, complaint = HOSTILE_DESCRIPTIONS[name]
+    content = make(json.loads(path.read_text()))
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for read in (read_trained, load_policy, lambda folder: player(str(folder))):
+        with pytest.raises(ValueError, match=rf"run.config\.json.*{complaint}"):
+            read(folder)
+    assert main(["rollout", "--policy", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("multigrid rollout: ")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed(hidden=[10**12, 10**12]),
+        changed(hidden=[1] * 10**5),
+        changed(hidden=[]),
+        changed(hidden=[5, 7]),
+        changed(grid__num_agents=2),
+        changed(grid__allow_stay=True),
+        changed(grid__observe=["agent", "view"], grid__view_radius=10**6),
+        changed(grid__observe=["walls"], grid__size=[300, 200]),
+    ],
+    ids=["huge layers", "many layers", "no layers", "other layers", "other agents", "actions", "a huge view", "walls"],
+)
+def test_descriptions_of_other_networks_are_refused(change: Any, folder: Path) -> None:
+    """A network of another size than the weights is refused before it is built, however huge it would be."""
+    path = folder / "config.json"
+    path.write_text(change(json.loads(path.read_text())))
+    with pytest.raises(ValueError, match=r"run.model\.zip holds \d+ weights, but .*config\.json describes has \d+;"):
+        player(str(folder))
+    assert main(["rollout", "--policy", str(folder)]) == 2
+
+
+WATCHED = {"pickle.find_class", "os.system", "os.exec", "subprocess.Popen", "os.posix_spawn"}
+
+
+class Watch:
+    """Notes what Python does that no weights need; the hook of an interpreter cannot be taken away again."""
+
+    on = False
+    noted: ClassVar[list[str]] = []
+
+    @classmethod
+    def hook(cls, event: str, _: Any) -> None:
+        """Note an event."""
+        if cls.on and event in WATCHED:
+            cls.noted.append(event)
+
+
+sys.addaudithook(Watch.hook)
+
+
+def scrambled(content: bytes, draw: np.random.Generator) -> bytes:
+    """Bytes with a few of them changed, left out, or repeated."""
+    if not content:
+        return b"\x00"
+    array = bytearray(content)
+    start = int(draw.integers(len(array)))
+    stop = min(len(array), start + int(draw.choice([1, 2, 8, 100])))
+    kind = draw.integers(6)
+    if kind == 0:
+        array[start] ^= 1 << int(draw.integers(8))
+    elif kind == 1:
+        array[start:stop] = draw.bytes(stop - start)
+    elif kind == 2:
+        del array[start:stop]
+    elif kind == 3:
+        array[start:start] = array[start:stop]
+    elif kind == 4:
+        array[start:stop] = bytes(stop - start)
+    else:
+        del array[start:]
+    return bytes(array)
+
+
+def scrambled_entry(content: bytes, draw: np.random.Generator, *, deep: bool) -> bytes:
+    """A zip file with an entry, or an entry of its weights, scrambled under a checksum that fits."""
+    held = entries(content)
+    if deep:
+        return zipped({**held, WEIGHTS: scrambled_entry(held[WEIGHTS], draw, deep=False)})
+    # The pickle is the smallest of them, and the one with the most to break.
+    name = str(draw.choice([*held, *[one for one in held if one.endswith((".pkl", ".pth"))] * 5]))
+    return zipped({**held, name: scrambled(held[name], draw)})
+
+
+def scrambled_json(content: bytes, draw: np.random.Generator) -> bytes:
+    """JSON with one of its values exchanged for another kind of value."""
+    values: list[Any] = [None, True, -1, 0, 1, 3, 2**31, 10**19, 1e308, "", "leave", [], [3, 4], [[]], {}, float("nan")]
+    told = json.loads(content)
+    part = told if draw.random() < 0.3 else told["grid"]
+    part[str(draw.choice(list(part)))] = values[draw.integers(len(values))]
+    return json.dumps(told).encode()
+
+
+def outcome(folder: Path) -> str:
+    """Let whatever is in a folder play, and say what came of it.
+
+    Raises:
+        AssertionError: an error that does not name the file.
+    """
+    try:
+        chosen = player(str(folder))
+    except ValueError as error:
+        if not any(str(folder / name) in str(error) for name in ("model.zip", "config.json")):
+            raise AssertionError("the message names no file") from error
+        return "refused"
+    config = dataclasses.replace(read_trained(folder).grid, max_cycles=5)
+    assert 1 <= play(World("fuzz", config), chosen, seed=0).steps <= 5
+    return "played"
+
+
+def test_scrambled_folders_play_or_are_refused(folder: Path, model: Path, request: pytest.FixtureRequest) -> None:
+    """Whichever bytes of a folder change, it plays or gives a ValueError that names the file, and no code is run."""
+    player(str(folder))  # what is imported on the way is no part of the file
+    original = {name: (model / name).read_bytes() for name in ("model.zip", "config.json")}
+    outcomes = {"played": 0, "refused": 0}
+    for number in range(20_000 if request.config.getoption("--long", default=False) else 200):
+        draw = np.random.default_rng([11, number])
+        content = dict(original)
+        kind = number % 5
+        if kind < 3:
+            zipped_model = original["model.zip"]
+            content["model.zip"] = (
+                scrambled(zipped_model, draw) if kind == 0 else scrambled_entry(zipped_model, draw, deep=kind == 1)
+            )
+        else:
+            change = scrambled if kind == 3 else scrambled_json
+            content["config.json"] = change(original["config.json"], draw)
+        for name, written in content.items():
+            (folder / name).write_bytes(written)
+        Watch.noted.clear()
+        Watch.on = True
+        try:
+            outcomes[outcome(folder)] += 1
+        except Exception as error:
+            raise AssertionError(f"mutation {number}: {error!r}") from error
+        finally:
+            Watch.on = False
+        assert Watch.noted == [], f"mutation {number}"
+    assert min(outcomes.values()) > 20, outcomes

@@ -1,0 +1,548 @@
+"""The folder of compiled kernels: whatever is in it, the result is right, at most one line is said, and it heals."""
+
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multigrid.core.compiled import COMPILED
+
+if not COMPILED:
+    pytest.skip("nothing is compiled", allow_module_level=True)
+
+import numba
+
+from multigrid.core import kernel_cache
+from multigrid.core.kernel_cache import KernelCache
+
+SOURCES = [Path(__file__)]
+YEAR = 365 * 24 * 3600
+needs_locks = pytest.mark.skipif(os.name == "nt", reason="a folder in use is locked where there is fcntl")
+
+
+def polynomial(number):
+    """Something to compile."""
+    return 3 * number * number + number - 5
+
+
+@pytest.fixture
+def base(tmp_path, monkeypatch):
+    """A folder for cache folders."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def another(function=polynomial):
+    """Return a function as a process has it that starts now."""
+    return KernelCache(SOURCES, Path("never")).keep(numba.njit(function))
+
+
+def found(function, number=7):
+    """Call the function, which must return what Python does; return whether it was found in the cache."""
+    assert function(number) == function.py_func(number)
+    return sum(function.stats.cache_hits.values()) == 1
+
+
+def kernels(base):
+    """Return the files that hold compiled code."""
+    return sorted(base.glob("multigrid-*/*.kernel"))
+
+
+@pytest.fixture
+def kept(base, capfd):
+    """The file of the polynomial, compiled by an earlier process, which had nothing to say."""
+    assert not found(another())
+    (file,) = kernels(base)
+    assert capfd.readouterr().err == ""
+    return file
+
+
+def assert_one_line(printed, folder, *words):
+    """Check that one line has been said, with the folder and the words in it."""
+    assert printed.out == ""
+    assert re.fullmatch(r"multigrid: [^\n]*\n", printed.err)
+    assert all(word in printed.err for word in (f"the cache folder {folder} ", *words))
+
+
+# What is found --------------------------------------------------------------------------------------------------------
+
+
+def test_what_one_process_compiles_the_next_one_finds(kept, capfd):
+    """Nothing is compiled twice, by one signature each, and nothing is said."""
+    assert found(another())
+    other = another()
+    assert not found(other, 7.5)
+    assert found(another(), 7.5)
+    assert len(kernels(kept.parent.parent)) == 2
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("place", "changed"),
+    [
+        ("_MADE_BY", "cpython-311-numba0.99.0"),
+        ("llvmlite.__version__", "0.99"),
+        ("np.__version__", "9.9"),
+        ("numba.config.BOUNDSCHECK", 1),
+        ("numba.config.OPT", 1),
+        ("numba.config.CPU_NAME", "generic"),
+    ],
+)
+def test_what_others_compiled_is_left_to_them(kept, capfd, monkeypatch, place, changed):
+    """Other versions, settings and processors share a folder: each finds its own, and nobody loses anything."""
+    cache = KernelCache(SOURCES, Path("never"))
+    assert not cache.is_empty
+    with monkeypatch.context() as patched:
+        patched.setattr(f"multigrid.core.kernel_cache.{place}", changed)
+        cache = KernelCache(SOURCES, Path("never"))
+        assert cache.is_empty  # so that the compilation is announced
+        assert not found(cache.keep(numba.njit(polynomial)))
+        assert found(another())
+        assert not cache.is_empty
+    assert len(kernels(kept.parent.parent)) == 2
+    assert found(another())
+    assert capfd.readouterr().err == ""
+
+
+def test_functions_of_one_name_are_told_apart(base):
+    """Two functions of a module may have one name: the line they stand on is part of the key."""
+    functions = [
+        lambda number: number + 1,
+        lambda number: number + 2,
+    ]
+    assert [found(another(function)) for function in functions] == [False, False]
+    assert [found(another(function)) for function in functions] == [True, True]
+
+
+def test_a_closure_is_not_kept(base):
+    """What is in a closure differs between two functions that look the same."""
+
+    def adding(term):
+        return lambda number: number + term
+
+    assert [found(another(adding(term))) for term in (1, 2, 2)] == [False, False, False]
+    assert kernels(base) == []
+
+
+# What is damaged ------------------------------------------------------------------------------------------------------
+
+
+def flip(file, at):
+    """Flip a bit."""
+    content = bytearray(file.read_bytes())
+    content[at] ^= 4
+    file.write_bytes(content)
+
+
+def flip_machine_code(file):
+    """Flip a bit in the middle of the machine code."""
+    content = file.read_bytes()
+    begin = content.index(b"\x7fELF") if b"\x7fELF" in content else 0
+    flip(file, begin + (len(content) - begin) // 4)
+
+
+def replace_by_folder(file):
+    """Put an empty folder where the file was."""
+    file.unlink()
+    file.mkdir()
+
+
+def replace_by_pipe(file):
+    """Put a pipe where the file was: who opened it would wait for ever."""
+    file.unlink()
+    os.mkfifo(file)
+
+
+def replace_by_another(file):
+    """Put the compiled code of another signature where the file was."""
+    assert not found(another(), 7.5)
+    (other,) = set(kernels(file.parent.parent)) - {file}
+    shutil.copy(other, file)
+
+
+DAMAGE = {
+    "empty": lambda file: file.write_bytes(b""),
+    "shorter than a digest": lambda file: file.write_bytes(b"\0" * 7),
+    "truncated": lambda file: os.truncate(file, file.stat().st_size * 2 // 3),
+    "one byte short": lambda file: os.truncate(file, file.stat().st_size - 1),
+    "one byte long": lambda file: file.write_bytes(file.read_bytes() + b"\0"),
+    "garbage": lambda file: file.write_bytes(np.random.default_rng(1).bytes(20_000)),
+    "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
+    "first bit": lambda file: flip(file, 0),
+    "last bit": lambda file: flip(file, -1),
+    "machine code": flip_machine_code,
+    "folder": replace_by_folder,
+    "pipe": replace_by_pipe,
+    "another's": replace_by_another,
+    "link to itself": lambda file: (file.unlink(), file.symlink_to(file)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_what_is_damaged_is_compiled_again(kept, capfd, damage):
+    """The result is right, one line names the folder, and the next process finds all in order."""
+    DAMAGE[damage](kept)
+    capfd.readouterr()
+    assert not found(another())
+    assert_one_line(capfd.readouterr(), kept.parent, kept.name)
+    assert found(another())
+    assert capfd.readouterr().err == ""
+
+
+def test_what_numba_cannot_load_is_compiled_again(kept, capfd, monkeypatch):
+    """A file that is undamaged and of no use all the same is no error either."""
+    kept.unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel_cache, "dumps", lambda _: b"not a pickle")
+        assert not found(another())
+    assert not found(another())
+    assert_one_line(capfd.readouterr(), kept.parent, kept.name)
+    assert found(another())
+
+
+def test_one_line_for_all_that_is_damaged(base, capfd):
+    """However many files are damaged, a process says one line."""
+    assert not found(another())
+    assert not found(another(), 7.5)
+    for file in kernels(base):
+        file.write_bytes(b"")
+    function = another()
+    function(7), function(7.5)
+    assert sum(function.stats.cache_misses.values()) == 2
+    assert_one_line(capfd.readouterr(), kernels(base)[0].parent)
+
+
+def failing(monkeypatch, name, code, in_folder):
+    """Let an operation on the paths in a folder fail with an error of the system."""
+    original = getattr(Path, name)
+
+    def fail(path, *arguments, **options):
+        if in_folder in path.parents and path.name != "in_use":
+            raise OSError(code, os.strerror(code))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, name, fail)
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE])
+def test_what_cannot_be_read_is_compiled(kept, capfd, monkeypatch, code):
+    """A file that cannot be read is as good as none, and is replaced."""
+    failing(monkeypatch, "read_bytes", code, kept.parent)
+    assert not found(another())
+    assert_one_line(capfd.readouterr(), kept.parent, os.strerror(code))
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
+def test_unreadable_files_are_replaced(kept, capfd):
+    """A file without permissions is replaced by one that can be read."""
+    kept.chmod(0)
+    assert not found(another())
+    assert_one_line(capfd.readouterr(), kept.parent, "Permission denied")
+    assert found(another())
+
+
+# What cannot be written -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["open", "replace", "mkdir"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
+def test_what_cannot_be_written_is_no_error(kept, capfd, monkeypatch, name, code):
+    """The code is compiled and used, one line says why it is not kept, and no half of a file is left."""
+    if name == "mkdir":
+        monkeypatch.setattr(Path, "mkdir", lambda *_, **__: (_ for _ in ()).throw(OSError(code, os.strerror(code))))
+        monkeypatch.setattr(KernelCache, "folder", kept.parent)
+    else:
+        failing(monkeypatch, name, code, kept.parent)
+    kept.unlink()
+    function = another()
+    assert not found(function)
+    assert_one_line(capfd.readouterr(), kept.parent, os.strerror(code))
+    function(7.5)
+    assert capfd.readouterr().err == ""
+    assert [path.name for path in kept.parent.iterdir()] == ["in_use"]
+
+
+def script(tmp_path, text):
+    """Write a program with a kernel of its own, and return its path."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import sys, numba\n"
+        "from pathlib import Path\n"
+        "from multigrid.core import kernel_cache\n"
+        "cache = kernel_cache.KernelCache([Path(__file__)], Path('never'))\n"
+        "polynomial = cache.keep(numba.njit(lambda number: 3 * number * number + number - 5))\n" + text
+    )
+    return path
+
+
+def run(path, base, **options):
+    """Start a program that keeps its kernels in a folder."""
+    root = Path(kernel_cache.__file__).parents[2]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(base), "PYTHONPATH": str(root)}
+    return subprocess.Popen(
+        [sys.executable, str(path)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
+def test_a_disk_that_is_full(tmp_path, base):
+    """A file that can be written in part only is removed, and one line says so: here by a limit of the system."""
+    limited = script(
+        tmp_path,
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+        "print(polynomial(7), polynomial(7.5))",
+    )
+    process = run(limited, base)
+    printed = process.communicate(timeout=120)
+    assert printed[0] == "149 171.25\n"
+    assert re.fullmatch(r"multigrid: .* cannot be kept in the cache folder .*: File too large\)\n", printed[1])
+    (folder,) = base.iterdir()
+    assert [path.name for path in folder.iterdir()] == ["in_use"]
+
+
+def test_where_nothing_can_be_created(base, capfd, monkeypatch):
+    """Without any folder the code is compiled, and the announcement, which knows it, is all that is said."""
+    base.write_text("a file, where folders should be")
+    cache = KernelCache(SOURCES, Path("never"))
+    assert cache.is_empty
+    assert not cache.is_lasting
+    assert cache.folder is None
+    assert not found(cache.keep(numba.njit(polynomial)))
+    assert capfd.readouterr().err == ""
+
+
+def test_a_folder_that_can_only_be_read_is_read(kept, capfd, monkeypatch):
+    """What another user has compiled into a folder is found by those who must not write there."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    cache = KernelCache(SOURCES, Path("never"))
+    assert found(cache.keep(numba.njit(polynomial)))
+    assert (cache.folder, cache.is_lasting, cache.is_empty) == (kept.parent, False, False)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_closed_stderr_is_no_error(kept, monkeypatch):
+    """What is to be said is lost where stderr is missing, closed, or on the disk that is full."""
+
+    class Full:
+        def write(self, _text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    closed = Path(os.devnull).open("w")  # noqa: SIM115 - closed at once
+    closed.close()
+    for stream in (None, closed, Full()):
+        kept.write_bytes(b"")
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert not found(another())
+
+
+# Processes that end, and others beside them ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "kernel_cache.dumps = die",
+        "Path.replace = die",
+        "import numba.core.compiler_machinery as it; it.PassManager._runPass = die",
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_process_that_is_killed_leaves_no_harm(tmp_path, base, moment):
+    """Killed while it compiles, or before the file has its name: the next one compiles again, and says nothing."""
+    path = script(
+        tmp_path,
+        "if sys.stdin.readline() == 'die\\n':\n"
+        "    import os, signal\n"
+        "    die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"    {moment}\n"
+        "print(polynomial(7), dict(polynomial.stats.cache_hits) != {})",
+    )
+    killed = run(path, base)
+    killed.communicate("die\n", timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    assert kernels(base) == []
+    assert run(path, base).communicate("live\n", timeout=120) == ("149 False\n", "")
+    assert len(kernels(base)) == 1
+
+
+def test_what_killed_processes_left_is_removed(kept):
+    """A temporary file goes when it is old: a young one may be another process's."""
+    old, young = (kept.with_name(f"{kept.name}.{name}.tmp") for name in ("0123456789abcdef", "fedcba9876543210"))
+    for path in (old, young):
+        path.write_bytes(b"half of a ker")
+    os.utime(old, (old.stat().st_mtime - YEAR,) * 2)
+    assert found(another())
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_processes_that_compile_at_once(tmp_path, base):
+    """Two processes that write one file at the same time both get their result, and leave one file, which is good."""
+    path = script(
+        tmp_path,
+        "replace = Path.replace\n"
+        "def wait(*arguments):\n"
+        "    print('ready', flush=True)\n"
+        "    sys.stdin.readline()\n"
+        "    return replace(*arguments)\n"
+        "Path.replace = wait\n"
+        "print(polynomial(7), dict(polynomial.stats.cache_hits) != {})",
+    )
+    processes = [run(path, base) for _ in range(2)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.communicate("go\n", timeout=120) == ("149 False\n", "")
+    assert len(kernels(base)) == 1
+    assert run(path, base).communicate(timeout=120) == ("149 True\n", "")
+    assert sorted(path.suffix for path in kernels(base)[0].parent.iterdir()) == ["", ".kernel"]
+
+
+# Folders of earlier versions ------------------------------------------------------------------------------------------
+
+OLD = f"multigrid-{kernel_cache._MADE_BY}-0123456789abcdef"
+OLDER = "multigrid-0123456789abcdef"
+OTHER = "multigrid-cpython-39-numba0.59.1-0123456789abcdef"
+
+
+def create(base, name, *, days=0, files=("in_use", "step-1-2.kernel", "step-1-2.kernel.0123.tmp")):
+    """Create a cache folder that was last used some days ago."""
+    folder = base / name
+    for file in files:
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"something")
+        os.utime(path, (time.time() - days * 24 * 3600,) * 2)
+    for path in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
+        os.utime(path, (time.time() - days * 24 * 3600,) * 2)
+    return folder
+
+
+def create_older(base, **options):
+    """Create a folder as version 0.1 did."""
+    return create(
+        base, OLDER, files=("core_01ab/rules.step-1.py311.nbi", "core_01ab/rules.step-1.py311.1.nbc"), **options
+    )
+
+
+def open_beside(beside, monkeypatch):
+    """Open a new folder in the package's own place, and return its name."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    return KernelCache(SOURCES, beside).folder.name
+
+
+@needs_locks
+def test_of_sources_that_are_gone_nothing_is_left(base, monkeypatch):
+    """Beside the sources, a new folder replaces those of other sources; those of another Python are left to it."""
+    create(base, OLD)
+    create_older(base)
+    create(base, OTHER)
+    name = open_beside(base, monkeypatch)
+    assert {path.name for path in base.iterdir()} == {name, OTHER}
+
+
+def test_what_was_used_this_month_stays(base):
+    """Where several versions of the package keep their folders, those go that have not been used for a month."""
+    create(base, OLD, days=29)
+    create(base, OTHER, days=31)
+    create_older(base, days=29)
+    create(base / "and", OTHER, days=31)
+    name = KernelCache(SOURCES, Path("never")).folder.name
+    assert {path.name for path in base.iterdir()} == {name, OLD, OLDER, "and"}
+    assert (base / "and" / OTHER).exists()
+
+
+def test_a_month_after_its_last_use_a_folder_of_version_0_1_goes(base):
+    """Of these folders, the files themselves say when they were used."""
+    create_older(base, days=31)
+    name = KernelCache(SOURCES, Path("never")).folder.name
+    assert {path.name for path in base.iterdir()} == {name}
+
+
+def test_to_open_a_folder_is_to_use_it(base):
+    """A folder that is opened again, with nothing to write, counts as used, and nothing is removed for it."""
+    folder = KernelCache(SOURCES, Path("never")).folder
+    os.utime(folder / "in_use", (0, 0))
+    create(base, OTHER, days=31)
+    assert KernelCache(SOURCES, Path("never")).folder == folder
+    assert time.time() - (folder / "in_use").stat().st_mtime < 3600
+    assert (base / OTHER).exists()
+
+
+@needs_locks
+@pytest.mark.parametrize("days", [0, 31])
+def test_what_is_in_use_stays(tmp_path, base, monkeypatch, days):
+    """A folder that a living process has opened stays, with all that is in it; when the process is dead, it goes."""
+    program = script(tmp_path, "polynomial(7)\nprint('ready', flush=True)\nsys.stdin.readline()")
+    process = run(program, base)
+    assert process.stdout.readline() == "ready\n"
+    (folder,) = base.iterdir()
+    files = sorted(folder.iterdir())
+    os.utime(folder / "in_use", (time.time() - days * 24 * 3600,) * 2)
+    open_beside(base, monkeypatch)
+    assert sorted(folder.iterdir()) == files
+    process.communicate("", timeout=120)
+    shutil.rmtree(base / KernelCache(SOURCES, base).folder.name)
+    open_beside(base, monkeypatch)
+    assert not folder.exists()
+
+
+def test_what_is_not_ours_stays(base, tmp_path, monkeypatch):
+    """Other folders, files, links and what lies behind them stay; so does what somebody put into a folder of ours."""
+    away = create(tmp_path / "elsewhere", "multigrid-fedcba9876543210", days=31)
+    foreign = create(base, "multigrid-notes", days=31)
+    notes = create(base, "multigrid-0000000000000000", days=31, files=("notes.txt", "deep/er/notes.txt"))
+    longer = create(base, OLDER + "0", days=31)
+    mixed = create(base, OTHER, days=31, files=("in_use", "a.kernel", "notes.txt"))
+    (base / "multigrid-1111111111111111").write_text("a file")
+    (base / "multigrid-2222222222222222").symlink_to(away, target_is_directory=True)
+    inside = create(base, "multigrid-3333333333333333", days=31, files=("a.nbi",))
+    (inside / "core_1").symlink_to(away, target_is_directory=True)
+    os.utime(inside, (0, 0))
+    open_beside(base, monkeypatch)
+    assert len(list(away.iterdir())) == 3
+    assert len(list(foreign.iterdir())) == len(list(longer.iterdir())) == 3
+    assert [path.name for path in mixed.iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in notes.rglob("*.txt")) == ["notes.txt", "notes.txt"]
+    assert (base / "multigrid-1111111111111111").exists()
+    assert (base / "multigrid-2222222222222222").is_symlink()
+
+
+def test_a_folder_that_is_removed_in_use_comes_again(base, capfd):
+    """Whoever removes the folder of a living process, with rm for one, does no harm."""
+    function = another()
+    assert not found(function)
+    shutil.rmtree(base)
+    function(7.5)
+    assert found(another(), 7.5)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_folder_that_is_removed_while_it_is_opened(base, monkeypatch):
+    """Between its creation and the lock on it, another process may remove it."""
+    original, removed = os.access, []
+
+    def access(path, mode):
+        if not removed:
+            removed.append(path)
+            shutil.rmtree(path)
+        return original(path, mode) or removed == [path]
+
+    monkeypatch.setattr(os, "access", access)
+    folder = KernelCache(SOURCES, Path("never")).folder
+    assert removed == [folder]
+    assert (folder / "in_use").exists()

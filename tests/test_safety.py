@@ -1,0 +1,403 @@
+"""Nothing that comes from outside reaches a kernel unchecked: states, streams, generators, threads, interrupts."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
+from multigrid.core.compiled import COMPILED
+from multigrid.core.invariants import RULES
+from multigrid.scenarios import Scenario
+
+MAP = np.zeros((7, 4), dtype=bool)
+MAP[3, 1:] = MAP[5, 2] = True
+
+
+def listed(value: Any) -> Any:
+    """Arrays as lists, so that == compares them."""
+    if isinstance(value, dict):
+        return {key: listed(one) for key, one in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def played(steps: int = 12, seed: int = 1, **settings: Any) -> MultiGridEnv:
+    """An env in mid-episode."""
+    env = parallel_env(**{"walls": MAP, "num_agents": 3, **settings})
+    env.reset(seed=seed)
+    random = np.random.default_rng(seed)
+    for _ in range(steps):
+        env.step({agent: int(random.integers(4)) for agent in env.agents})
+    return env
+
+
+def rest_of(env: Any) -> list[Any]:
+    """What the env and its next episode come to."""
+    random, seen = np.random.default_rng(0), []
+    for _ in range(2):
+        while env.agents:
+            seen.append(listed(env.step({agent: int(random.integers(4)) for agent in env.agents})[2]))
+            seen.append(env.state().tolist())
+        seen.append(listed(env.reset()[0]))
+    return seen
+
+
+# States ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [(3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)], ids=["even", "2", "big", "33", "64"]
+)
+def test_stream_words_that_no_pcg64_has_are_refused(word: int, value: int) -> None:
+    """Kernels compute cells from a stream's words, so none enters that NumPy's own generator never has."""
+    envs = vector_env(2, size=(5, 3), num_agents=2)
+    envs.reset(seed=0)
+    state = envs.get_state()
+    before = listed(state)
+    state["streams"][1, 4] = 1
+    state["streams"][1, word] = value
+    with pytest.raises(ValueError, match=r"streams in the state is no state of a PCG64 generator \(world 1 of 2\)"):
+        envs.set_state(state)
+    assert listed(envs.get_state()) == before
+
+
+def test_an_odd_increment_is_asked_of_every_generator() -> None:
+    """A PCG64 with an even increment may repeat one number for ever: states, scenarios and resets refuse it."""
+    stuck = {"bit_generator": "PCG64", "state": {"state": 0, "inc": 0}, "has_uint32": 0, "uinteger": 0}
+    env = played()
+    before = listed(env.get_state())
+    with pytest.raises(ValueError, match=r"np_random in the state is .* inc is 0, which is even"):
+        env.set_state(env.get_state() | {"np_random": stuck})
+    assert listed(env.get_state()) == before
+    with pytest.raises(ValueError, match=r"stream is .* inc is 0, which is even"):
+        Scenario("stuck", GridConfig(walls="a.A", on_target="restart"), stuck)
+    generator = np.random.default_rng(0)
+    generator.bit_generator.state = stuck
+    env.np_random = generator
+    with pytest.raises(ValueError, match="np_random is in a state that no PCG64 comes to: inc is 0"):
+        env.reset()
+    env.reset(seed=3)
+    assert rest_of(env) == rest_of(played(0, seed=3))
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+@pytest.mark.parametrize("has_half", [-1, 2, 2**40, "1", None])
+def test_a_refused_state_leaves_game_and_stream(has_half: Any, held: bool) -> None:
+    """A state whose generator is no good is refused before anything of it is taken."""
+    env, other = played(), played(20, seed=5)
+    if held:
+        env.np_random.random()
+    before = listed(env.get_state())
+    state = other.get_state()
+    state["np_random"]["has_uint32"] = has_half
+    with pytest.raises(ValueError, match="has_uint32"):
+        env.set_state(state)
+    assert listed(env.get_state()) == before
+
+
+CRAFTED: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]], str]] = {
+    "parked off its target": ({}, lambda s: {"status": np.where([1, 0, 0], 1, s["status"]).astype(np.int8)}, "status"),
+    "over, nobody arrived": ({}, lambda s: {"over": np.bool_(True)}, "over"),
+    "equal targets": ({}, lambda s: {"goal": s["goal"][[1, 1, 2]]}, "goal"),
+    "very many steps": ({}, lambda s: {"steps": np.int64(2**63 - 1)}, "steps"),
+    "an arrival to come": ({}, lambda s: {"arrival_step": s["arrival_step"] + 99}, "arrival_step"),
+    "arrivals without end": ({}, lambda s: {"arrivals": s["arrivals"] + 2**62}, "arrivals"),
+    "a reward for nothing": ({}, lambda s: {"rewards": np.ones(3)}, "rewards"),
+    "a reward that is none": ({}, lambda s: {"rewards": np.full(3, np.nan)}, "rewards"),
+    "a distance that is none": ({}, lambda s: {"distances": s["distances"] + 1}, "distances"),
+    "an end of some": ({}, lambda s: {"terminated": np.array([True, False, False])}, "terminated"),
+    "a cut of some": ({}, lambda s: {"truncated": np.array([True, False, False])}, "truncated"),
+    "ends that nobody has": ({}, lambda s: {"endings": np.int64(1)}, "endings"),
+    "parked where nobody parks": ({"on_target": "stay"}, lambda s: {"status": np.ones(3, np.int8)}, "status"),
+    "an outcome that is none": ({}, lambda s: {"outcomes": np.full(3, 8)}, "outcomes"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_state_that_no_game_comes_to_is_refused(name: str) -> None:
+    """Each field follows from the others as the rules have it, or the state is refused and nothing changes."""
+    settings, craft, field = CRAFTED[name]
+    env = played(3, **settings)
+    before = env.get_state()
+    with pytest.raises(ValueError, match=f"{field} in the state"):
+        env.set_state(before | craft(before))
+    assert listed(env.get_state()) == listed(before)
+
+
+def test_every_rule_of_states_has_a_state_that_breaks_it() -> None:
+    """The messages of the rules name fields that states have, so that a refusal can be understood."""
+    fields = {field for field, _ in RULES} - {"streams"}
+    assert fields == set(played().get_state()) - {"np_random"}
+
+
+def test_bools_that_are_neither_0_nor_1_are_true() -> None:
+    """A bool array may hold any byte; the env takes it as NumPy does, or refuses it."""
+    env = played(9, max_cycles=9)
+    assert not env.agents
+    state = env.get_state()
+    state["truncated"] = (state["truncated"].astype(np.uint8) * 2).view(np.bool_)
+    env.set_state(state)
+    assert env._world.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
+
+
+# Generators ------------------------------------------------------------------------------------------------------
+
+
+class Odd(np.random.Generator):
+    """A generator whose integers are what a test wants."""
+
+    answer: Any = None
+
+    def integers(self, *args: Any, **kwargs: Any) -> Any:
+        """Return or raise the answer, from the third draw on."""
+        self.draws = getattr(self, "draws", 0) + 1
+        if self.draws < 3:
+            return super().integers(*args, **kwargs)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
+@pytest.mark.parametrize("answer", [10**12, -1, 1.5, "1", None, True, KeyError("x"), KeyboardInterrupt()], ids=repr)
+def test_numbers_of_a_generator_are_checked(answer: Any, bits: Any) -> None:
+    """A generator of the user's is asked itself; a number that is none is an error, and the env waits for a reset."""
+    env = played()
+    env.np_random = generator = Odd(bits(3))
+    generator.answer = answer
+    error = type(answer) if isinstance(answer, BaseException) else ValueError
+    with pytest.raises(error, match=None if error is not ValueError else r"np_random\.integers\(\d\) is "):
+        env.reset()
+    for call in (env.get_state, env.state, lambda: env.step({}), lambda: env.agents, env.metrics, copy.copy):
+        if call is not copy.copy:
+            with pytest.raises(RuntimeError, match=r"interrupted a reset or a step .* call reset\(\)"):
+                call()
+    env.reset(seed=3)
+    assert rest_of(env) == rest_of(played(0, seed=3))
+
+
+@pytest.mark.parametrize(
+    ("bits", "spoil"),
+    [
+        (np.random.MT19937, lambda state: state["state"].update(pos=10**9)),
+        (np.random.MT19937, lambda state: state["state"].update(key=np.zeros(624, np.uint32))),
+        (np.random.Philox, lambda state: state.update(buffer_pos=-(10**9))),
+        (np.random.PCG64DXSM, lambda state: state["state"].update(inc=4)),
+    ],
+    ids=["MT19937 pos", "MT19937 key", "Philox buffer_pos", "PCG64DXSM inc"],
+)
+def test_bit_generators_that_are_not_safe_are_not_drawn_from(bits: Any, spoil: Callable[[Any], None]) -> None:
+    """NumPy's own setters take states with which NumPy crashes or stands still; a reset and set_state refuse them."""
+    env = played()
+    state = bits(3).state
+    spoil(state)
+    with pytest.raises(ValueError, match="np_random in the state"):
+        env.set_state(env.get_state() | {"np_random": state})
+    unsafe = bits(3)
+    unsafe.state = state
+    before = listed(env.get_state())
+    env.np_random = np.random.Generator(unsafe)
+    with pytest.raises(ValueError, match="np_random is in a state that is not safe to draw from"):
+        env.reset()
+    assert listed(env.state()) == listed(played().state())
+    env.np_random = np.random.default_rng(1)
+    assert env.get_state()["steps"] == before["steps"]
+
+
+# Signals ---------------------------------------------------------------------------------------------------------
+
+
+class InterruptError(Exception):
+    """What the handler of a test's signal raises."""
+
+
+@pytest.fixture
+def interrupt() -> Iterator[Callable[[float], None]]:
+    """A function that lets a signal handler raise, once, after some seconds; 0 takes that back."""
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("the system has no timers that send signals")
+    armed = False
+
+    def give_up(*_: Any) -> None:
+        nonlocal armed
+        if armed:
+            armed = False
+            raise InterruptError
+
+    def arm(seconds: float) -> None:
+        nonlocal armed
+        armed = seconds > 0
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    handler = signal.signal(signal.SIGALRM, give_up)
+    yield arm
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable[[float], None]) -> None:
+    """An exception at any moment of a step, a reset or a set_state leaves agents and state before or after it."""
+    make = lambda: parallel_env(size=(4, 3), num_agents=2, on_target="leave", max_cycles=6)  # noqa: E731
+    env, before, after = make(), make(), make()
+    for one in (env, before, after):
+        one.reset(seed=0)
+        if held:
+            one.np_random.random()
+    saved = env.get_state()
+    calls: list[Callable[[MultiGridEnv], Any]] = [
+        lambda one: one.step(dict.fromkeys(one.agents, 1)),
+        lambda one: one.step(dict.fromkeys(one.agents, 2)),
+        lambda one: one.reset(),
+        lambda one: one.reset(seed=5),
+        lambda one: one.set_state(saved),
+    ]
+    random, found = np.random.default_rng(0), [0, 0]
+    for _ in range(2500 if COMPILED else 150):
+        call = calls[random.choice(5, p=[0.4, 0.4, 0.1, 0.05, 0.05])]
+        call(after)
+        is_after = True
+        try:
+            interrupt(random.uniform(1e-6, 3e-5 if COMPILED else 3e-3))
+            call(env)
+            interrupt(0)
+        except InterruptError:
+            if env._world._is_torn:
+                for one in (env, before, after):
+                    one.reset(seed=1)
+                continue
+            agents, state = env.agents, listed(env.get_state())
+            is_after = (agents, state) == (after.agents, listed(after.get_state()))
+            assert is_after or (agents, state) == (before.agents, listed(before.get_state()))
+            assert env.np_random_seed == (after if is_after else before).np_random_seed
+            found[is_after] += 1
+        interrupt(0)
+        if is_after:
+            call(before)
+        else:
+            after.set_state(before.get_state())
+            after._seed = before._seed
+        assert env.np_random.bit_generator.state == after.np_random.bit_generator.state
+        assert before.np_random.bit_generator.state == after.np_random.bit_generator.state
+    assert min(found) > 20 or not COMPILED, found
+
+
+def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[float], None]) -> None:
+    """Once it has been reset with a seed, an env whose reset was interrupted in Python plays what a new one plays."""
+    env = played(0, num_agents=9)
+    random, torn = np.random.default_rng(0), 0
+    for _ in range(25):
+        env.np_random = np.random.Generator(np.random.MT19937(1))
+        with pytest.raises(InterruptError):  # noqa: PT012 - the exception may come at any of them
+            interrupt(random.uniform(1e-4, 2e-3))
+            while True:
+                env.reset()
+        interrupt(0)
+        torn += env._world._is_torn
+        env.reset(seed=3)
+        env.reset(seed=3)
+        assert rest_of(env) == rest_of(played(0, seed=3, num_agents=9))
+    assert torn > 2
+
+
+# Threads and attributes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [GridWorldEnv, played, lambda: vector_env(2000, num_agents=2)], ids=["one", "N", "E"])
+def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
+    """Of two threads that call one env, each call is played alone or refused, and what is played is legal."""
+    env = make()
+    env.reset(seed=0)
+    actions: Any = 1
+    if not isinstance(env, GridWorldEnv):
+        actions = np.ones(4000, np.int64) if hasattr(env, "num_envs") else dict.fromkeys(env.possible_agents, 1)
+    refused, wrong, interval = [], [], sys.getswitchinterval()
+
+    def call(function: Callable[[], Any]) -> None:
+        for _ in range(400):
+            try:
+                function()
+            except RuntimeError as error:  # noqa: PERF203 - each call may fail
+                refused.append(str(error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is wrong
+                wrong.append(error)
+
+    calls = [lambda: env.step(actions), lambda: env.reset(seed=2), env.get_state, lambda: copy.copy(env)]
+    threads = [threading.Thread(target=call, args=(function,)) for function in calls]
+    try:
+        sys.setswitchinterval(1e-6)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
+    assert all("of the same environment was under way" in one for one in refused)
+    # A state that two calls have mixed would be refused.
+    env.set_state(env.get_state())
+    assert env._call is None
+
+
+def test_the_call_under_way_is_named() -> None:
+    """Who calls an env from within a call is told which one is under way."""
+    env = played()
+
+    class Calls(Odd):
+        def integers(self, *args: Any, **kwargs: Any) -> Any:
+            env.step({})
+            raise AssertionError("unreachable")
+
+    env.np_random = Calls(np.random.PCG64(0))
+    with pytest.raises(
+        RuntimeError, match=r"step\(\) was called while reset\(\) of the same environment was under way"
+    ):
+        env.reset()
+    env.reset(seed=0)
+
+
+@pytest.mark.parametrize("make", [GridWorldEnv, played, lambda: vector_env(2)], ids=["one", "N", "E"])
+def test_the_configuration_cannot_be_replaced(make: Callable[[], Any]) -> None:
+    """The kernels' arrays have the shapes of the configuration that an env was made with, which stays."""
+    env = make()
+    with pytest.raises(AttributeError):
+        env.config = dataclasses.replace(env.config, walls=None, size=(99, 99))
+
+
+def test_agents_are_a_list_of_the_callers_own() -> None:
+    """What somebody does to the list of agents changes nothing in the env."""
+    env = played()
+    env.agents.clear()
+    env.agents.append("agent_9")
+    assert env.agents == env.possible_agents == ["agent_0", "agent_1", "agent_2"]
+
+
+@pytest.mark.parametrize("num_worlds", [10**8, 10**12, 2**62])
+def test_more_worlds_than_memory_holds_are_refused_at_once(num_worlds: int) -> None:
+    """Worlds that no memory holds are refused by their number, before any of them is there."""
+    with pytest.raises(ValueError, match=rf"num_worlds is {num_worlds}, which takes about \d+ bytes"):
+        vector_env(num_worlds, num_agents=40)
+
+
+# Debug mode ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spoil", ["location", "regions", "occupant"])
+def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With MULTIGRID_CHECK=1 a broken invariant is an AssertionError before the kernel; without, nobody looks."""
+    monkeypatch.setenv("MULTIGRID_CHECK", "1")
+    env = played(2, num_agents=2, on_target="restart")
+    arrays = env._world.arrays
+    {"location": arrays.goal, "regions": arrays.regions, "occupant": arrays.occupant}[spoil].flat[0] += 1
+    with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
+        env.step(dict.fromkeys(env.agents, 0))
+    monkeypatch.setenv("MULTIGRID_CHECK", "0")
+    assert played(2)._world._constant is None

@@ -1,0 +1,192 @@
+"""Signals that arrive while kernels are compiled: their exceptions come out, and nothing else is changed by them."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from multigrid.core import compiled
+
+if not compiled.COMPILED:
+    pytest.skip("nothing is compiled", allow_module_level=True)
+if os.name == "nt":
+    pytest.skip("signals are sent as POSIX has them", allow_module_level=True)
+
+import numba
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.typing.templates import builtin_registry
+from numba.extending import overload
+
+from multigrid.core import kernel_cache
+from multigrid.core.kernel_cache import KernelCache
+from multigrid.core.uninterrupted import stop_here, uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def base(tmp_path, monkeypatch):
+    """A folder for cache folders."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiled, "_CACHE", KernelCache([Path(__file__)], Path("never")))
+    return tmp_path
+
+
+def polynomial(number):
+    """Something to compile."""
+    return 3 * number * number + number - 5
+
+
+inner = None
+"""A kernel, which the test puts here."""
+
+
+def outer(number):
+    """Something to compile that calls another kernel."""
+    return inner(number) + inner(number + 1)
+
+
+@pytest.fixture(params=[KeyboardInterrupt, SystemExit, TimeoutError], ids=lambda error: error.__name__)
+def signalled(request):
+    """Let a signal raise an exception; return its class, and what sends the signal and waits until it has arrived."""
+
+    def raise_(_number, _frame):
+        raise request.param
+
+    def send():
+        os.kill(os.getpid(), signal.SIGINT)
+        while not threading.current_thread().is_stopped:
+            time.sleep(0.001)
+
+    before = signal.signal(signal.SIGINT, raise_)
+    yield request.param, send
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("moment", [1, 9, 30, 48, "dumps", "_write"])
+def test_an_interrupted_compilation_is_done_again(base, capfd, monkeypatch, signalled, moment):
+    """What a signal handler raises, at any step of a kernel or its callee, comes out; the next call works."""
+    error, send = signalled
+    monkeypatch.setattr(sys.modules[__name__], "inner", compiled.kernel(polynomial))
+    function = compiled.kernel(outer)
+    steps = []
+
+    def counted(original):
+        def step(*arguments):
+            steps.append(original)
+            if moment in (len(steps), original.__name__) and threading.current_thread().is_stopped is False:
+                send()
+            return original(*arguments)
+
+        return step
+
+    with monkeypatch.context() as patched:
+        if isinstance(moment, int):
+            patched.setattr(PassManager, "_runPass", counted(PassManager._runPass))
+        else:
+            patched.setattr(kernel_cache, moment, counted(getattr(kernel_cache, moment)))
+        with pytest.raises(error):
+            function(7)
+    if moment == 1:
+        assert not list(base.rglob("*.kernel"))  # nothing was begun after that
+    assert function(7) == outer(7)
+    assert len(list(base.rglob("*.kernel"))) == 2
+    monkeypatch.setattr(compiled, "_CACHE", KernelCache([Path(__file__)], Path("never")))
+    another = compiled.kernel(outer)
+    assert another(7) == outer(7)
+    assert len(another.stats.cache_hits) == 1
+    assert capfd.readouterr().err == ""
+
+
+def test_numba_itself_is_whole_after_an_interrupt(monkeypatch, signalled):
+    """Numba goes through lists of what it can compile, each entry once: an exception there would lose the others."""
+    error, send = signalled
+
+    class Trap:
+        asked = False
+
+        def __hash__(self):
+            if not self.asked:
+                self.asked = True
+                send()
+            return 1
+
+    def last():
+        """Something that Numba comes to know after the trap."""
+
+    monkeypatch.setattr(sys.modules[__name__], "inner", last)
+    builtin_registry.globals.append((Trap(), numba.types.none))
+    overload(last)(lambda number: lambda number: number)
+    with pytest.raises(error):
+        compiled.kernel(outer)(7)
+    assert compiled.kernel(outer)(7) == 15
+
+
+def test_what_a_function_returns_and_raises():
+    """It is as if the function were called."""
+    assert uninterrupted(divmod, 17, 5) == (3, 2)
+    with pytest.raises(ZeroDivisionError):
+        uninterrupted(divmod, 17, 0)
+
+
+def test_a_signal_that_another_thread_gets_is_noticed(signalled):
+    """The system may give a signal to any thread; the main one, whose it is, does not wait for the end."""
+    error, _ = signalled
+
+    def work():
+        signal.raise_signal(signal.SIGINT)  # to this thread
+        while True:
+            time.sleep(0.001)
+            stop_here()
+
+    with pytest.raises(error):
+        uninterrupted(work)
+
+
+def test_the_second_exception_does_not_wait(signalled):
+    """Who presses Ctrl-C twice need not wait; the work goes on alone, to its end."""
+    error, send = signalled
+    may_end, threads = threading.Event(), []
+
+    def work():
+        threads.append(threading.current_thread())
+        send()
+        os.kill(os.getpid(), signal.SIGINT)
+        may_end.wait()
+
+    with pytest.raises(error):
+        uninterrupted(work)
+    (thread,) = threads
+    assert thread.is_alive()
+    may_end.set()
+    thread.join()
+
+
+def test_other_threads_compile_by_themselves():
+    """No signal handler runs in them, so nothing is gained by yet another thread."""
+    found = []
+    other = threading.Thread(target=lambda: found.append(uninterrupted(threading.current_thread)))
+    other.start()
+    other.join()
+    assert found == [other]
+
+
+def test_who_compiles_already_does_not_wait_for_himself():
+    """A function that is compiled by Numba elsewhere, and calls a kernel, holds the lock already."""
+    with global_compiler_lock:
+        assert uninterrupted(threading.current_thread) is threading.main_thread()
+    kernel = compiled.kernel(polynomial)
+    assert numba.njit(lambda number: kernel(number) + 1)(7) == polynomial(7) + 1
+
+
+def test_without_a_thread_it_is_called_all_the_same(monkeypatch):
+    """Where the system has no thread left, a kernel is compiled in the one that there is."""
+
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert uninterrupted(threading.current_thread) is threading.main_thread()
