@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import multigrid
 
 FOLDER = Path(__file__).parent
@@ -67,6 +69,7 @@ def play_cases(play: Callable[[int], None], numbers: Sequence[int], seconds: flo
         numbers: of the cases.
         seconds: for one case; then Python says where it hangs, and ends.
     """
+    compile_kernels()
     failures = 0
     for number in numbers:
         os.write(1, f"case {number}\n".encode())
@@ -81,6 +84,20 @@ def play_cases(play: Callable[[int], None], numbers: Sequence[int], seconds: flo
             break
     if failures:
         sys.exit(1)
+
+
+def compile_kernels() -> None:
+    """Make every call of the game once, so that no case waits for the compiler, which may take a minute."""
+    for threads in (1, 2):
+        envs = multigrid.vector_env(2, num_threads=threads, observe=("view",), autoreset_mode="SameStep", max_cycles=1)
+        envs.reset(seed=0)
+        envs.step([0] * 4)
+        envs.reset(options={"reset_mask": np.array([True, True, False, False])})
+        envs.set_state(envs.get_state())
+        envs.close()
+    env = multigrid.GridWorldEnv()
+    env.reset(seed=0)
+    env.step(0)
 
 
 def batches(count: int, size: int) -> list[tuple[int, int]]:

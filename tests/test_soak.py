@@ -28,7 +28,7 @@ from gymnasium.error import ResetNeeded
 
 import judged
 import multigrid
-from apart import play_apart
+from apart import compile_kernels, play_apart
 from judged import plain
 from multigrid import GridWorldEnv, MultiGridEnv
 from multigrid.core.compiled import COMPILED
@@ -405,9 +405,8 @@ def soak(seconds: float, seed: int) -> None:
     faulthandler.dump_traceback_later(seconds + 240, exit=True)
     sys.unraisablehook = lambda _what: None  # where nobody catches what a handler raises, Python goes on
     sys.setswitchinterval(1e-5)
-    for face in FACES:
-        # Kernels are compiled before signals come: the compiler is Numba's.
-        Round(face, seed, Counter(), Other()).both(Call("step", 1))
+    # Before signals come: the compiler is Numba's.
+    compile_kernels()
     signal.signal(signal.SIGALRM, Fire.handler)
     tally: Counter[str] = Counter()
     deadline, number, other = time.monotonic() + seconds, seed, Other()
