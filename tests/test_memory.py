@@ -22,15 +22,16 @@ from apart import play_apart
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
-TRACED = {"step": 300, "reset": 150, "state": 100, "mistake": 80, "render": 60, "copy": 60, "life": 60}
-"""How many calls of each kind a round of the exact measurement has: of what Python and NumPy allocate."""
-PROCESS = {"step": 12_000, "reset": 5_000}
-"""The same for the measurement of the whole process, which is a rough one; under `--long` each kind has a million."""
-LONG_CALLS = 500_000
-ROUNDS = 2
-BYTES = 50
-"""How much each call of a round may leave behind, beside what no round at all should: the slack, in bytes."""
-TRACED_SLACK, PROCESS_SLACK = 1_500, 250_000
+CALLS = {"step": 2000, "reset": 400, "state": 200, "mistake": 200, "render": 80, "copy": 80, "life": 80}
+"""How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
+WARM_UP = {"copy": 5, "life": 2}
+"""How many rounds come before the first that is measured: caches fill slowly."""
+TRACED = {"step": 400, "reset": 150, "state": 150}
+"""The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
+PROCESS = {"step": 12_000, "reset": 2_500}
+"""The same for the memory of the whole process, a rough measure; under `--long` each kind has a million calls."""
+LONG_CALLS = 333_334
+ROUNDS = 3
 
 
 def make(face: str) -> Any:
@@ -136,15 +137,14 @@ def repeat(call: Callable[[int], None], times: int) -> None:
     gc.collect()
 
 
-def check(what: str, call: Callable[[int], None], calls: int, slack: int, measure: Callable[[], int]) -> None:
+def check(what: str, call: Callable[[int], None], calls: int, measure: Callable[[], int], each: float) -> None:
     """Refuse growth in every round: a cache that fills, or a table that doubles, does so in one."""
-    repeat(call, calls // 3)
     measured = [measure()]
     for _ in range(ROUNDS):
         repeat(call, calls)
         measured.append(measure())
     grown = min(np.diff(measured))
-    assert grown < BYTES * calls + slack, f"{what}: {calls} calls leave {grown} bytes behind, or more: {measured}"
+    assert grown < each * calls, f"{what}: {calls} calls leave {grown} behind each time: {measured}"
 
 
 def watch(face: str, long: bool) -> None:
@@ -152,14 +152,17 @@ def watch(face: str, long: bool) -> None:
     env = make(face)
     for name, call in kinds(face, env).items():
         os.write(1, f"case {name} of {face}\n".encode())
-        repeat(call, TRACED[name] // 3)
+        repeat(call, WARM_UP.get(name, 1) * CALLS[name])
         before = opened()
-        tracemalloc.start()
-        check(f"Python's memory, {name} of {face}", call, TRACED[name], TRACED_SLACK, traced)
-        tracemalloc.stop()
+        check(f"{name} of {face}: blocks", call, CALLS[name], sys.getallocatedblocks, each=0.6)
+        if name in TRACED:
+            tracemalloc.start()
+            repeat(call, TRACED[name])
+            check(f"{name} of {face}: bytes of Python's", call, TRACED[name], traced, each=50)
+            tracemalloc.stop()
         calls = LONG_CALLS if long else PROCESS.get(name, 0)
         if calls:
-            check(f"the process, {name} of {face}", call, calls, PROCESS_SLACK, resident)
+            check(f"{name} of {face}: bytes of the process", call, calls, resident, each=90)
         after = opened()
         assert after == before, f"{face}: after {name}, threads and open files are {after}, and were {before}"
     env.close()
