@@ -24,9 +24,13 @@ HEAVY_FILES = {
     "test_evaluate.py",
     "test_exhaustive.py",
     "test_figures.py",
+    "test_hostile_generators.py",
+    "test_hostile_states.py",
     "test_large.py",
     "test_machine.py",
+    "test_memory.py",
     "test_mutants.py",
+    "test_odd_calls.py",
     "test_pages.py",
     "test_play_window.py",
     "test_readme.py",
@@ -34,6 +38,7 @@ HEAVY_FILES = {
     "test_results.py",
     "test_rollout.py",
     "test_sb3.py",
+    "test_soak.py",
     "test_supersuit.py",
     "test_train.py",
     "test_window.py",
@@ -42,8 +47,9 @@ HEAVY_FILES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let whoever has the time ask for the larger proof of tests/test_exhaustive.py, and .ci/run for less."""
+    """Let whoever has the time ask for larger proofs, and .ci/run for less."""
     parser.addoption("--all-worlds", action="store_true", help="play every joint action in more and larger worlds")
+    parser.addoption("--long", action="store_true", help="many more hostile cases, a longer soak, a million calls")
     parser.addoption(
         "--light", action="store_true", help="leave out what needs a learner, a browser, a display or minutes"
     )
