@@ -25,6 +25,7 @@ HEAVY_FILES = {
     "test_exhaustive.py",
     "test_figures.py",
     "test_hostile_generators.py",
+    "test_hostile_models.py",
     "test_hostile_states.py",
     "test_large.py",
     "test_machine.py",
