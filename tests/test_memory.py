@@ -84,7 +84,11 @@ def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:
         for call in (
             lambda: env.reset(options={"map": 7 + number}),
             lambda: core.set_state({**core.get_state(), "location": np.array(number)}),
-            lambda: core.step([9] * getattr(core, "num_envs", 1)) if face != "MultiGridEnv" else core.step({"agent_0": 9, "agent_1": 0}),
+            lambda: (
+                core.step([9] * getattr(core, "num_envs", 1))
+                if face != "MultiGridEnv"
+                else core.step({"agent_0": 9, "agent_1": 0})
+            ),
         ):
             try:
                 call()
@@ -155,7 +159,13 @@ def watch(face: str, long: bool) -> None:
         os.write(1, f"case {name} of {face}\n".encode())
         repeat(call, WARM_UP.get(name, 1) * CALLS[name])
         before = opened()
-        check(f"{name} of {face}: blocks", call, CALLS[name], sys.getallocatedblocks, each=0.85 if name in WARM_UP else 0.6)
+        check(
+            f"{name} of {face}: blocks",
+            call,
+            CALLS[name],
+            sys.getallocatedblocks,
+            each=0.85 if name in WARM_UP else 0.6,
+        )
         if name in TRACED:
             tracemalloc.start()
             repeat(call, TRACED[name])

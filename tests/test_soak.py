@@ -43,7 +43,7 @@ NAMED |= {"max_cycles": ("max_cycles",), "np_random": ("np_random",)}
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
 
 
-class Interrupted(Exception):
+class InterruptedByHandlerError(Exception):
     """What a handler of signals raises."""
 
 
@@ -51,7 +51,7 @@ class Ended(BaseException):
     """The same, and no `except Exception` catches it."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The env wants a reset."""
 
 
@@ -60,7 +60,7 @@ class Fire:
 
     left = 0
     raised = 0
-    error: type[BaseException] = Interrupted
+    error: type[BaseException] = InterruptedByHandlerError
 
     @classmethod
     def handler(cls, _number: int, frame: Any) -> None:
@@ -84,11 +84,11 @@ class Fire:
         """Call a function under fire; return what it returned, or nothing where it was interrupted."""
         box: list[Any] = []
         cls.left = int(random.choice([1, 1, 2, 5]))
-        cls.error = (Interrupted, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
+        cls.error = (InterruptedByHandlerError, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
         try:
             signal.setitimer(signal.ITIMER_REAL, max(delay, 1e-6), float(random.choice([0.0, 3e-4, 1e-3])))
             cls.call(function, box)
-        except (Interrupted, Ended, KeyboardInterrupt, SystemExit):
+        except (InterruptedByHandlerError, Ended, KeyboardInterrupt, SystemExit):
             pass
         cls.left = 0
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -182,7 +182,8 @@ def actions_for(env: Any, seed: int) -> Any:
         return random.integers(0, env.config.num_actions, env.num_envs)
     if isinstance(env, GridWorldEnv):
         return int(random.integers(4))
-    return {agent: int(random.integers(env.config.num_actions)) for agent in env.agents}
+    # Those of agents that have left are ignored; who is there when it is a call's turn, nobody knows yet.
+    return {agent: int(random.integers(env.config.num_actions)) for agent in env.possible_agents}
 
 
 def aec_turn(env: Any, seed: int) -> Any:
@@ -200,13 +201,14 @@ def picture(env: Any) -> Any:
     """All that an env shows of itself.
 
     Raises:
-        Refused: it wants a reset first, as it may where Python itself plays the rules.
+        RefusedError: it wants a reset first, as it may where Python itself plays the rules.
     """
     core = env.unwrapped
     try:
-        return [plain(core.get_state()), getattr(core, "agents", None), core.np_random_seed]
+        rest = [getattr(core, name, None) for name in ("agents", "max_cycles", "np_random_seed")]
+        return [plain(core.get_state()), *rest]
     except (RuntimeError, ResetNeeded) as error:
-        raise Refused from error
+        raise RefusedError from error
 
 
 class Round:
@@ -247,7 +249,16 @@ class Round:
     def some_call(self) -> Call:
         """Any call, steps most often."""
         random, seed = self.random, int(self.random.integers(2**31))
-        names = ["step"] * 8 + ["reset", "reset", "seeded reset", "set_state", "get_state", "metrics", "bad step", "close"]
+        names = ["step"] * 8 + [
+            "reset",
+            "reset",
+            "seeded reset",
+            "set_state",
+            "get_state",
+            "metrics",
+            "bad step",
+            "close",
+        ]
         if self.worlds < 20 or not is_vector(self.env):
             names += ["render", "copy", "pickle"]
         if self.face in ("MultiGridEnv", "GridWorldEnv"):
@@ -292,12 +303,13 @@ class Round:
         box = Fire.disturb(lambda: perform(self.env, call), delay, self.random)
         self.tally["signals"] += Fire.raised - raised
         if box:
-            assert box[0] == perform(self.twin, call), f"{call.name} under fire returned something else"
+            theirs = perform(self.twin, call)
+            assert box[0] == theirs, f"{call.name} under fire returned {str(box[0])[:900]}\nnot {str(theirs)[:900]}"
             return
         self.tally["interrupted"] += 1
         try:
             now = picture(self.env)
-        except Refused:
+        except RefusedError:
             bits = self.twin.np_random.bit_generator if not is_vector(self.twin) else None
             foreign = bits is not None and type(bits) is not np.random.PCG64
             assert self.interpreted or foreign, f"{call.name} was interrupted, and the env refuses all calls"
@@ -313,18 +325,19 @@ class Round:
         """Which fields of the env and of its twin differ."""
         one, two = (env.unwrapped.get_state() for env in (self.env, self.twin))
         names = [name for name in one if plain(one[name]) != plain(two[name])]
-        return [*names, str([getattr(e, "agents", None) for e in (self.env, self.twin)])]
+        rest = [[getattr(env, name, None) for env in (self.env, self.twin)] for name in ("agents", "max_cycles")]
+        return [*names, str(rest)]
 
     def two_at_once(self, first: Call, second: Call) -> None:
         """Make two calls from two threads: each is refused in words, or played before or after the other."""
-        mine, theirs = self.other.at_once(
-            lambda: perform(self.env, first), lambda: perform(self.env, second)
-        )
+        mine, theirs = self.other.at_once(lambda: perform(self.env, first), lambda: perform(self.env, second))
         played = []
         for call, result, under_way in ((first, mine, second), (second, theirs, first)):
             if isinstance(result, BaseException):
                 assert isinstance(result, RuntimeError), f"{call.name} on two threads raised {result!r}"
-                assert any(word in str(result) for word in NAMED[under_way.name]), f"{result} names no {under_way.name}"
+                assert any(word in str(result) for word in NAMED[under_way.name]), (
+                    f"{result} names no {under_way.name}"
+                )
                 self.tally["refused to a second thread"] += 1
             else:
                 played.append((call, result))
