@@ -7,7 +7,6 @@ turns are kept by PettingZoo's own code, which neither is made for.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import faulthandler
 import hashlib
@@ -43,7 +42,7 @@ NAMED |= {"max_cycles": ("max_cycles",), "np_random": ("np_random",)}
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
 
 
-class InterruptedByHandlerError(Exception):
+class InterruptedCallError(Exception):
     """What a handler of signals raises."""
 
 
@@ -51,7 +50,7 @@ class Ended(BaseException):
     """The same, and no `except Exception` catches it."""
 
 
-class RefusedError(Exception):
+class RefusedCallError(Exception):
     """The env wants a reset."""
 
 
@@ -60,7 +59,7 @@ class Fire:
 
     left = 0
     raised = 0
-    error: type[BaseException] = InterruptedByHandlerError
+    error: type[BaseException] = InterruptedCallError
 
     @classmethod
     def handler(cls, _number: int, frame: Any) -> None:
@@ -84,11 +83,11 @@ class Fire:
         """Call a function under fire; return what it returned, or nothing where it was interrupted."""
         box: list[Any] = []
         cls.left = int(random.choice([1, 1, 2, 5]))
-        cls.error = (InterruptedByHandlerError, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
+        cls.error = (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
         try:
             signal.setitimer(signal.ITIMER_REAL, max(delay, 1e-6), float(random.choice([0.0, 3e-4, 1e-3])))
             cls.call(function, box)
-        except (InterruptedByHandlerError, Ended, KeyboardInterrupt, SystemExit):
+        except (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit):
             pass
         cls.left = 0
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -201,14 +200,14 @@ def picture(env: Any) -> Any:
     """All that an env shows of itself.
 
     Raises:
-        RefusedError: it wants a reset first, as it may where Python itself plays the rules.
+        RefusedCallError: it wants a reset first, as it may where Python itself plays the rules.
     """
     core = env.unwrapped
     try:
         rest = [getattr(core, name, None) for name in ("agents", "max_cycles", "np_random_seed")]
         return [plain(core.get_state()), *rest]
     except (RuntimeError, ResetNeeded) as error:
-        raise RefusedError from error
+        raise RefusedCallError from error
 
 
 class Round:
@@ -309,7 +308,7 @@ class Round:
         self.tally["interrupted"] += 1
         try:
             now = picture(self.env)
-        except RefusedError:
+        except RefusedCallError:
             bits = self.twin.np_random.bit_generator if not is_vector(self.twin) else None
             foreign = bits is not None and type(bits) is not np.random.PCG64
             assert self.interpreted or foreign, f"{call.name} was interrupted, and the env refuses all calls"
