@@ -70,9 +70,7 @@ def stream_breaches(state: dict[str, Any]) -> list[str]:
     """Why no generator of NumPy's can be in this state."""
     kind, inner = state["bit_generator"], state["state"]
     broken = []
-    if kind.startswith("PCG64") and not (
-        all(0 <= inner[name] < 2**128 for name in STREAM) and inner["inc"] % 2 == 1
-    ):
+    if kind.startswith("PCG64") and not (all(0 <= inner[name] < 2**128 for name in STREAM) and inner["inc"] % 2 == 1):
         broken.append(f"{kind} with {inner}")
     if kind == "MT19937" and not 0 <= inner["pos"] <= 624:
         broken.append(f"MT19937 at {inner['pos']}")
@@ -83,7 +81,7 @@ def stream_breaches(state: dict[str, Any]) -> list[str]:
     return broken
 
 
-def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: C901, PLR0912, PLR0915 - a list of laws
+def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: PLR0915 - a list of laws
     """Why no game of this configuration can be in this state of one world; an empty list if nothing speaks against it.
 
     Every law here follows from the rules' prose. What may be otherwise after a change of `max_cycles` is left out.
@@ -319,8 +317,10 @@ def some_config(number: int) -> GridConfig:
         maps = random.random((3 if kind == 2 else 1, width, height)) < 0.2
         maps[:, 0, :2] = False
         world = {"walls": maps}
-        room = min(int(np.bincount(r.ravel())[1:][np.bincount(r.ravel())[1:] > 1].sum()) for r in GridConfig(
-            num_agents=1, walls=maps).regions)
+        room = min(
+            int(np.bincount(r.ravel())[1:][np.bincount(r.ravel())[1:] > 1].sum())
+            for r in GridConfig(num_agents=1, walls=maps).regions
+        )
     agents = {"num_agents": int(random.integers(1, min(room, 5) + 1))}
     if kind == 4:
         world, agents = {"walls": PICTURES if number % 2 else PICTURES[0]}, {}

@@ -71,7 +71,9 @@ def cast(value: Any, dtype: Any) -> Any:
             value = int(value) if np.isfinite(value) else 2**63 - 1
         bits = np.dtype(dtype).itemsize * 8
         value %= 2**bits
-        return np.dtype(dtype).type(value - 2**bits if np.dtype(dtype).kind == "i" and value >= 2 ** (bits - 1) else value)
+        return np.dtype(dtype).type(
+            value - 2**bits if np.dtype(dtype).kind == "i" and value >= 2 ** (bits - 1) else value
+        )
 
 
 def pick(random: np.random.Generator, items: Any) -> Any:
@@ -158,7 +160,9 @@ def missing(state: dict[str, Any], random: np.random.Generator) -> Any:
     """A field that is not there, or under another name, or one too many."""
     name = pick(random, state)
     value = state.pop(name)
-    return state | pick(random, [{}, {name.upper(): value}, {name: None}, {name: value, "more": 1, 5: 6}, {(name,): value}])
+    return state | pick(
+        random, [{}, {name.upper(): value}, {name: None}, {name: value, "more": 1, 5: 6}, {(name,): value}]
+    )
 
 
 def mixed(state: dict[str, Any], random: np.random.Generator) -> Any:
@@ -217,7 +221,9 @@ def streams(state: dict[str, Any], random: np.random.Generator) -> Any:
     for _ in range(int(random.integers(0, 3))):
         choice = int(random.integers(6))
         if choice == 0:
-            stream["bit_generator"] = pick(random, ["BitGenerator", "Generator", "MT19937", "__class__", "", 5, None, [1]])
+            stream["bit_generator"] = pick(
+                random, ["BitGenerator", "Generator", "MT19937", "__class__", "", 5, None, [1]]
+            )
         elif choice == 1:
             stream["has_uint32"] = pick(random, [-1, 0, 1, 2, 2**31, 2**40, 1.0, True, None, "1", np.array([1])])
         elif choice == 2:

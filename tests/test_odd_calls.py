@@ -99,11 +99,26 @@ ODD: list[Callable[[], Any]] = [
     *(lambda value=value: value for value in (None, True, False, 0, 1, 2, 3, 5, 7, -1, -2, -(2**70), 2**31, 2**53)),
     *(lambda value=value: value for value in (2**63 - 1, 2**63, 2**64, 10**30, 0.5, -0.0, 1.0, 1e300, 1e-300, 1j)),
     *(lambda value=value: value for value in (float("nan"), float("inf"), -float("inf"), ..., int, object, len)),
-    *(lambda value=value: value for value in ("", "x", "agent_0", "0", "\0", "\udc80", "a.B\n.#.", "../x", "x" * 10**5)),
-    *(lambda value=value: value for value in (b"", b"x", Path("no/such/file"), Path(), range(3), slice(1), frozenset())),
-    *(lambda value=value: copy.copy(value) for value in ([], [0], [0, 1], [[0, 0]], [[0, 1], [2]], [None], ["x"], [{}])),
-    *(lambda value=value: copy.copy(value) for value in ((), (1, 2), (0, -1), {}, {"a": 1}, {0: 0}, {"agent_0": 9}, {1})),
-    *(lambda value=value: np.array(value) for value in ([], 1, [1, 2], [[0, 1]], [[[0]]], [0.5], [np.nan], ["a"], [True])),
+    *(
+        lambda value=value: value
+        for value in ("", "x", "agent_0", "0", "\0", "\udc80", "a.B\n.#.", "../x", "x" * 10**5)
+    ),
+    *(
+        lambda value=value: value
+        for value in (b"", b"x", Path("no/such/file"), Path(), range(3), slice(1), frozenset())
+    ),
+    *(
+        lambda value=value: copy.copy(value)
+        for value in ([], [0], [0, 1], [[0, 0]], [[0, 1], [2]], [None], ["x"], [{}])
+    ),
+    *(
+        lambda value=value: copy.copy(value)
+        for value in ((), (1, 2), (0, -1), {}, {"a": 1}, {0: 0}, {"agent_0": 9}, {1})
+    ),
+    *(
+        lambda value=value: np.array(value)
+        for value in ([], 1, [1, 2], [[0, 1]], [[[0]]], [0.5], [np.nan], ["a"], [True])
+    ),
     lambda: np.array([None]),
     lambda: np.array([[True, False], [False, False]]),
     lambda: np.zeros((0, 3), dtype=bool),
@@ -230,9 +245,7 @@ def makers() -> dict[str, Callable[[], Any]]:
         "MultiGridVectorEnv": many,
         "GridWorldVectorEnv": lambda: started(GridWorldVectorEnv(3, render_mode="rgb_array")),
         "ParallelVectorEnv": lambda: started(ParallelVectorEnv([small, small])),
-        "MultiGridVecEnv": lambda: multigrid.integrations.sb3.to_sb3(
-            many(flatten=True, autoreset_mode="SameStep")
-        ),
+        "MultiGridVecEnv": lambda: multigrid.integrations.sb3.to_sb3(many(flatten=True, autoreset_mode="SameStep")),
         "Picture": lambda: multigrid.maps.parse_map("a.A"),
         "ScenarioRow": lambda: good_values()["rows"][0]()[0],
         "RecordEpisode": recorded,
@@ -321,7 +334,9 @@ def instance_of(owner: type) -> Any:
 
 def documented(target: Target) -> tuple[type[BaseException], ...]:
     """The errors that a docstring names under *Raises*, and warnings where it speaks of one."""
-    text = "\n".join(filter(None, (inspect.getdoc(target.called), inspect.getdoc(target.owner) if target.owner else "")))
+    text = "\n".join(
+        filter(None, (inspect.getdoc(target.called), inspect.getdoc(target.owner) if target.owner else ""))
+    )
     raises = "\n".join(re.findall(r"Raises:\n((?:[ ]+.*\n?|\n)*)", text))
     named = set(re.findall(r"\b[A-Z]\w*(?:Error|Needed|Exception)\b", raises))
     known = {**vars(__import__("builtins")), **vars(gymnasium.error)}
@@ -460,9 +475,22 @@ def test_what_is_public_is_called() -> None:
     """The list of what is called has the package's own names, methods and setters, and no name that is left out."""
     names = [target.name for target in targets()]
     assert len(names) == len(set(names))
-    for name in ("GridConfig", "GridWorldEnv", "MultiGridEnv", "MultiGridVectorEnv", "env", "parallel_env", "vector_env"):
+    for name in (
+        "GridConfig",
+        "GridWorldEnv",
+        "MultiGridEnv",
+        "MultiGridVectorEnv",
+        "env",
+        "parallel_env",
+        "vector_env",
+    ):
         assert any(one.endswith(f".{name}") for one in names), name
-    for method in ("MultiGridEnv.step", "MultiGridVectorEnv.set_state", "MultiGridEnv.max_cycles =", "GridWorldEnv.np_random ="):
+    for method in (
+        "MultiGridEnv.step",
+        "MultiGridVectorEnv.set_state",
+        "MultiGridEnv.max_cycles =",
+        "GridWorldEnv.np_random =",
+    ):
         assert any(one.endswith(f".{method}") for one in names), method
     for name in EXCLUDED:
         assert is_there(name), f"{name} is left out, but is not there"

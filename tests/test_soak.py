@@ -7,7 +7,6 @@ turns are kept by PettingZoo's own code, which neither is made for.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import faulthandler
 import hashlib
@@ -130,7 +129,7 @@ class Call(NamedTuple):
     argument: Any = None
 
 
-def perform(env: Any, call: Call) -> Any:  # noqa: C901, PLR0912 - a list of calls
+def perform(env: Any, call: Call) -> Any:
     """Make a call; what it returned, or the refusal, in a form that compares."""
     name, argument = call
     core = env.unwrapped
@@ -247,7 +246,16 @@ class Round:
     def some_call(self) -> Call:
         """Any call, steps most often."""
         random, seed = self.random, int(self.random.integers(2**31))
-        names = ["step"] * 8 + ["reset", "reset", "seeded reset", "set_state", "get_state", "metrics", "bad step", "close"]
+        names = ["step"] * 8 + [
+            "reset",
+            "reset",
+            "seeded reset",
+            "set_state",
+            "get_state",
+            "metrics",
+            "bad step",
+            "close",
+        ]
         if self.worlds < 20 or not is_vector(self.env):
             names += ["render", "copy", "pickle"]
         if self.face in ("MultiGridEnv", "GridWorldEnv"):
@@ -317,9 +325,7 @@ class Round:
 
     def two_at_once(self, first: Call, second: Call) -> None:
         """Make two calls from two threads: each is refused in words, or played before or after the other."""
-        mine, theirs = self.other.at_once(
-            lambda: perform(self.env, first), lambda: perform(self.env, second)
-        )
+        mine, theirs = self.other.at_once(lambda: perform(self.env, first), lambda: perform(self.env, second))
         played = []
         for call, result, under_way in ((first, mine, second), (second, theirs, first)):
             if isinstance(result, BaseException):
