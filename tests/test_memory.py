@@ -22,10 +22,10 @@ from apart import play_apart
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
-CALLS = {"step": 2000, "reset": 400, "state": 200, "mistake": 200, "render": 80, "copy": 80, "life": 80}
+CALLS = {"step": 2000, "reset": 400, "state": 200, "mistake": 200, "render": 80, "copy": 100, "life": 100}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
-WARM_UP = {"copy": 5, "life": 2}
-"""How many rounds come before the first that is measured: caches fill slowly."""
+WARM_UP = {"copy": 4, "life": 2}
+"""How many rounds come before the first that is measured: what copies use is cached in many places, which fill slowly."""
 TRACED = {"step": 400, "reset": 150, "state": 150}
 """The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
 PROCESS = {"step": 12_000, "reset": 2_500}
@@ -45,10 +45,10 @@ def make(face: str) -> Any:
     elif face == "AEC":
         env = multigrid.env(render_mode="rgb_array", render_size=32, **world)
     elif face == "GridWorldVectorEnv":
-        env = GridWorldVectorEnv(3, size=4, max_episode_steps=20, render_mode="rgb_array")
+        env = GridWorldVectorEnv(2, size=4, max_episode_steps=20, render_mode="rgb_array")
     else:
         threads = 3 if face == "threads" else 1
-        env = multigrid.vector_env(4, num_threads=threads, render_mode="rgb_array", **world)
+        env = multigrid.vector_env(threads, num_threads=threads, render_mode="rgb_array", **world)
     env.reset(seed=1)
     return env
 
@@ -84,7 +84,7 @@ def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:
         for call in (
             lambda: env.reset(options={"map": 7 + number}),
             lambda: core.set_state({**core.get_state(), "location": np.array(number)}),
-            lambda: core.step([9] * 8) if face != "MultiGridEnv" else core.step({"agent_0": 9, "agent_1": 0}),
+            lambda: core.step([9] * getattr(core, "num_envs", 1)) if face != "MultiGridEnv" else core.step({"agent_0": 9, "agent_1": 0}),
         ):
             try:
                 call()
@@ -104,9 +104,10 @@ def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:
 
     def life(number: int) -> None:
         other = make(face)
-        other.unwrapped.render()
         if many:
             other.step(actions[0])
+        if not many or number % 10 == 0:
+            other.unwrapped.render()
         other.close()
         other.close()
 
@@ -154,7 +155,7 @@ def watch(face: str, long: bool) -> None:
         os.write(1, f"case {name} of {face}\n".encode())
         repeat(call, WARM_UP.get(name, 1) * CALLS[name])
         before = opened()
-        check(f"{name} of {face}: blocks", call, CALLS[name], sys.getallocatedblocks, each=0.6)
+        check(f"{name} of {face}: blocks", call, CALLS[name], sys.getallocatedblocks, each=0.85 if name in WARM_UP else 0.6)
         if name in TRACED:
             tracemalloc.start()
             repeat(call, TRACED[name])
