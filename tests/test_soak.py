@@ -42,7 +42,7 @@ NAMED |= {"max_cycles": ("max_cycles",), "np_random": ("np_random",)}
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
 
 
-class Interrupted(Exception):
+class InterruptedCallError(Exception):
     """What a handler of signals raises."""
 
 
@@ -50,7 +50,7 @@ class Ended(BaseException):
     """The same, and no `except Exception` catches it."""
 
 
-class Refused(Exception):
+class RefusedCallError(Exception):
     """The env wants a reset."""
 
 
@@ -59,7 +59,7 @@ class Fire:
 
     left = 0
     raised = 0
-    error: type[BaseException] = Interrupted
+    error: type[BaseException] = InterruptedCallError
 
     @classmethod
     def handler(cls, _number: int, frame: Any) -> None:
@@ -83,11 +83,11 @@ class Fire:
         """Call a function under fire; return what it returned, or nothing where it was interrupted."""
         box: list[Any] = []
         cls.left = int(random.choice([1, 1, 2, 5]))
-        cls.error = (Interrupted, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
+        cls.error = (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit)[int(random.integers(4))]
         try:
             signal.setitimer(signal.ITIMER_REAL, max(delay, 1e-6), float(random.choice([0.0, 3e-4, 1e-3])))
             cls.call(function, box)
-        except (Interrupted, Ended, KeyboardInterrupt, SystemExit):
+        except (InterruptedCallError, Ended, KeyboardInterrupt, SystemExit):
             pass
         cls.left = 0
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -199,13 +199,13 @@ def picture(env: Any) -> Any:
     """All that an env shows of itself.
 
     Raises:
-        Refused: it wants a reset first, as it may where Python itself plays the rules.
+        RefusedCallError: it wants a reset first, as it may where Python itself plays the rules.
     """
     core = env.unwrapped
     try:
         return [plain(core.get_state()), getattr(core, "agents", None), core.np_random_seed]
     except (RuntimeError, ResetNeeded) as error:
-        raise Refused from error
+        raise RefusedCallError from error
 
 
 class Round:
@@ -305,7 +305,7 @@ class Round:
         self.tally["interrupted"] += 1
         try:
             now = picture(self.env)
-        except Refused:
+        except RefusedCallError:
             bits = self.twin.np_random.bit_generator if not is_vector(self.twin) else None
             foreign = bits is not None and type(bits) is not np.random.PCG64
             assert self.interpreted or foreign, f"{call.name} was interrupted, and the env refuses all calls"

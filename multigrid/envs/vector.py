@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from multigrid import spaces
 from multigrid.actions import checked_action
-from multigrid.arguments import checked_int
+from multigrid.arguments import checked_int, shown
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
@@ -91,7 +91,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self.num_worlds = checked_int("num_worlds", num_worlds, 1)
         self.autoreset_mode = _checked_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode is {render_mode!r}; expected None or 'rgb_array'")
+            raise ValueError(f"render_mode is {shown(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
         self.copy = copy
         self.num_threads = checked_int("num_threads", num_threads, 1)
@@ -485,11 +485,19 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         return self._world.max_cycles
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does."""
+        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
         return self.call(name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world."""
+        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
         value = getattr(self, name)
         if callable(value):
             value = value(*args, **kwargs)
@@ -549,4 +557,4 @@ def _checked_mode(mode: Any) -> AutoresetMode:
         return AutoresetMode(mode)
     except ValueError as error:
         names = ", ".join(repr(one.value) for one in AutoresetMode)
-        raise ValueError(f"autoreset_mode is {mode!r}; expected an AutoresetMode or one of {names}") from error
+        raise ValueError(f"autoreset_mode is {shown(mode)}; expected an AutoresetMode or one of {names}") from error
