@@ -94,7 +94,8 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
 
     steps, over, rule = int(state["steps"]), bool(state["over"]), config.on_target
     law(0 <= int(state["map_index"]) < config.num_maps, "no such map")
-    law(0 <= steps <= 2**53, "steps out of range")
+    # A state says no more, but play goes on.
+    law(0 <= steps <= 2**53 + 1000, "steps out of range")
     at, goal = ([tuple(cell) for cell in state[name].tolist()] for name in ("location", "goal"))
     inside = all(0 <= x < config.width and 0 <= y < config.height for x, y in at + goal)
     law(inside, "a cell outside the grid")

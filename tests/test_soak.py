@@ -357,7 +357,8 @@ class Round:
         with os.fdopen(reading, "rb") as pipe:
             theirs = pipe.read().decode()
         os.waitpid(child, 0)
-        assert theirs == self.tale(copy.deepcopy(self.twin), seeds), f"a forked child plays another game: {theirs}"
+        expected, here = (self.tale(copy.deepcopy(env), seeds) for env in (self.twin, self.env))
+        assert theirs == expected, f"a forked child plays another game: {theirs}; this one the same: {here == expected}"
         self.tally["forks"] += 1
 
     def tale(self, env: Any, seeds: list[int]) -> str:
