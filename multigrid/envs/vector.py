@@ -26,7 +26,13 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
 from multigrid.envs.parallel import made_config
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
-from multigrid.envs.vector_reset import NO_SEED, checked_layouts, checked_mask, checked_seeds
+from multigrid.envs.vector_reset import (
+    NO_SEED,
+    checked_autoreset_mode,
+    checked_layouts,
+    checked_mask,
+    checked_seeds,
+)
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
 
@@ -89,7 +95,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._call = None
         config = made_config(config, {})
         self.num_worlds = checked_int("num_worlds", num_worlds, 1)
-        self.autoreset_mode = _checked_mode(autoreset_mode)
+        self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is {shown(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
@@ -550,11 +556,3 @@ def vector_env(
         copy=copy,
         num_threads=num_threads,
     )
-
-
-def _checked_mode(mode: Any) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError as error:
-        names = ", ".join(repr(one.value) for one in AutoresetMode)
-        raise ValueError(f"autoreset_mode is {shown(mode)}; expected an AutoresetMode or one of {names}") from error
