@@ -567,7 +567,7 @@ def test_an_unknown_mode_is_refused():
     """There are three autoreset modes, as members or as their values."""
     assert ParallelVectorEnv([Candles]).autoreset_mode is AutoresetMode.NEXT_STEP
     assert ParallelVectorEnv([Candles], AutoresetMode.SAME_STEP).metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    with pytest.raises(ValueError, match="autoreset_mode is 'Never'; expected"):
+    with pytest.raises(ValueError, match="'Never' is not a valid AutoresetMode"):
         ParallelVectorEnv([Candles], "Never")
 
 
