@@ -29,8 +29,8 @@ from multigrid.rendering.window import Window
 
 __all__ = ["OneWorld"]
 
+# Not made read-only, which for Numba is another type, and another compilation.
 _ALONE = np.zeros(1, np.int64)
-_ALONE.setflags(write=False)
 
 
 class OneWorld(OneCallAtATime):
