@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.arguments import shown
+
 __all__ = ["DIRECTIONS", "Action", "Outcome", "checked_action"]
 
 
@@ -86,7 +88,7 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
         action = action.reshape(-1)[0]
     if isinstance(action, bool) or not isinstance(action, int | np.integer):
         hint = "; an action drawn from the action space is one" if isinstance(action, float | np.floating) else ""
-        raise TypeError(f"action{whom} is {action!r} of type {type(action).__name__}; {expected}{hint}")
+        raise TypeError(f"action{whom} is {shown(action)} of type {type(action).__name__}; {expected}{hint}")
     if not 0 <= action < num_actions:
         stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY else ""
         raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")

@@ -24,7 +24,7 @@ import multigrid
 
 FOLDER = Path(__file__).parent
 ROOT = Path(multigrid.__file__).parents[1]
-MOST_FAILURES = int(os.environ.get("MF", "5"))
+MOST_FAILURES = 5
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed", "-W", "ignore:.*use of fork:DeprecationWarning")
 
 

@@ -81,7 +81,7 @@ def stream_breaches(state: dict[str, Any]) -> list[str]:
     return broken
 
 
-def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: C901, PLR0912, PLR0915 - a list of laws
+def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: PLR0915 - a list of laws
     """Why no game of this configuration can be in this state of one world; an empty list if nothing speaks against it.
 
     Every law here follows from the rules' prose. What may be otherwise after a change of `max_cycles` is left out.

@@ -54,7 +54,12 @@ TESTS = {
     ],
     "core/pcg64.py": ["test_pcg64.py", "test_vector.py"],
     "core/metrics.py": ["test_worlds.py"],
+    "core/invariants.py": ["test_safety.py", "test_worlds.py", "test_parallel.py", "test_documented.py"],
+    "core/snapshots.py": ["test_safety.py", "test_parallel.py", "test_documented.py", "test_vector.py"],
+    "core/generators.py": ["test_safety.py", "test_documented.py"],
+    "core/held.py": ["test_safety.py", "test_documented.py", "test_vector.py"],
     "core/world.py": [
+        "test_safety.py",
         "test_worlds.py",
         "test_invariants.py::test_play_is_that_of_the_reference",
         "test_compiled.py::test_a_snapshot_is_restored_with_what_is_seen",
@@ -64,7 +69,14 @@ TESTS = {
     ],
     "layouts.py": ["test_worlds.py", "test_parallel.py", "test_layout.py"],
 }
-WITHOUT_KERNELS = {"core/metrics.py", "core/world.py", "layouts.py"}
+WITHOUT_KERNELS = {
+    "core/metrics.py",
+    "core/snapshots.py",
+    "core/generators.py",
+    "core/held.py",
+    "core/world.py",
+    "layouts.py",
+}
 
 # The rule that is taken away, the line (or what is distinctive of it), and what stands there instead.
 CHANGES = {
@@ -577,12 +589,12 @@ CHANGES = {
         + turn = (new_high >> _58) & (_63 >> _ONE)
 
         a half that is left over is used once
-        - streams[e, _HAS_HALF] = _ZERO
-        + streams[e, _HAS_HALF] = _ONE
+        - streams[e, HAS_HALF] = _ZERO
+        + streams[e, HAS_HALF] = _ONE
 
         the upper half is left over
-        - streams[e, _HALF] = bits >> _32
-        + streams[e, _HALF] = bits & _MASK32
+        - streams[e, HALF] = bits >> _32
+        + streams[e, HALF] = bits & _MASK32
 
         the lower half comes first
         - return bits & _MASK32
@@ -657,110 +669,242 @@ CHANGES = {
         - figures = (arrivals > 0,
         + figures = (arrivals > 1,
     """,
-    "core/world.py": """
-        a snapshot holds the arrivals' steps
-        - "status", "arrivals", "arrival_step")
-        + "status", "arrivals")
-
-        a snapshot holds the targets
-        - "over", "location", "goal", "status",
-        + "over", "location", "status",
-
-        a snapshot holds the steps played
-        - _STATE_FIELDS = ("map_index", "steps", "over",
-        + _STATE_FIELDS = ("map_index", "over",
-
-        a snapshot holds the rewards told last
-        - _TOLD_FIELDS = ("rewards", "terminated",
-        + _TOLD_FIELDS = ("terminated",
-
-        a snapshot holds the stream of a generator that was handed out
-        - if held is None else dict(held.bit_generator.state)
-        + if held is None else pcg64.store(self.arrays.streams[e])
-
-        a draw follows the generator that was handed out
-        - pcg64.load(self.arrays.streams[e], held[e].bit_generator.state)
-        + pass
-
-        the generator that was handed out follows a draw
-        - held[e].bit_generator.state = pcg64.store(self.arrays.streams[e])
-        + pass
-
-        a seed replaces a generator of another kind
-        - self._generators.pop(e, None)
-        + pass
-
-        a state's fields have the world's shape
-        - if value is None or value.shape != shape or value.dtype != field.dtype:
-        + if value is None or value.ndim != len(shape) or value.dtype != field.dtype:
-
-        a state's fields have the world's dtype
-        - if value is None or value.shape != shape or value.dtype != field.dtype:
-        + if value is None or value.shape != shape:
-
+    "core/invariants.py": """
         a state's map is one of the pool
-        - ("map_index", 0, maps - 1,
-        + ("map_index", 0, maps,
+        - w.map_index[e] >= w.regions.shape[0]:
+        + w.map_index[e] > w.regions.shape[0]:
+
+        a state's stream has an odd increment
+        - if not is_odd or w.streams
+        + if w.streams
+
+        a state's stream has a flag of 0 or 1
+        - w.streams[e, pcg64.HAS_HALF] > _ONE or
+        + w.streams[e, pcg64.HAS_HALF] > _LARGEST_HALF or
+
+        a state's stream has a half of 32 bits
+        - w.streams[e, pcg64.HALF] > _LARGEST_HALF:
+        + w.streams[e, pcg64.HALF] < _ONE - _ONE:
 
         a state's steps are not negative
-        - ("steps", 0, np.inf,
-        + ("steps", -np.inf, np.inf,
-
-        a state's status is one of the rule's
-        - {"leave": LEFT, "park": PARKED}.get(self.config.on_target, TRAVELLING)
-        + {"leave": LEFT, "park": PARKED}.get(self.config.on_target, LEFT)
-
-        a state's outcomes are such
-        - ("outcomes", 0, max(Outcome),
-        + ("outcomes", 0, np.inf,
-
-        a state's arrivals are not negative
-        - ("arrivals", 0, np.inf,
-        + ("arrivals", -np.inf, np.inf,
-
-        a state's rewards are at most 1
-        - ("rewards", 0, 1,
-        + ("rewards", 0, np.inf,
-
-        a state's cells are not below the grid
-        - if (cells < 0).any() or
+        - if w.steps[e] < 0 or
         + if
 
+        a state's steps have a limit
+        - or w.steps[e] > MOST_STEPS:
+        + or w.steps[e] < 0:
+
+        a state's cells are not below the grid
+        - return bool(x >= 0 and y >= 0 and
+        + return bool(
+
         a state's cells are not beyond the grid
-        - or (cells >= (self.config.width, self.config.height)).any():
-        + or (cells > (self.config.width, self.config.height)).any():
+        - and y < w.regions.shape[2])
+        + and y <= w.regions.shape[2])
 
         a state's cells are no walls
-        - np.flatnonzero(((within[name] == WALL) | (sizes < 2))
-        + np.flatnonzero((sizes < 2)
+        - if here == WALL or w.region_sizes[m, here] < 2:
+        + if w.region_sizes[m, here] < 2 and here != WALL:
 
         a state's cells can reach another
-        - np.flatnonzero(((within[name] == WALL) | (sizes < 2))
-        + np.flatnonzero((within[name] == WALL)
+        - if here == WALL or w.region_sizes[m, here] < 2:
+        + if here == WALL:
+
+        a state's targets are no walls
+        - if there == WALL or w.region_sizes[m, there] < 2:
+        + if w.region_sizes[m, there] < 0:
 
         a state's targets are in reach
-        - if (within["location"] != within["goal"]).any():
-        + if (within["location"] == WALL).any():
+        - if here != there:
+        + if here != there and i > 98:
 
-        under none, a state may have two agents in one cell
-        - if self.config.collisions == "none":
-        + if self.config.collisions == "anything":
+        nobody parks where on_target does not say so
+        - (status == PARKED and on_target == PARK)
+        + (status == PARKED)
+
+        nobody leaves where on_target does not say so
+        - (status == LEFT and on_target == LEAVE)
+        + (status == LEFT)
 
         a state has no two agents in one cell
-        - len(np.unique(present[:, 0] * self.config.height + present[:, 1])) < len(present):
-        + len(np.unique(present[:, 0] * self.config.height + present[:, 1])) < 1:
+        - rule = 9
+        + rule = SOUND
+
+        under none, a state may have two agents in one cell
+        - if w.settings[COLLISIONS] != NONE:
+        + if w.settings[COLLISIONS] != 99:
 
         in a state, who has left shares its cell with anyone
-        - present = cells[status != LEFT]
-        + present = cells[status <= LEFT]
+        - if w.status[e, i] != LEFT:
+        + if w.status[e, i] != 99:
 
-        a state of PCG64 holds nothing that PCG64 would drop
-        - if kind is np.random.PCG64 and bits.state != state:
-        + if kind is np.random.PCG64 and bits.state is None:
+        a state has no two equal targets
+        - if w.claimant[x, y] != NOBODY and rule == SOUND:
+        + if w.claimant[x, y] == 99:
 
-        a generator of another kind is drawn from
-        - foreign = {e for e, generator in held.items() if type(generator.bit_generator) is not np.random.PCG64}
-        + foreign = {e for e, generator in held.items() if generator is None}
+        under restart, a state may have two equal targets
+        - if w.settings[ON_TARGET] != RESTART:
+        + if w.settings[ON_TARGET] != 99:
+
+        who is parked stands on its target
+        - and stands != (w.status[e, i] != TRAVELLING):
+        + and stands and w.status[e, i] == TRAVELLING:
+
+        arrivals are as many as on_target allows
+        - arrivals > most or
+        + arrivals > most + 2**62 or
+
+        an arrival has its step
+        - if has_step != (arrival_step != NEVER) or
+        + if
+
+        no arrival is to come
+        - (arrival_step < arrivals or arrival_step > steps)
+        + (arrival_step < arrivals)
+
+        outcomes are such
+        - or w.outcomes[e, i] > _LAST_OUTCOME:
+        + or w.outcomes[e, i] > MOST_STEPS:
+
+        distances are those of the cells
+        - if w.distances[e, i] != dx + dy:
+        + if w.distances[e, i] < 0:
+
+        nobody terminates alone
+        - if w.terminated[e, i] != terminates:
+        + if not w.terminated[e, i] and terminates:
+
+        nobody is truncated alone
+        - if w.truncated[e, i] != (any_truncated and is_here)
+        + if (w.truncated[e, i] and not is_here)
+
+        an episode is over when all are done
+        - if w.over[e] != (all_done or any_truncated):
+        + if (all_done or any_truncated) and not w.over[e]:
+
+        ends are counted
+        - if w.endings[e] != (num_agents if any_truncated else num_terminated):
+        + if w.endings[e] < 0:
+
+        rewards are those of the arrivals
+        - if w.rewards[e, i] != reward:
+        + if w.rewards[e, i] < reward:
+
+        shared, a reward is the mean
+        - reward = total / here if is_here else 0.0
+        + reward = total if is_here else 0.0
+    """,
+    "core/snapshots.py": """
+        a state holds the arrivals' steps
+        - "status", "arrivals", "arrival_step"),
+        + "status", "arrivals"),
+
+        a state holds the targets
+        - "location", "goal", "status",
+        + "location", "status",
+
+        a state holds the steps played
+        - *("map_index", "steps", "over",
+        + *("map_index", "over",
+
+        a state holds the last rewards
+        - *("rewards", "terminated",
+        + *("terminated",
+
+        a state's fields have the world's shape
+        - if not complaint and (array.shape != shape or array.dtype != dtype):
+        + if not complaint and (array.ndim != len(shape) or array.dtype != dtype):
+
+        a state's fields have the world's dtype
+        - if not complaint and (array.shape != shape or array.dtype != dtype):
+        + if not complaint and array.shape != shape:
+
+        a bool of a state is 0 or 1
+        - field[...] = array.view(np.uint8) != 0 if is_bool else array
+        + field[...] = array
+
+        a state's PCG64 is copied to the stream
+        - generators.load(self.arrays.streams[0], bits)
+        + pass
+    """,
+    "core/generators.py": """
+        an increment is odd
+        - % 2 == 0:
+        + % 2 == 2:
+
+        a plain state's increment is odd
+        - and increment % 2 == 1
+        + and increment >= 0
+
+        a flag of a plain state is 0 or 1
+        - and 0 <= has_half <= 1
+        + and 0 <= has_half <= 2**40
+
+        MT19937's position is in its key
+        - ("state", "pos"): 624}
+        + ("state", "pos"): 2**40}
+
+        Philox's position is in its buffer
+        - if not is_int(value) or not 0 <= int(value) <= largest:
+        + if not is_int(value) or int(value) > largest:
+
+        MT19937's key has a bit
+        - if kind == "MT19937" and not
+        + if kind == "MT20000" and not
+
+        a generator's numbers are in range
+        - if not is_int(value) or not 0 <= int(value) < limit:
+        + if not is_int(value) or int(value) < 0:
+
+        a generator's numbers are not negative
+        - if not is_int(value) or not 0 <= int(value) < limit:
+        + if not is_int(value) or int(value) >= limit:
+
+        a subclass of Generator is asked itself
+        - type(generator) is np.random.Generator and
+        + isinstance(generator, np.random.Generator) and
+
+        a bit generator of another kind is asked itself
+        - and type(generator.bit_generator) is np.random.PCG64
+        + and generator is not None
+    """,
+    "core/held.py": """
+        a draw follows the generator that somebody holds
+        - generators.load(self._streams[e], state)
+        + pass
+
+        the state of a generator of another kind is its own
+        - return dict(held.generator.bit_generator.state)
+        + return dict(pcg64.store(self._streams[e]))
+
+        a generator that is not safe is not drawn from
+        - _check(generator)
+        + pass
+
+        what was drawn outside is loaded
+        - if state != held.known:
+        + if held.known is None:
+    """,
+    "core/world.py": """
+        the generator that somebody holds follows a draw
+        - self._generators.store(compiled)
+        + pass
+
+        a seed forgets the generator
+        - self._generators.forget(new)
+        + pass
+
+        what follows a commit is done
+        - if commit == self.arrays.commits[0]:
+        + if commit < 0:
+
+        what follows is not done without its commit
+        - if commit == self.arrays.commits[0]:
+        + if commit >= 0:
+
+        worlds that are half played are refused
+        - self._is_torn = True
+        + self._is_torn = False
 
         outside the grid, a view shows walls
         - (radius, radius)), constant_values=1)
@@ -773,10 +917,6 @@ CHANGES = {
         flat, a side of one cell has the coordinate 0
         - scaled[:side] = np.arange(side) / max(side - 1, 1)
         + scaled[:side] = (np.arange(side) + (side == 1)) / max(side - 1, 1)
-
-        a state of an episode that goes on has nobody truncated
-        - if (states["truncated"].any(axis=1) & ~states["over"]).any():
-        + if (states["truncated"].any(axis=1) & states["over"] & ~states["over"]).any():
 
         the global state hides who has left
         - state[self.arrays.status[e] == LEFT] = -1

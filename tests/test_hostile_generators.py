@@ -123,7 +123,7 @@ def assert_as_before_or_refusing(env: Any, before: Any) -> None:
             try:
                 call()
             except (RuntimeError, ResetNeeded) as error:
-                assert len(str(error)) > 10, "no word why"  # noqa: PT017 - any of the two kinds will do
+                assert len(str(error)) > 10, "no word why"
             else:
                 raise AssertionError(f"some calls are refused, but not {call}") from None
     else:

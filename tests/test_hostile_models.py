@@ -375,7 +375,7 @@ def test_hostile_descriptions_are_refused(name: str, folder: Path, capsys: pytes
         changed(hidden=[5, 7]),
         changed(grid__num_agents=2),
         changed(grid__allow_stay=True),
-        changed(grid__observe=["agent", "view"], grid__view_radius=10**6),
+        changed(grid__observe=["agent", "view"], grid__view_radius=2000),
         changed(grid__observe=["walls"], grid__size=[300, 200]),
     ],
     ids=["huge layers", "many layers", "no layers", "other layers", "other agents", "actions", "a huge view", "walls"],

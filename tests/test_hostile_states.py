@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
+import pytest  # noqa: TC002 - a fixture's type
 
 import judged
 from apart import batches, play_apart, play_cases

@@ -296,7 +296,7 @@ class Machine(RuleBasedStateMachine):
             overwrite(returned)
         else:
             self.returned.append((returned, told))
-        self.release(player, replaced=call == "np_random")
+        self.release(player, replaced=call == "np_random" or (call == "reset" and argument[0] is not None))
 
     def release(self, player: Player, *, replaced: bool = False) -> None:
         """Forget the generator that was handed out when another one, or one of another kind, has taken its place."""

@@ -22,13 +22,13 @@ from apart import play_apart
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
-CALLS = {"step": 2000, "reset": 400, "state": 200, "mistake": 200, "render": 80, "copy": 100, "life": 100}
+CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 100, "life": 100}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
 WARM_UP = {"copy": 4, "life": 2}
-"""How many rounds come before the first that is measured: what copies use is cached in many places, which fill slowly."""
+"""How many rounds come before the first that is measured: what copies use is cached in many places."""
 TRACED = {"step": 400, "reset": 150, "state": 150}
 """The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
-PROCESS = {"step": 12_000, "reset": 2_500}
+PROCESS = {"step": 6_000, "reset": 1_200}
 """The same for the memory of the whole process, a rough measure; under `--long` each kind has a million calls."""
 LONG_CALLS = 333_334
 ROUNDS = 3
@@ -53,7 +53,7 @@ def make(face: str) -> Any:
     return env
 
 
-def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:
+def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:  # noqa: C901 - one function for each kind
     """What is done again and again, each with the number of the call."""
     many, core = face in ("vector", "threads", "GridWorldVectorEnv"), env.unwrapped
     actions = np.random.default_rng(1).integers(0, 4, (50, getattr(env, "num_envs", 2)))

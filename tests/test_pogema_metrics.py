@@ -52,6 +52,7 @@ def install(env: MultiGridEnv, targets: dict[int, list[int]]) -> None:
     state = env.get_state()
     for i, cell in targets.items():
         state["goal"][i] = cell
+        state["distances"][i] = np.abs(state["location"][i] - cell).sum()
     env.set_state(state)
 
 

@@ -325,7 +325,7 @@ def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
         for _ in range(400):
             try:
                 function()
-            except RuntimeError as error:  # noqa: PERF203 - each call may fail
+            except RuntimeError as error:
                 refused.append(str(error))
             except Exception as error:  # noqa: BLE001 - whatever it is, it is wrong
                 wrong.append(error)

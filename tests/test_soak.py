@@ -129,7 +129,7 @@ class Call(NamedTuple):
     argument: Any = None
 
 
-def perform(env: Any, call: Call) -> Any:  # noqa: C901, PLR0912 - a list of calls
+def perform(env: Any, call: Call) -> Any:
     """Make a call; what it returned, or the refusal, in a form that compares."""
     name, argument = call
     core = env.unwrapped

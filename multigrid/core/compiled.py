@@ -30,7 +30,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def _sources() -> list[Path]:
     """All the files that kernels are made from: a constant imported from any of them is compiled in."""
     here = Path(__file__).parent
-    return [*sorted(here.glob("*.py")), here.parent / "actions.py", here.parent / "regions.py"]
+    others = ("actions.py", "arguments.py", "regions.py")
+    return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
 
 
 if COMPILED:

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int, checked_seed
+from multigrid.arguments import checked_int, checked_seed, shown
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
@@ -29,8 +29,8 @@ from multigrid.rendering.window import Window
 
 __all__ = ["OneWorld"]
 
+# Not made read-only, which for Numba is another type, and another compilation.
 _ALONE = np.zeros(1, np.int64)
-_ALONE.setflags(write=False)
 
 
 class OneWorld(OneCallAtATime):
@@ -48,7 +48,9 @@ class OneWorld(OneCallAtATime):
     ) -> None:
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"render_mode is {render_mode!r}; expected None or one of {', '.join(map(repr, modes))}")
+            raise ValueError(
+                f"render_mode is {shown(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
+            )
         self._call = None
         self.render_mode = render_mode
         self._world = World(config)

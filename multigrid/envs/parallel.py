@@ -96,11 +96,19 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._bind()
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Return an agent's observation space, the same object at every call."""
+        """Return an agent's observation space, the same object at every call.
+
+        Raises:
+            KeyError: there is no agent of this name.
+        """
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """Return an agent's action space, the same object at every call."""
+        """Return an agent's action space, the same object at every call.
+
+        Raises:
+            KeyError: there is no agent of this name.
+        """
         return self.action_spaces[agent]
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from multigrid import spaces
 from multigrid.actions import checked_action
-from multigrid.arguments import checked_int
+from multigrid.arguments import checked_int, shown
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
@@ -26,7 +26,13 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
 from multigrid.envs.parallel import made_config
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
-from multigrid.envs.vector_reset import NO_SEED, checked_layouts, checked_mask, checked_seeds
+from multigrid.envs.vector_reset import (
+    NO_SEED,
+    checked_autoreset_mode,
+    checked_layouts,
+    checked_mask,
+    checked_seeds,
+)
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
 
@@ -89,9 +95,9 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._call = None
         config = made_config(config, {})
         self.num_worlds = checked_int("num_worlds", num_worlds, 1)
-        self.autoreset_mode = _checked_mode(autoreset_mode)
+        self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode is {render_mode!r}; expected None or 'rgb_array'")
+            raise ValueError(f"render_mode is {shown(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
         self.copy = copy
         self.num_threads = checked_int("num_threads", num_threads, 1)
@@ -485,11 +491,19 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         return self._world.max_cycles
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does."""
+        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
         return self.call(name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world."""
+        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
         value = getattr(self, name)
         if callable(value):
             value = value(*args, **kwargs)
@@ -542,11 +556,3 @@ def vector_env(
         copy=copy,
         num_threads=num_threads,
     )
-
-
-def _checked_mode(mode: Any) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError as error:
-        names = ", ".join(repr(one.value) for one in AutoresetMode)
-        raise ValueError(f"autoreset_mode is {mode!r}; expected an AutoresetMode or one of {names}") from error

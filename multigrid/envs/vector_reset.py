@@ -6,16 +6,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int, is_int
+from multigrid.arguments import checked_int, is_int, shown
 from multigrid.config import GridConfig
 from multigrid.layouts import checked_layout
 
-__all__ = ["NO_SEED", "checked_layouts", "checked_mask", "checked_seeds"]
+__all__ = ["NO_SEED", "checked_autoreset_mode", "checked_layouts", "checked_mask", "checked_seeds"]
 
 NO_SEED = -2
 """Stands for a seed that nobody gave."""
+
+
+def checked_autoreset_mode(mode: Any) -> AutoresetMode:
+    """Return the mode of a name, or the mode itself.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    >>> checked_autoreset_mode("SameStep").name
+    'SAME_STEP'
+    """
+    for one in AutoresetMode:
+        if mode is one or (isinstance(mode, str) and mode == one.value):
+            return one
+    names = ", ".join(repr(one.value) for one in AutoresetMode)
+    raise ValueError(f"autoreset_mode is {shown(mode)}; expected an AutoresetMode or one of {names}")
 
 
 def checked_mask(options: Mapping[str, Any], num_worlds: int, num_agents: int) -> NDArray[np.int64]:

@@ -37,7 +37,10 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """
 
     def __init__(self, env_fns: Sequence[Callable[[], Any]], autoreset_mode: AutoresetMode | str = "NextStep") -> None:
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        mode: Any = autoreset_mode
+        if not isinstance(mode, str | AutoresetMode):
+            raise TypeError(f"autoreset_mode is of type {type(mode).__name__}; expected an AutoresetMode or its value")
+        self.autoreset_mode = AutoresetMode(mode)
         self.envs, self.single_observation_space, self.single_action_space = _made(env_fns)
         self.possible_agents = list(self.envs[0].possible_agents)
         self.num_envs = len(self.envs) * len(self.possible_agents)

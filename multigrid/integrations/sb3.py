@@ -55,6 +55,9 @@ class MultiGridVecEnv(VecEnv):
     as `VecMonitor` does, counts these too; ``alive`` tells them apart.
 
     With ``"action_mask"`` among the parts that are observed, sb3-contrib's MaskablePPO finds its `action_masks`.
+
+    Raises:
+        AttributeError, IndexError: in what Stable-Baselines3 asks of single rows, there is no such attribute or row.
     """
 
     def __init__(self, vector_env: MultiGridVectorEnv) -> None:
@@ -72,7 +75,7 @@ class MultiGridVecEnv(VecEnv):
         self._leaves = vector_env.config.on_target == "leave"
         # Whoever cannot leave is always alive, which is not worth a word in every info.
         self._untold = frozenset() if self._leaves else frozenset({"alive"})
-        self._fixed = frozenset(vars(vector_env))
+        self._fixed = frozenset([*vars(vector_env), "config"])
         self._actions: Any = None
         self._masks = np.ones((vector_env.num_envs, vector_env.config.num_actions), dtype=bool)
         super().__init__(vector_env.num_envs, vector_env.single_observation_space, vector_env.single_action_space)

@@ -45,7 +45,7 @@ class Painter:
     >>> from multigrid.core.world import World
     >>> from multigrid.rendering.scene import scene_in
     >>> world = World(GridConfig(size=(4, 3), num_agents=2))
-    >>> world.seed(0, np.random.PCG64(0))
+    >>> world.set_generator(0, np.random.default_rng(0))
     >>> world.reset()
     >>> painter = Painter(world.config, size=400)
     >>> painter.size, painter.frame(scene_in(world.arrays, 0)).shape

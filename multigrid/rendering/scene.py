@@ -42,7 +42,7 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     >>> from multigrid import GridConfig
     >>> from multigrid.core.world import World
     >>> world = World(GridConfig(size=(4, 3), num_agents=2))
-    >>> world.seed(0, np.random.PCG64(0))
+    >>> world.set_generator(0, np.random.default_rng(0))
     >>> world.reset()
     >>> scene_in(world.arrays, 0).settled.tolist()
     [False, False]

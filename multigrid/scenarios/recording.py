@@ -138,6 +138,7 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
         A `Step` for the reset and one for each step of the recording.
 
     Raises:
+        TypeError: what is given is no Scenario, or no such environment.
         ValueError: there is no recording, or a step tells something else than it did when it was recorded.
 
     >>> import multigrid.scenarios
@@ -146,6 +147,10 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
     >>> len(steps) == len(scenario.actions) + 1, all(steps[-1].terminations.values())
     (True, True)
     """
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"scenario is of type {type(scenario).__name__}; expected a Scenario")
+    if env is not None and not isinstance(env, MultiGridEnv):
+        raise TypeError(f"env is of type {type(env).__name__}; expected what Scenario.env returned")
     if scenario.actions is None or scenario.told is None:
         raise ValueError(f"scenario {scenario.name!r} has no actions; only a recorded episode can be played again")
     env = scenario.env() if env is None else env

@@ -125,12 +125,18 @@ def save(scenario: Scenario, path: str | PathLike[str]) -> None:
     The same scenario gives the same bytes. The file has the version of its form, the version of the rules, and the
     SHA-256 of everything else in it.
 
+    Raises:
+        TypeError: it is no Scenario.
+        OSError: the file cannot be written.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(Scenario("pass", GridConfig(walls="a.A")), Path(folder) / "pass.json")
     ...     load(Path(folder) / "pass.json").name
     'pass'
     """
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"scenario is of type {type(scenario).__name__}; expected a Scenario")
     with replaced(Path(path)) as temporary:
         temporary.write_bytes(_text(scenario).encode())
 

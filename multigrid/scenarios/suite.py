@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from multigrid.arguments import shown
 from multigrid.scenarios.scenario import Scenario, load
 
 __all__ = ["FOLDER", "get", "names"]
@@ -37,7 +38,7 @@ def get(name: str) -> Scenario:
     8
     """
     if name not in _stems():
-        raise ValueError(f"there is no scenario {name!r} in the suite; multigrid.scenarios.names() has {names()}")
+        raise ValueError(f"there is no scenario {shown(name)} in the suite; multigrid.scenarios.names() has {names()}")
     return load(FOLDER / f"{name}.json")
 
 

@@ -57,9 +57,10 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
+        self.gamma = _checked_discount(gamma)
+        _check_callable(potential)
         RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
         gymnasium.Wrapper.__init__(self, env)
-        self.gamma = _checked_discount(gamma)
         self.potential = potential
         self._left = 0.0
 
@@ -104,6 +105,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
         super().__init__(env)
         self.gamma = _checked_discount(gamma)
+        _check_callable(potential)
         self.potential = potential
         self._left: dict[str, float] = {}
 
@@ -136,7 +138,14 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         return {"env": env.get_state(), "potentials": dict(self._left)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `get_state` of such a wrapper returned."""
+        """Go on from a state that `get_state` of such a wrapper returned.
+
+        Raises:
+            TypeError, ValueError: it is no such state.
+        """
+        given: Any = state
+        if not isinstance(given, dict) or not {"env", "potentials"} <= given.keys():
+            raise TypeError(f"the state is of type {type(given).__name__}; expected what get_state() returned")
         env: Any = self.env
         env.set_state(state["env"])
         self._left = dict(state["potentials"])
@@ -146,3 +155,8 @@ def _checked_discount(gamma: float) -> float:
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {gamma!r}; expected the discount of the learner, from 0 to 1")
     return float(gamma)
+
+
+def _check_callable(potential: Any) -> None:
+    if not callable(potential):
+        raise TypeError(f"potential is of type {type(potential).__name__}; expected a function of observation and info")
