@@ -334,9 +334,7 @@ class Round:
         for call, result, under_way in ((first, mine, second), (second, theirs, first)):
             if isinstance(result, BaseException):
                 assert isinstance(result, RuntimeError), f"{call.name} on two threads raised {result!r}"
-                assert any(word in str(result) for word in NAMED[under_way.name]), (
-                    f"{result} names no {under_way.name}"
-                )
+                assert any(word in str(result) for word in NAMED[under_way.name]), f"{result} names no {under_way.name}"
                 self.tally["refused to a second thread"] += 1
             else:
                 played.append((call, result))
