@@ -30,7 +30,8 @@ TRACED = {"step": 400, "reset": 150, "state": 150}
 """The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
 PROCESS = {"step": 6_000, "reset": 1_200}
 """The same for the memory of the whole process, a rough measure; under `--long` each kind has a million calls."""
-LONG_CALLS = 333_334
+LONG_CALLS = {"copy": 55_556, "life": 55_556}
+"""The calls of a round under `--long`, a third of a million; what takes milliseconds makes a million for all faces."""
 ROUNDS = 3
 
 
@@ -171,7 +172,7 @@ def watch(face: str, long: bool) -> None:
             repeat(call, TRACED[name])
             check(f"{name} of {face}: bytes of Python's", call, TRACED[name], traced, each=50)
             tracemalloc.stop()
-        calls = LONG_CALLS if long else PROCESS.get(name, 0)
+        calls = LONG_CALLS.get(name, 333_334) if long else PROCESS.get(name, 0)
         if calls:
             check(f"{name} of {face}: bytes of the process", call, calls, resident, each=90)
         after = opened()
