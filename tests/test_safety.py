@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import pickle
 import signal
 import sys
 import threading
@@ -362,6 +363,50 @@ def test_the_call_under_way_is_named() -> None:
     ):
         env.reset()
     env.reset(seed=0)
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.SFC64])
+def test_a_copy_is_of_one_moment(bits: Any) -> None:
+    """What a copy is made of is taken at once, the generator's state included, whatever is played before it is done."""
+    env = played(3, on_target="restart")
+    env.np_random = np.random.Generator(bits(3))
+    now, state = listed(env.get_state()), env.__getstate__()
+    for _ in range(100):
+        env.step(dict.fromkeys(env.agents, 1))
+        env.np_random.random()
+    later = copy.copy(env)
+    twin = copy.copy(played(0, on_target="restart"))
+    twin.__setstate__(pickle.loads(pickle.dumps(state)))
+    assert listed(twin.get_state()) == now
+    assert listed(later.get_state()) == listed(env.get_state()) != now
+
+
+def test_copies_made_together_share_their_generator() -> None:
+    """Two envs with one generator still have one when they are copied together, and it is another than before."""
+    envs = [played(), played(5)]
+    envs[0].np_random = envs[1].np_random = mine = np.random.default_rng(3)
+    copies = copy.deepcopy(envs)
+    assert copies[0].np_random is copies[1].np_random is not mine
+    assert copies[0].np_random.bit_generator.state == mine.bit_generator.state
+
+
+def test_an_interrupted_step_is_in_the_trails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later frames show the way of a step after which an exception came."""
+    envs = [played(2, render_mode="rgb_array", render_trails=4) for _ in range(2)]
+
+    def interrupted() -> None:
+        raise InterruptError
+
+    monkeypatch.setattr(envs[0], "_watch", interrupted)
+    with pytest.raises(InterruptError):
+        envs[0].step(dict.fromkeys(envs[0].agents, 1))
+    monkeypatch.undo()
+    envs[1].step(dict.fromkeys(envs[1].agents, 1))
+    for _ in range(2):
+        frames = [env.render() for env in envs]
+        assert (frames[0] == frames[1]).all()
+        for env in envs:
+            env.step(dict.fromkeys(env.agents, 2))
 
 
 @pytest.mark.parametrize("make", [GridWorldEnv, played, lambda: vector_env(2)], ids=["one", "N", "E"])

@@ -23,6 +23,8 @@ class _Held:
     """The state in which it was when it last equalled the world's stream."""
     is_behind: bool = False
     """Whether the stream may have gone on since."""
+    copied: dict[str, Any] | None = None
+    """In a copy that is not complete: the state that the copied generator gets, wherever this one goes meanwhile."""
 
 
 class Generators:
@@ -51,10 +53,23 @@ class Generators:
         return bool(self._held)
 
     def copy(self, streams: NDArray[np.uint64]) -> Generators:
-        """Return the same generators for other streams."""
+        """Return the generators as they are now, for other streams, to be deep-copied or pickled.
+
+        They are the same objects until then, so that envs which share a generator do so as copies, too.
+        """
         copy = Generators(streams)
-        copy._held = {e: dataclasses.replace(held) for e, held in self._held.items()}
+        copy._held = {
+            e: dataclasses.replace(held, copied=dict(held.generator.bit_generator.state))
+            for e, held in self._held.items()
+        }
         return copy
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for held in self._held.values():
+            if held.copied is not None:
+                held.generator.bit_generator.state = held.copied
+                held.copied = None
 
     def get(self, e: int) -> np.random.Generator:
         """Return the generator of world e, up to date; from the first call on there is one."""

@@ -57,8 +57,8 @@ class OneWorld(OneCallAtATime):
         self._started = False
         self._seed: int | None = None
         self._look = checked_look(config, render_size, render_trails, render_view)
-        # The cells of the last states, this one included.
-        self._cells: deque[NDArray[np.int64]] = deque(maxlen=self._look[1] + 1)
+        # The cells of the last states before this one, each with its number of steps.
+        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._look[1])
         self._painter: Painter | None = None
         self._window: Window | None = None
 
@@ -205,8 +205,6 @@ class OneWorld(OneCallAtATime):
     def _restore(self, state: dict[str, Any]) -> None:
         seed = self._current_seed()
         self._world.restore(0, state, functools.partial(self._begin, -1 if seed is None else seed))
-        # The state does not say how everyone got there.
-        self._note()
 
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:
@@ -222,13 +220,14 @@ class OneWorld(OneCallAtATime):
         return world_metrics(self.config, self._world.arrays, 0)
 
     def _note(self) -> None:
-        """Take down what the trails of later frames show."""
-        if self._look[1]:
-            self._cells.append(self._world.arrays.location[0].copy())
+        """Take down what trails show; called before each step, so that an exception on the way loses nothing."""
+        arrays = self._world.arrays
+        steps = int(arrays.steps[0])
+        if not self._cells or self._cells[-1][0] < steps:
+            self._cells.append((steps, arrays.location[0].copy()))
 
     def _watch(self) -> None:
-        """Take down what later frames show, and in human mode show this one; called after each reset and step."""
-        self._note()
+        """In human mode, show the frame of this state; called after each reset and step."""
         if self.render_mode == "human":
             if self._window is None:
                 self._window = Window(self.metadata["render_fps"])
@@ -240,7 +239,8 @@ class OneWorld(OneCallAtATime):
         return self._painter
 
     def _scene(self) -> Scene:
-        past = list(self._cells)[:-1]
+        steps = self._world.arrays.steps[0]
+        past = [cells for number, cells in self._cells if number < steps]
         return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
 
     def _frame(self) -> NDArray[np.uint8]:

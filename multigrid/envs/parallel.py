@@ -76,6 +76,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         # The agents that are there; None where an exception may have come between the worlds and this list.
         self._agents: list[str] | None = []
         self._parts, self._is_flat = config.parts, config.flatten
+        self._has_trails = render_mode is not None and render_trails > 0
         self._none_ends = dict.fromkeys(config.agents, False)
         self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
@@ -196,6 +197,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
                     self._check_started()
                     return {}, {}, {}, {}, {}
             self._write_actions(agents, actions)
+            if self._has_trails:
+                self._note()
             self._agents = None
             if self._world.step() != ALL_VALID:
                 self._agents = agents

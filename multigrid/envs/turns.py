@@ -32,9 +32,12 @@ class OneCallAtATime:
 
     def _under_way(self, name: str) -> RuntimeError:
         """Return the error for a call that comes while another is under way."""
+        # Read once, for the other call may end at any moment.
+        call = self._call
+        other = "another call" if call is None else f"{call}()"
         return RuntimeError(
-            f"{name}() was called while {self._call}() of the same environment was under way, in another thread or "
-            "in what interrupted it; give each thread an environment of its own"
+            f"{name}() was called while {other} of the same environment was under way, in another thread or in what "
+            "interrupted it; give each thread an environment of its own"
         )
 
 
@@ -53,7 +56,7 @@ def one_at_a_time(
     Traceback (most recent call last):
     RuntimeError: count() was called while count() of the same environment was under way, ...
     """
-    name = method.__name__
+    name = method.__name__.strip("_")
 
     @functools.wraps(method)
     def call(self: _Env, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
