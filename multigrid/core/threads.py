@@ -16,6 +16,7 @@ from __future__ import annotations
 import _thread
 import os
 import threading
+import time
 import weakref
 from collections.abc import Sequence
 from queue import SimpleQueue
@@ -151,13 +152,17 @@ class _Crew:
         self._most_pieces = _PIECES_A_THREAD * len(handles)
         self._board = np.zeros(_BOARD, dtype=np.int64)
         self._followers = [_Follower(handle, self._board, k) for k, handle in enumerate(handles[:-1])]
-        self._are_started = threading.Event()
+        # Not an Event, in whose `wait` an exception of a signal handler leaves a lock behind.
+        self._started: list[bool] = []
         self._finalizer = weakref.finalize(self, _dismiss, self._followers)
         # At exit the threads are daemons that end by themselves, and whoever steps once more then still finds them.
         self._finalizer.atexit = False
         # An exception of a signal handler would leave `Thread.start` half done. Signal handlers run on the main thread,
         # so another one starts them, which this call begins or does not.
-        _thread.start_new_thread(_start, (self._followers, self._are_started))
+        try:
+            _thread.start_new_thread(_start, (self._followers, self._started))
+        except RuntimeError:  # the system has no thread to give, or Python ends
+            self._started.append(True)
 
     def run(self, kind: int, worlds: tuple[int, int], map_index: int) -> None:
         for follower in self._followers:
@@ -171,7 +176,8 @@ class _Crew:
 
     def end(self) -> None:
         self._finalizer()
-        self._are_started.wait()
+        while not self._started:
+            time.sleep(0.001)
         for follower in self._followers:
             # The collector of garbage may close an env on any thread, and the system may have refused to start one.
             if follower.thread.ident is not None and follower.thread is not threading.current_thread():
@@ -198,15 +204,15 @@ class _Follower:
             self.has_ended = True
 
 
-def _start(followers: list[_Follower], are_started: threading.Event) -> None:
-    """Start the threads, or as many as the system gives: those that there are play everything."""
+def _start(followers: list[_Follower], started: list[bool]) -> None:
+    """Start the threads, or as many as the system gives: those that there are play everything. Then say so."""
     try:
         for follower in followers:
             follower.thread.start()
     except RuntimeError:
         pass
     finally:
-        are_started.set()
+        started.append(True)
 
 
 def _dismiss(followers: list[_Follower]) -> None:
