@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from multigrid.arguments import checked_int
 from multigrid.core.world import part_shapes
 from multigrid.envs.vector import MultiGridVectorEnv
 
@@ -82,8 +83,12 @@ class MultiGridVecEnv(VecEnv):
         self.metadata = vector_env.metadata
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Let the next reset seed world i with seed + i; None draws a seed. Return the seed of each row's world."""
-        super().seed(seed)
+        """Let the next reset seed world i with seed + i; None draws a seed. Return the seed of each row's world.
+
+        Raises:
+            TypeError, ValueError: it is no integer from 0.
+        """
+        super().seed(None if seed is None else checked_int("seed", seed, 0))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
         return self._seeds
 
