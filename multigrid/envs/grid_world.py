@@ -12,7 +12,7 @@ from multigrid import spaces
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.turns import one_at_a_time
+from multigrid.envs.turns import one_at_a_time, refusal
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["GridWorldEnv"]
@@ -120,10 +120,11 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             ResetNeeded: there was no reset yet.
         """
         # As `one_at_a_time` does it, without the price of another function.
-        if self._call is None:
+        under_way = self._call
+        if under_way is None:
             self._call = "step"
         else:
-            raise self._under_way("step")
+            raise refusal("step", under_way)
         try:
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
                 action = checked_action(action, 4)

@@ -17,7 +17,7 @@ from multigrid.actions import checked_action
 from multigrid.config import GridConfig, checked_limit
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.turns import one_at_a_time
+from multigrid.envs.turns import one_at_a_time, refusal
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["MultiGridEnv", "env", "made_config", "parallel_env"]
@@ -185,10 +185,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             ResetNeeded: there was no reset yet.
         """
         # As `one_at_a_time` does it, without the price of another function.
-        if self._call is None:
+        under_way = self._call
+        if under_way is None:
             self._call = "step"
         else:
-            raise self._under_way("step")
+            raise refusal("step", under_way)
         try:
             agents = self._agents
             if not agents:

@@ -4,7 +4,7 @@ A compiled kernel lets other threads run, and a signal handler may run between a
 that reads or changes worlds says that it is under way, and a second one is refused.
 
 CPython changes threads and runs signal handlers only where a function starts, after a call and where a loop repeats. So
-nothing comes between ``if self._call is None`` and the assignment after it, nor between that and the ``try``, nor
+nothing comes between the look at ``self._call`` and the assignment after it, nor between that and the ``try``, nor
 between the end of the method and the assignment that ends the call.
 """
 
@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-__all__ = ["OneCallAtATime", "one_at_a_time"]
+__all__ = ["OneCallAtATime", "one_at_a_time", "refusal"]
 
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
@@ -30,15 +30,17 @@ class OneCallAtATime:
     def _complete(self) -> None:
         """Do what a call that an exception interrupted has left to do."""
 
-    def _under_way(self, name: str) -> RuntimeError:
-        """Return the error for a call that comes while another is under way."""
-        # Read once, for the other call may end at any moment.
-        call = self._call
-        other = "another call" if call is None else f"{call}()"
-        return RuntimeError(
-            f"{name}() was called while {other} of the same environment was under way, in another thread or in what "
-            "interrupted it; give each thread an environment of its own"
-        )
+
+def refusal(name: str, under_way: str) -> RuntimeError:
+    """Return the error for a call that comes while another is under way.
+
+    >>> str(refusal("reset", "step"))[:63]
+    'reset() was called while step() of the same environment was und'
+    """
+    return RuntimeError(
+        f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in what "
+        "interrupted it; give each thread an environment of its own"
+    )
 
 
 def one_at_a_time(
@@ -60,10 +62,11 @@ def one_at_a_time(
 
     @functools.wraps(method)
     def call(self: _Env, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
-        if self._call is None:
+        under_way = self._call
+        if under_way is None:
             self._call = name
         else:
-            raise self._under_way(name)
+            raise refusal(name, under_way)
         try:
             self._complete()
             return method(self, *args, **kwargs)

@@ -25,7 +25,7 @@ from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
 from multigrid.envs.parallel import made_config
-from multigrid.envs.turns import OneCallAtATime, one_at_a_time
+from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
 from multigrid.envs.vector_reset import (
     NO_SEED,
     checked_autoreset_mode,
@@ -221,10 +221,11 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
             ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
         """
         # As `one_at_a_time` does it, without the price of another function.
-        if self._call is None:
+        under_way = self._call
+        if under_way is None:
             self._call = "step"
         else:
-            raise self._under_way("step")
+            raise refusal("step", under_way)
         try:
             return self._step(actions)
         finally:
