@@ -435,13 +435,13 @@ def test_more_worlds_than_memory_holds_are_refused_at_once(num_worlds: int) -> N
 # Debug mode ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spoil", ["location", "regions", "occupant"])
+@pytest.mark.parametrize("spoil", ["location", "moves", "occupant"])
 def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With MULTIGRID_CHECK=1 a broken invariant is an AssertionError before the kernel; without, nobody looks."""
     monkeypatch.setenv("MULTIGRID_CHECK", "1")
     env = played(2, num_agents=2, on_target="restart")
     arrays = env._world.arrays
-    {"location": arrays.goal, "regions": arrays.regions, "occupant": arrays.occupant}[spoil].flat[0] += 1
+    {"location": arrays.goal, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
     with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")

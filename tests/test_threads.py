@@ -242,12 +242,12 @@ def test_no_exception_leaves_a_step_half_played(
     random, found = np.random.default_rng(0), {"before": 0, "after": 0, "refused": 0}
     handler = signal.signal(signal.SIGALRM, give_up)
     try:
-        for _ in range(600 if COMPILED else 60):
+        for _ in range(600 if COMPILED else 100):
             actions = random.integers(4, size=envs.num_envs)
             after.step(actions)
             armed = True
             try:
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 4e-4 if COMPILED else 2e-2))
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 4e-4 if COMPILED else 3e-3))
                 envs.step(actions)
                 armed = False
                 is_after = True
@@ -270,7 +270,7 @@ def test_no_exception_leaves_a_step_half_played(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-    assert sum(found.values()) > 20, found
+    assert sum(found.values()) > (20 if COMPILED else 5), found
 
 
 @pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
