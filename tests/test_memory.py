@@ -1,4 +1,4 @@
-"""Nothing grows: memory, threads and open files are after a million calls what they were after a thousand."""
+"""Nothing grows: memory, threads and open files are after many calls what they were after a few."""
 
 from __future__ import annotations
 
@@ -29,9 +29,14 @@ WARM_UP = {"copy": 4, "life": 2}
 TRACED = {"step": 400, "reset": 150, "state": 150}
 """The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
 PROCESS = {"step": 6_000, "reset": 1_200}
-"""The same for the memory of the whole process, a rough measure; under `--long` each kind has a million calls."""
-LONG_CALLS = {"copy": 55_556, "life": 55_556}
-"""The calls of a round under `--long`, a third of a million; what takes milliseconds makes a million for all faces."""
+"""The same for the memory of the whole process, a rough measure."""
+LONG_CALLS = {
+    **{"step": 333_334, "reset": 333_334},
+    **{"state": 33_334, "mistake": 33_334, "render": 33_334},
+    **{"copy": 6_667, "life": 6_667},
+}
+"""The same under `--long`: three rounds make a million steps and a million resets of every face, and of what takes a
+hundred times as long, a hundredth or more."""
 ROUNDS = 3
 
 
@@ -172,7 +177,7 @@ def watch(face: str, long: bool) -> None:
             repeat(call, TRACED[name])
             check(f"{name} of {face}: bytes of Python's", call, TRACED[name], traced, each=50)
             tracemalloc.stop()
-        calls = LONG_CALLS.get(name, 333_334) if long else PROCESS.get(name, 0)
+        calls = LONG_CALLS[name] if long else PROCESS.get(name, 0)
         if calls:
             check(f"{name} of {face}: bytes of the process", call, calls, resident, each=90)
         after = opened()

@@ -37,6 +37,7 @@ EXCLUDED = {
     "multigrid.__main__": "runs the command",
     "multigrid.actions.Action": "an IntEnum, which is Python's",
     "multigrid.actions.Outcome": "an IntEnum, which is Python's",
+    "multigrid.actions.checked_action": "a helper, to which only the action comes from a user",
     "multigrid.integrations.supersuit": "starts as many processes as it is asked for",
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",

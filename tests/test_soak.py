@@ -237,7 +237,7 @@ class Round:
         if self.face == "GridWorldEnv":
             return GridWorldEnv("rgb_array", size=4)
         if self.face == "MultiGridEnv":
-            return MultiGridEnv(self.config, "rgb_array", render_size=32)
+            return MultiGridEnv(self.config, "rgb_array", render_size=32, render_trails=2)
         if self.face == "AEC":
             return multigrid.env(self.config, render_mode="ansi")
         settings = {"autoreset_mode": self.mode, "num_threads": threads, "render_mode": "rgb_array"}

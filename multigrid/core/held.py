@@ -47,10 +47,7 @@ class Generators:
 
     def __init__(self, streams: NDArray[np.uint64]) -> None:
         self._streams = streams
-        self._held: dict[int, _Held] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._held)
+        self.held: dict[int, _Held] = {}
 
     def copy(self, streams: NDArray[np.uint64]) -> Generators:
         """Return the generators as they are now, for other streams, to be deep-copied or pickled.
@@ -58,26 +55,26 @@ class Generators:
         They are the same objects until then, so that envs which share a generator do so as copies, too.
         """
         copy = Generators(streams)
-        copy._held = {
+        copy.held = {
             e: dataclasses.replace(held, copied=dict(held.generator.bit_generator.state))
-            for e, held in self._held.items()
+            for e, held in self.held.items()
         }
         return copy
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        for held in self._held.values():
+        for held in self.held.values():
             if held.copied is not None:
                 held.generator.bit_generator.state = held.copied
                 held.copied = None
 
     def get(self, e: int) -> np.random.Generator:
         """Return the generator of world e, up to date; from the first call on there is one."""
-        held = self._held.get(e)
+        held = self.held.get(e)
         if held is None:
             bits = np.random.PCG64(0)
             bits.state = pcg64.store(self._streams[e])
-            held = self._held[e] = _Held(np.random.Generator(bits), known=dict(bits.state))
+            held = self.held[e] = _Held(np.random.Generator(bits), known=dict(bits.state))
         elif held.is_behind:
             self.load([e])
             self.store([e])
@@ -85,21 +82,21 @@ class Generators:
 
     def set(self, e: int, generator: np.random.Generator) -> None:
         """Let world e draw from a generator that came from outside."""
-        self._held[e] = _Held(generator, is_replacement=True)
+        self.held[e] = _Held(generator, is_replacement=True)
 
     def is_replaced(self, e: int) -> bool:
         """Return whether world e draws from a generator that came from outside."""
-        held = self._held.get(e)
+        held = self.held.get(e)
         return held is not None and held.is_replacement
 
     def forget(self, worlds: Iterable[int]) -> None:
         """Let worlds draw from their streams alone; the generators stay as they are, with whoever holds them."""
         for e in worlds:
-            self._held.pop(e, None)
+            self.held.pop(e, None)
 
     def state(self, e: int) -> dict[str, Any]:
         """Return the state of world e's bit generator, copied; `load` comes first."""
-        held = self._held.get(e)
+        held = self.held.get(e)
         if held is not None and not generators.is_compiled(held.generator):
             return dict(held.generator.bit_generator.state)
         return dict(pcg64.store(self._streams[e]))
@@ -111,7 +108,7 @@ class Generators:
             ValueError: a generator is in a state that no PCG64 comes to.
         """
         for e in worlds:
-            held = self._held.get(e)
+            held = self.held.get(e)
             if held is None or not generators.is_compiled(held.generator):
                 continue
             state: Any = held.generator.bit_generator.state
@@ -127,7 +124,7 @@ class Generators:
     def store(self, worlds: Iterable[int]) -> None:
         """Bring the generators of worlds up to date with their streams."""
         for e in worlds:
-            held = self._held.get(e)
+            held = self.held.get(e)
             if held is None or not generators.is_compiled(held.generator):
                 continue
             state = pcg64.store(self._streams[e])
@@ -144,14 +141,14 @@ class Generators:
         Raises:
             ValueError: a generator is in a state that is not safe to draw from.
         """
-        chosen = [e for e in (self._held if worlds is None else worlds) if e in self._held]
-        compiled = [e for e in chosen if generators.is_compiled(self._held[e].generator)]
-        foreign = [self._held[e].generator for e in chosen if e not in compiled]
+        chosen = [e for e in (self.held if worlds is None else worlds) if e in self.held]
+        compiled = [e for e in chosen if generators.is_compiled(self.held[e].generator)]
+        foreign = [self.held[e].generator for e in chosen if e not in compiled]
         for generator in foreign:
             _check(generator)
         self.load(compiled)
         for e in compiled:
-            self._held[e].is_behind = True
+            self.held[e].is_behind = True
         return compiled, foreign[0] if foreign else None
 
     def restore(self, e: int, state: dict[str, Any]) -> None:
@@ -161,14 +158,14 @@ class Generators:
             e: which world.
             state: of one of NumPy's bit generators; a PCG64's is in the stream already.
         """
-        held = self._held.get(e)
+        held = self.held.get(e)
         if held is not None and type(held.generator.bit_generator) is getattr(np.random, state["bit_generator"]):
             held.generator.bit_generator.state = state
             held.known, held.is_behind = dict(held.generator.bit_generator.state), False
         elif state["bit_generator"] == "PCG64":
-            self._held.pop(e, None)
+            self.held.pop(e, None)
         else:
-            self._held[e] = _Held(np.random.Generator(generators.bit_generator(state)))
+            self.held[e] = _Held(np.random.Generator(generators.bit_generator(state)))
 
 
 def _check(generator: np.random.Generator) -> None:

@@ -7,6 +7,7 @@ main thread, so the work is done in another one.
 
 from __future__ import annotations
 
+import _thread
 import functools
 import threading
 from collections.abc import Callable
@@ -30,10 +31,28 @@ class _Work(threading.Thread):
     def __init__(self, call: Callable[[], Any]) -> None:
         super().__init__(name="multigrid compilation")
         self._call = call
-        self.has_ended = threading.Event()
+        # Not an Event, in whose `wait` an exception of a signal handler leaves a lock behind.
+        self._end = _thread.allocate_lock()
+        self._end.acquire()
+        self._beginning = _thread.allocate_lock()
+        self.has_ended = False
         self.is_stopped = False
+        self.is_refused = False
         self.result: Any = None
         self.error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Start, on whatever thread this is called; the system may refuse."""
+        if self._beginning.acquire(blocking=False):
+            try:
+                self.start()
+            except RuntimeError:
+                self.is_refused = self.has_ended = True
+                self._end.release()
+
+    def is_prevented(self) -> bool:
+        """Prevent that it begins; return whether it has not begun."""
+        return self._beginning.acquire(blocking=False)
 
     def run(self) -> None:
         try:
@@ -41,12 +60,13 @@ class _Work(threading.Thread):
         except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
             self.error = error
         finally:
-            self.has_ended.set()
+            self.has_ended = True
+            self._end.release()
 
     def wait(self) -> None:
-        while not self.has_ended.wait(_LOOK):
-            pass
-        self.join()
+        """Return as soon as it has ended."""
+        while not self.has_ended:
+            self._end.acquire(timeout=_LOOK)
 
 
 def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -70,15 +90,21 @@ def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     work = _Work(functools.partial(function, *arguments))
     try:
-        work.start()
+        # An exception of a signal handler would leave `Thread.start` half done, so another thread calls it.
+        try:
+            _thread.start_new_thread(work.begin, ())
+        except RuntimeError as error:
+            if "new thread" not in str(error):
+                raise
+            work.is_refused = work.has_ended = work.is_prevented()
         work.wait()
-    except BaseException as error:
+    except BaseException:
         work.is_stopped = True
-        if work.is_alive():
+        if not work.is_prevented():
             work.wait()
-        elif work.ident is None and isinstance(error, RuntimeError):  # the system has no thread to give
-            return function(*arguments)
         raise
+    if work.is_refused:
+        return function(*arguments)
     if work.error is not None:
         raise work.error
     return work.result

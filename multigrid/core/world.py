@@ -75,7 +75,8 @@ class World:
         self._copies = [self.arrays, *(memory.with_own_scratch(self.arrays) for _ in range(self._threads.count - 1))]
         self._then: tuple[int, Callable[[], object]] | None = None
         self._is_torn = False
-        # Whether a step is the kernel's and nothing else; False until a step has found out.
+        # Whether a step is the kernel's and nothing else; False until a call has found out. Where no generator is held,
+        # so is any other call.
         self._direct = False
         self._constant: dict[str, bytes] | None = None
         self._bind()
@@ -141,7 +142,7 @@ class World:
             map_index: from 0, or `DRAWN`.
             then: what else changes with the reset; it may be called twice.
         """
-        self._change(lambda: self._run(rules.reset_all_worlds, 0, self.num_worlds, map_index), then)
+        self._change(then, rules.reset_all_worlds, 0, self.num_worlds, map_index)
 
     def begin(
         self,
@@ -171,8 +172,8 @@ class World:
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         new = frozenset(seeded)
-        chosen = worlds.tolist() if self._generators else []
-        if streams is not None and self._generators:
+        chosen = worlds.tolist() if self._generators.held else []
+        if streams is not None and self._generators.held:
             self._generators.load(e for e in chosen if e not in new)
             unchanged = [k for k, e in enumerate(chosen) if e not in new]
             streams[unchanged] = self.arrays.streams[worlds[unchanged]]
@@ -183,15 +184,13 @@ class World:
                 then()
 
         self._change(
-            lambda: self._run(
-                rules.begin_worlds,
-                worlds,
-                maps,
-                no_streams if streams is None else streams,
-                no_layouts if layouts is None else layouts,
-                drawing=[e for e in chosen if e not in new],
-            ),
             follow,
+            rules.begin_worlds,
+            worlds,
+            maps,
+            no_streams if streams is None else streams,
+            no_layouts if layouts is None else layouts,
+            drawing=[e for e in chosen if e not in new],
         )
 
     def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
@@ -216,7 +215,7 @@ class World:
             return rules.step_worlds(self._handle, 0, self.num_worlds)
         self.settle()
         self.check_whole()
-        draws = bool(self._generators) and self._draws_in_steps
+        draws = bool(self._generators.held) and self._draws_in_steps
         if self._threads.count > 1 or self._constant is not None or draws or not COMPILED:
             bad_row = int(rules.find_bad_action(self._handle, 0, self.num_worlds))
             if bad_row == rules.ALL_VALID:
@@ -229,7 +228,7 @@ class World:
         """Do what a call that was interrupted after its kernel has left to do."""
         if self._then is not None:
             commit, then = self._then
-            if commit == self.arrays.commits[0]:
+            if commit == self.arrays.commits.item():
                 then()
             self._then = None
 
@@ -250,22 +249,32 @@ class World:
                 "worlds half played; call reset(), of all worlds, to go on"
             )
 
-    def _change(self, act: Callable[[], object], then: Callable[[], object] | None) -> None:
+    def _change(
+        self,
+        then: Callable[[], object] | None,
+        kernel: Any,
+        *arguments: Any,
+        drawing: Iterable[int] | None = None,
+    ) -> None:
         """Call a kernel that counts as a commit, and then what else changes with it."""
-        self._direct = False
         if then is None:
-            act()
+            self._run(kernel, *arguments, drawing=drawing)
             return
-        self._then = (int(self.arrays.commits[0]) + 1, then)
+        self._direct = False
+        self._then = (self.arrays.commits.item() + 1, then)
         try:
-            act()
+            self._run(kernel, *arguments, drawing=drawing)
         finally:
             self.settle()
 
     def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> Any:
         """Run a kernel on the threads that there are, and keep the generators of the worlds that draw in step."""
-        compiled, foreign = self._generators.prepare(drawing) if self._generators else ([], None)
-        self._verify("before", kernel)
+        held = self._generators.held
+        if self._direct and not held:
+            return kernel(self._handle, *arguments)
+        compiled, foreign = self._generators.prepare(drawing) if held else ([], None)
+        if self._constant is not None:
+            self._verify("before", kernel)
         try:
             if foreign is not None:
                 assert self.num_worlds == 1
@@ -281,9 +290,12 @@ class World:
                     memory.clean_scratch(self.arrays)
                 result = kernel(self._handle, *arguments)
                 self._is_torn = False
+                self._direct = not held and self._then is None and self._constant is None and self._threads.count == 1
         finally:
-            self._generators.store(compiled)
-        self._verify("after", kernel)
+            if compiled:
+                self._generators.store(compiled)
+        if self._constant is not None:
+            self._verify("after", kernel)
         return result
 
     def _interpret(self, kernel: Any, handle: Any, arguments: tuple[Any, ...]) -> Any:
@@ -298,7 +310,8 @@ class World:
         return result
 
     def _verify(self, when: str, kernel: Any) -> None:
-        if self._constant is None or self._is_torn:
+        assert self._constant is not None
+        if self._is_torn:
             return
         with np.errstate(over="ignore"):
             breach = find_breach(self._handle, 0, self.num_worlds, True)
@@ -338,7 +351,7 @@ class World:
 
     def is_replaced(self, e: int) -> bool:
         """Return whether world e draws from a generator that `set_generator` gave it."""
-        return self._generators.is_replaced(e)
+        return bool(self._generators.held) and self._generators.is_replaced(e)
 
     def seed_many(self, worlds: NDArray[np.int64], seeds: NDArray[np.uint64]) -> None:
         """Seed the streams of many worlds at once, as ``PCG64(seed)`` would; generators that are held stay behind."""
@@ -378,11 +391,11 @@ class World:
             if then is not None:
                 then()
 
-        self._change(lambda: self._run(rules.restore_worlds, stage.handle, np.array([e]), drawing=()), follow)
+        self._change(follow, rules.restore_worlds, stage.handle, np.array([e]), drawing=())
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the whole states of K worlds, copied: stacked arrays by name, the random streams as uint64 (K, 6)."""
-        self._generators.load(worlds.tolist() if self._generators else ())
+        self._generators.load(worlds.tolist() if self._generators.held else ())
         return {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
 
     def restore_many(self, worlds: NDArray[np.int64], states: Any, then: Callable[[], object] | None = None) -> None:
@@ -400,7 +413,7 @@ class World:
         stage = self._staged(len(worlds), single=False)
         stage.read(states)
         self._check_states(stage)
-        held = worlds.tolist() if self._generators else ()
+        held = worlds.tolist() if self._generators.held else ()
         self._generators.load(held)
 
         def follow() -> None:
@@ -408,7 +421,7 @@ class World:
             if then is not None:
                 then()
 
-        self._change(lambda: self._run(rules.restore_worlds, stage.handle, worlds, drawing=()), follow)
+        self._change(follow, rules.restore_worlds, stage.handle, worlds, drawing=())
 
     def _staged(self, num_worlds: int, *, single: bool) -> snapshots.Stage:
         """Return arrays to check states in, those of the last call if they have the size."""

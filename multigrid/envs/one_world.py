@@ -131,7 +131,8 @@ class OneWorld(OneCallAtATime):
             seed = checked_seed(seed)
         streams, number = None, self._current_seed()
         if seed is None and number is not None and layout is None:
-            self._world.reset(map_index, functools.partial(self._begin, number))
+            unchanged = self._started and not self._cells
+            self._world.reset(map_index, None if unchanged else functools.partial(self._begin, number))
             return
         if seed is not None or number is None:
             generator, number = seeding.np_random(seed)

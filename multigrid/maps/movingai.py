@@ -177,7 +177,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
     for index, row in enumerate(rows):
         expected = _what_is_wrong(row)
         if expected:
-            raise ValueError(f"row {index} is {row}; expected {expected}")
+            raise ValueError(f"row {index} is {shown(row)}; expected {expected}")
         length = f"{row.optimal_length:.8f}"
         if float(length) != row.optimal_length:
             length = repr(float(row.optimal_length))

@@ -8,6 +8,8 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from multigrid.arguments import shown
+
 __all__ = ["ClipReward"]
 
 
@@ -20,7 +22,8 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
         max_reward: the highest reward.
 
     Raises:
-        ValueError: the lowest is above the highest.
+        TypeError: a bound is no real number.
+        ValueError: the lowest is above the highest, or a bound is NaN.
 
     >>> from multigrid import GridWorldEnv
     >>> ClipReward(GridWorldEnv(), 0.0, 0.5).reward(1)
@@ -30,8 +33,13 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
     def __init__(self, env: gymnasium.Env[Any, Any], min_reward: float, max_reward: float) -> None:
         RecordConstructorArgs.__init__(self, min_reward=min_reward, max_reward=max_reward)
         gymnasium.RewardWrapper.__init__(self, env)
-        if min_reward > max_reward:
-            raise ValueError(f"min_reward is {min_reward} and max_reward {max_reward}; expected the lower one first")
+        for name, bound in (("min_reward", min_reward), ("max_reward", max_reward)):
+            if isinstance(bound, bool) or not isinstance(bound, int | float | np.integer | np.floating):
+                raise TypeError(f"{name} is {shown(bound)} of type {type(bound).__name__}; expected a real number")
+        if not min_reward <= max_reward:
+            raise ValueError(
+                f"min_reward is {shown(min_reward)} and max_reward {shown(max_reward)}; expected the lower one first"
+            )
         self.min_reward = min_reward
         self.max_reward = max_reward
 
