@@ -30,11 +30,8 @@ TRACED = {"step": 400, "reset": 150, "state": 150}
 """The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
 PROCESS = {"step": 6_000, "reset": 1_200}
 """The same for the memory of the whole process, a rough measure."""
-LONG_CALLS = {
-    **{"step": 333_334, "reset": 333_334},
-    **{"state": 33_334, "mistake": 33_334, "render": 33_334},
-    **{"copy": 6_667, "life": 6_667},
-}
+LONG_CALLS = dict.fromkeys(("step", "reset"), 333_334) | dict.fromkeys(("state", "mistake", "render"), 33_334)
+LONG_CALLS |= dict.fromkeys(("copy", "life"), 6_667)
 """The same under `--long`: three rounds make a million steps and a million resets of every face, and of what takes a
 hundred times as long, a hundredth or more."""
 ROUNDS = 3
