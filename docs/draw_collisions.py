@@ -1,7 +1,7 @@
 """Draw the pictures of README's section on path finding: `python docs/draw_collisions.py`.
 
 One for each rule of `collisions`, all of the same requests, with the outcome that the environment gives; and one of the
-conflicts by themselves. They go to docs/collisions, where tests/test_drawings.py reads them again.
+conflicts by themselves. They go to docs/collisions, where tests/docs/test_drawings.py reads them again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multigrid import Action, Outcome, parallel_env
+from multigrid._files import replaced
 from multigrid.actions import DIRECTIONS
-from multigrid.files import replaced
 
 FOLDER = Path(__file__).parent / "collisions"
 

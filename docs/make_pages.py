@@ -1,7 +1,7 @@
 """Write a page for each environment, in the form of PettingZoo's own: `python docs/make_pages.py`.
 
 The words are the code's: docstrings, the fields of `GridConfig`, and what environments say of themselves when they are
-made. tests/test_pages.py sees to it that the pages are current.
+made. tests/docs/test_pages.py sees to it that the pages are current.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import multigrid
-from multigrid import spaces
+from multigrid._files import replaced
 from multigrid.actions import DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.core import metrics, rules
+from multigrid.envs import spaces
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
-from multigrid.files import replaced
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import get
 from multigrid.scenarios.watching import watch

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
-    from multigrid.replaying import replay
+    from multigrid.scenarios.replay_page import replay
 
 __all__ = [
     "Action",
@@ -45,7 +45,7 @@ _MODULES = {
     "MultiGridVectorEnv": "multigrid.envs.vector",
     "env": "multigrid.envs.parallel",
     "parallel_env": "multigrid.envs.parallel",
-    "replay": "multigrid.replaying",
+    "replay": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
 

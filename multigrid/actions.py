@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import shown
+from multigrid._checks import shown
 
 __all__ = ["DIRECTIONS", "Action", "Outcome", "checked_action"]
 

@@ -10,12 +10,12 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int, is_int, shown
-from multigrid.footprint import check_grid, check_observations
-from multigrid.layouts import checked_layout
-from multigrid.pictures import Picture
-from multigrid.pools import checked_pool
-from multigrid.regions import WALL, label_regions
+from multigrid._checks import checked_int, is_int, shown
+from multigrid._footprint import check_grid, check_observations
+from multigrid.maps.components import WALL, label_regions
+from multigrid.maps.layouts import checked_layout
+from multigrid.maps.pools import checked_pool
+from multigrid.maps.text import Picture
 
 __all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit"]
 
@@ -150,7 +150,7 @@ class GridConfig:
 
     @cached_property
     def regions(self) -> NDArray[np.int32]:
-        """int32 (M, W, H): each map's connected regions, as `multigrid.regions.label_regions` numbers them."""
+        """int32 (M, W, H): each map's connected regions, as `multigrid.maps.components.label_regions` numbers them."""
         if self.maps is None:
             regions = np.full((1, self.width, self.height), WALL + 1, dtype=np.int32)
         else:

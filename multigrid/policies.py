@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from multigrid.actions import DIRECTIONS, Outcome
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.maps.components import WALL
 from multigrid.maps.distances import UNREACHABLE, distances_to
-from multigrid.regions import WALL
 
 __all__ = ["Policy", "random_policy", "shortest_path_policy"]
 

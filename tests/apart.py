@@ -23,6 +23,7 @@ import numpy as np
 import multigrid
 
 FOLDER = Path(__file__).parent
+FOLDERS = [FOLDER, *(path for path in FOLDER.iterdir() if path.is_dir())]
 ROOT = Path(multigrid.__file__).parents[1]
 MOST_FAILURES = 5
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed", "-W", "ignore:.*use of fork:DeprecationWarning")
@@ -35,7 +36,7 @@ def play_apart(function: str, *arguments: Any, timeout: float, **environment: st
         AssertionError: it failed, died or took longer than `timeout` seconds; with the end of its output.
     """
     command = [sys.executable, "-X", "faulthandler", *STRICT, __file__, function, json.dumps(arguments)]
-    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(FOLDER)]), **environment}
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *FOLDERS])), **environment}
     surroundings |= {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
     try:
         done = subprocess.run(
@@ -116,6 +117,7 @@ def limit_memory(gigabytes: float) -> None:
 def main(function: str, arguments: str) -> None:
     """Call a function by its name; a number alone is the one case to play."""
     module, name = function.split(":")
+    sys.path[:0] = map(str, FOLDERS)
     found = getattr(importlib.import_module(module), name)
     given = json.loads(arguments)
     if isinstance(given, int):

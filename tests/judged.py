@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.pictures import Picture
+from multigrid.maps.text import Picture
 from reference import STAYED, Reference
 from test_layout import oracle_layout
 

@@ -30,44 +30,54 @@ ROOT = Path(__file__).parents[1]
 # By mutated file, in the order in which they are run: the quickest first.
 TESTS = {
     "core/rules.py": [
-        "test_rules.py",
-        "test_worlds.py",
-        "test_invariants.py::test_play_is_that_of_the_reference",
-        "test_compiled.py::test_scratch_is_left_clean",
-        "test_parallel.py",
-        "test_vector.py",
+        "core/test_rules.py",
+        "core/test_worlds.py",
+        "core/test_invariants.py::test_play_is_that_of_the_reference",
+        "core/test_compiled.py::test_scratch_is_left_clean",
+        "envs/test_parallel.py",
+        "envs/test_vector.py",
     ],
     "core/placement.py": [
-        "test_compiled.py::test_scratch_is_left_clean",
-        "test_worlds.py",
-        "test_rules.py",
-        "test_layout.py::test_a_grid_without_walls_equals_the_oracle",
-        "test_layout.py::test_drawn_layouts_on_any_map_equal_the_oracle",
-        "test_layout.py::test_drawn_layouts_equal_the_oracle",
-        "test_layout.py::test_new_targets_under_restart",
+        "core/test_compiled.py::test_scratch_is_left_clean",
+        "core/test_worlds.py",
+        "core/test_rules.py",
+        "core/test_layout.py::test_a_grid_without_walls_equals_the_oracle",
+        "core/test_layout.py::test_drawn_layouts_on_any_map_equal_the_oracle",
+        "core/test_layout.py::test_drawn_layouts_equal_the_oracle",
+        "core/test_layout.py::test_new_targets_under_restart",
     ],
     "core/observe.py": [
-        "test_rules.py",
-        "test_worlds.py",
-        "test_compiled.py::test_scratch_is_left_clean",
-        "test_invariants.py::test_play_is_that_of_the_reference",
+        "core/test_rules.py",
+        "core/test_worlds.py",
+        "core/test_compiled.py::test_scratch_is_left_clean",
+        "core/test_invariants.py::test_play_is_that_of_the_reference",
     ],
-    "core/pcg64.py": ["test_pcg64.py", "test_vector.py"],
-    "core/metrics.py": ["test_worlds.py"],
-    "core/invariants.py": ["test_safety.py", "test_worlds.py", "test_parallel.py", "test_documented.py"],
-    "core/snapshots.py": ["test_safety.py", "test_parallel.py", "test_documented.py", "test_vector.py"],
-    "core/generators.py": ["test_safety.py", "test_documented.py"],
-    "core/held.py": ["test_safety.py", "test_documented.py", "test_vector.py"],
+    "core/pcg64.py": ["core/test_pcg64.py", "envs/test_vector.py"],
+    "core/metrics.py": ["core/test_worlds.py"],
+    "core/invariants.py": [
+        "envs/test_safety.py",
+        "core/test_worlds.py",
+        "envs/test_parallel.py",
+        "envs/test_documented.py",
+    ],
+    "core/snapshots.py": [
+        "envs/test_safety.py",
+        "envs/test_parallel.py",
+        "envs/test_documented.py",
+        "envs/test_vector.py",
+    ],
+    "core/generators.py": ["envs/test_safety.py", "envs/test_documented.py"],
+    "core/held.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_vector.py"],
     "core/world.py": [
-        "test_safety.py",
-        "test_worlds.py",
-        "test_invariants.py::test_play_is_that_of_the_reference",
-        "test_compiled.py::test_a_snapshot_is_restored_with_what_is_seen",
-        "test_parallel.py",
-        "test_documented.py",
-        "test_vector.py",
+        "envs/test_safety.py",
+        "core/test_worlds.py",
+        "core/test_invariants.py::test_play_is_that_of_the_reference",
+        "core/test_compiled.py::test_a_snapshot_is_restored_with_what_is_seen",
+        "envs/test_parallel.py",
+        "envs/test_documented.py",
+        "envs/test_vector.py",
     ],
-    "layouts.py": ["test_worlds.py", "test_parallel.py", "test_layout.py"],
+    "maps/layouts.py": ["core/test_worlds.py", "envs/test_parallel.py", "core/test_layout.py"],
 }
 WITHOUT_KERNELS = {
     "core/metrics.py",
@@ -75,7 +85,7 @@ WITHOUT_KERNELS = {
     "core/generators.py",
     "core/held.py",
     "core/world.py",
-    "layouts.py",
+    "maps/layouts.py",
 }
 
 # The rule that is taken away, the line (or what is distinctive of it), and what stands there instead.
@@ -895,11 +905,11 @@ CHANGES = {
         + pass
 
         what follows a commit is done
-        - if commit == self.arrays.commits[0]:
+        - if commit == self.arrays.commits.item():
         + if commit < 0:
 
         what follows is not done without its commit
-        - if commit == self.arrays.commits[0]:
+        - if commit == self.arrays.commits.item():
         + if commit >= 0:
 
         worlds that are half played are refused
@@ -922,7 +932,7 @@ CHANGES = {
         - state[self.arrays.status[e] == LEFT] = -1
         + state[self.arrays.status[e] > LEFT] = -1
     """,
-    "layouts.py": """
+    "maps/layouts.py": """
         a cell by hand is not at the grid's far edge
         - if not (0 <= x < width and 0 <= y < height):
         + if not (0 <= x < width and 0 <= y <= height):

@@ -10,9 +10,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from multigrid import GridConfig, footprint
+from multigrid import GridConfig
+from multigrid import _footprint as footprint
 from multigrid.config import Part
-from multigrid.pictures import Picture
+from multigrid.maps.text import Picture
 
 MAP = np.array([[False, True], [False, False], [True, False]])  # 3 x 2
 

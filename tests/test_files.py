@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import multigrid
+from multigrid._files import new_folder, replaced
 from multigrid.cli.outputs import staged_folder, write_json
-from multigrid.files import new_folder, replaced
 
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 LENGTH = 300_000
@@ -22,7 +22,7 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody replace 
 WRITER = """
 import sys
 from pathlib import Path
-from multigrid.files import replaced
+from multigrid._files import replaced
 
 path, letter, times, length = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 sys.stdin.readline()

@@ -24,10 +24,10 @@ import numpy as np
 import pytest
 
 from multigrid import GridConfig, maps, parallel_env, scenarios
+from multigrid._files import MOST_BYTES
 from multigrid.maps import Picture, format_map, parse_map
-from multigrid.reading import MOST_BYTES
-from multigrid.replaying import replay as shown_again
 from multigrid.scenarios import RecordEpisode, Scenario, replay
+from multigrid.scenarios.replay_page import replay as shown_again
 from multigrid.scenarios.scenario import _checksum, _rendered
 
 FIELDS = [field.name for field in dataclasses.fields(GridConfig)]

@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 import multigrid
 from multigrid import Action
+from multigrid._files import replaced
 from multigrid.cli.figures import write_figure
 from multigrid.examples.qmix import MAP, main
-from multigrid.files import replaced
 from multigrid.scenarios import RecordEpisode
 
 FOLDER = Path(__file__).parent

@@ -28,8 +28,8 @@ from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.cli.rolling.intervals import measured
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
+from multigrid.maps.components import WALL
 from multigrid.maps.distances import UNREACHABLE, distances_to
-from multigrid.regions import WALL
 
 _Floats = NDArray[np.float32]
 

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
+from multigrid._files import replaced
 from multigrid.actions import Outcome
 from multigrid.cli.rolling.intervals import Estimate
-from multigrid.files import replaced
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours
 

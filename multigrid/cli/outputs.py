@@ -15,7 +15,7 @@ import imageio.v3 as imageio
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.files import new_folder, replaced
+from multigrid._files import new_folder, replaced
 
 __all__ = ["make_folder", "staged_folder", "write_gif", "write_json", "write_rows"]
 

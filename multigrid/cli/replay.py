@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from multigrid.replaying import replay
+from multigrid.scenarios.replay_page import replay
 
 __all__ = ["ReplayOptions", "main"]
 

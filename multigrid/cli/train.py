@@ -22,6 +22,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 import multigrid
+from multigrid._files import replaced
 from multigrid.cli.evaluate import HeldOut, drawn_policy, play_held_out, record_frames
 from multigrid.cli.figures import HeatMaps, heat_figure, write_figure
 from multigrid.cli.outputs import make_folder, write_gif, write_json, write_rows
@@ -30,7 +31,6 @@ from multigrid.cli.trainings import INTERRUPTED, check_flags, report, write_eval
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.files import replaced
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.policies import Policy
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import is_int
+from multigrid._checks import is_int
 from multigrid.core import pcg64
 
 __all__ = ["bit_generator", "check_state", "checked_integers", "is_compiled", "load"]

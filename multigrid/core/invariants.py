@@ -56,7 +56,7 @@ from multigrid.core.rules import (
     SHARED_REWARD,
     STAY,
 )
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 
 __all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
 

@@ -18,7 +18,7 @@ from typing import Any
 from multigrid.actions import Outcome
 from multigrid.core.arrays import LEFT, Arrays
 from multigrid.core.compiled import inlined, kernel, unsigned
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 
 __all__ = ["PARTS", "observe_world", "writes_observations"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from multigrid.core.arrays import NOBODY, Arrays
 from multigrid.core.compiled import kernel
 from multigrid.core.pcg64 import bounded
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 
 __all__ = ["DRAWN", "draw_layout", "draw_map", "draw_next_target"]
 

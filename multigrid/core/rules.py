@@ -46,7 +46,7 @@ from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, open
 from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.observe import observe_world, writes_observations
 from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 
 __all__ = [
     "ALL_VALID",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._footprint import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
 from multigrid.core import generators, pcg64, rules, snapshots
@@ -19,8 +20,7 @@ from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import PARTS
 from multigrid.core.placement import DRAWN
 from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
-from multigrid.footprint import check_worlds
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 
 __all__ = ["World", "part_shapes"]
 

@@ -8,9 +8,9 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid import spaces
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig
+from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
 from multigrid.envs.turns import one_at_a_time, refusal
 from multigrid.rendering.frame import WINDOW_SIZE

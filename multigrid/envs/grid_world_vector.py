@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gymnasium.vector import AutoresetMode
 
-from multigrid.arguments import checked_int
+from multigrid._checks import checked_int
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 

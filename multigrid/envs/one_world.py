@@ -13,16 +13,16 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int, checked_seed, shown
+from multigrid._checks import checked_int, checked_seed, shown
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
-from multigrid.layouts import checked_layout
-from multigrid.pictures import format_map
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
+from multigrid.maps.layouts import checked_layout
+from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, checked_look
 from multigrid.rendering.scene import Scene, scene_in
 from multigrid.rendering.window import Window

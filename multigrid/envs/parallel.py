@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from multigrid import spaces
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig, checked_limit
 from multigrid.core.rules import ALL_VALID
+from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
 from multigrid.envs.turns import one_at_a_time, refusal
 from multigrid.rendering.frame import WINDOW_SIZE
@@ -304,7 +304,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
         Returns:
             "rgb_array": the frame, uint8 (height, width, 3), the longer side `render_size`. "ansi": the map as text, as
-            `multigrid.pictures.format_map` draws it. None in human mode, and without a mode, which is warned of.
+            `multigrid.maps.text.format_map` draws it. None in human mode, and without a mode, which is warned of.
 
         Raises:
             ResetNeeded: there was no reset yet.

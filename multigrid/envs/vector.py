@@ -14,9 +14,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from multigrid import spaces
+from multigrid._checks import checked_int, shown
 from multigrid.actions import checked_action
-from multigrid.arguments import checked_int, shown
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
@@ -24,6 +23,7 @@ from multigrid.core.metrics import episode_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
+from multigrid.envs import spaces
 from multigrid.envs.parallel import made_config
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
 from multigrid.envs.vector_reset import (

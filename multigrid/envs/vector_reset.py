@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int, is_int, shown
+from multigrid._checks import checked_int, is_int, shown
 from multigrid.config import GridConfig
-from multigrid.layouts import checked_layout
+from multigrid.maps.layouts import checked_layout
 
 __all__ = ["NO_SEED", "checked_autoreset_mode", "checked_layouts", "checked_mask", "checked_seeds"]
 
@@ -68,7 +68,7 @@ def checked_layouts(
 ) -> tuple[NDArray[np.int64] | None, dict[int, NDArray[np.int64]] | None]:
     """Return what ``options`` set by hand: the map of each world, or None; the layouts of the given worlds, or None.
 
-    A layout is what `multigrid.layouts.checked_layout` returns.
+    A layout is what `multigrid.maps.layouts.checked_layout` returns.
 
     Raises:
         TypeError, ValueError: as that; or there is no such map, or agents without targets.

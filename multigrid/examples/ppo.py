@@ -33,7 +33,7 @@ import tyro
 from torch import Tensor, nn
 
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
-from multigrid.files import replaced
+from multigrid._files import replaced
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
 

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from multigrid.arguments import checked_int
+from multigrid._checks import checked_int
 
 __all__ = ["ParallelVectorEnv"]
 

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from multigrid.arguments import checked_int
+from multigrid._checks import checked_int
 from multigrid.core.world import part_shapes
 from multigrid.envs.vector import MultiGridVectorEnv
 

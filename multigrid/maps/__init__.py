@@ -10,7 +10,7 @@ Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 
 from multigrid.maps.generators import maze, random_map, rooms, warehouse
 from multigrid.maps.movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
-from multigrid.pictures import Picture, format_map, parse_map
+from multigrid.maps.text import Picture, format_map, parse_map
 
 __all__ = [
     "Picture",

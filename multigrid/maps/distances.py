@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 
 __all__ = ["UNREACHABLE", "distances_to"]
 
@@ -27,7 +27,7 @@ def distances_to(regions: NDArray[np.int32], goal: tuple[int, int]) -> NDArray[n
     >>> distances_to(np.array([[1, 1], [0, 1], [1, 1]], dtype=np.int32), (0, 0))[[0, 0, 2, 2], [0, 1, 1, 0]].tolist()
     [0, 1, 3, 4]
     """
-    # Plain ints in a flat list with a rim of walls, as in multigrid.regions.
+    # Plain ints in a flat list with a rim of walls, as in multigrid.maps.components.
     stride = regions.shape[1] + 2
     padded = np.pad(regions, 1, constant_values=WALL)
     distances = np.where(padded.ravel() == WALL, -1, UNREACHABLE).tolist()

@@ -13,8 +13,8 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import checked_int, is_int, shown
 from multigrid.actions import DIRECTIONS
-from multigrid.arguments import checked_int, is_int, shown
 
 __all__ = ["maze", "random_map", "rooms", "warehouse"]
 
@@ -99,7 +99,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
 
-    >>> from multigrid.pictures import format_map
+    >>> from multigrid.maps.text import format_map
     >>> print(format_map(maze(11, 5, seed=5)))
     .#.......#.
     .#.#####.#.
@@ -137,7 +137,7 @@ def rooms(
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
 
-    >>> from multigrid.pictures import format_map
+    >>> from multigrid.maps.text import format_map
     >>> print(format_map(rooms(14, 8, room_size=2, seed=1)))
     ..#..#..#.....
     ........#..#..
@@ -192,7 +192,7 @@ def warehouse(
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range, or a map that is too small for a block.
 
-    >>> from multigrid.pictures import format_map
+    >>> from multigrid.maps.text import format_map
     >>> print("a warehouse:", format_map(warehouse(15, 7)), sep="\n")
     a warehouse:
     ...............

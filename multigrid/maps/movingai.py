@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import is_int, shown
-from multigrid.files import replaced
-from multigrid.pictures import checked_walls
-from multigrid.reading import bytes_of
+from multigrid._checks import is_int, shown
+from multigrid._files import bytes_of, replaced
+from multigrid.maps.text import checked_walls
 
 __all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int
+from multigrid._checks import checked_int
 from multigrid.config import GridConfig
 from multigrid.rendering.backend import surface_on
 from multigrid.rendering.documented import DocumentedStyle

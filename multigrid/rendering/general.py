@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
 from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_on
 from multigrid.rendering.palette import colours, contrast, mixed, tint
 from multigrid.rendering.scene import Scene

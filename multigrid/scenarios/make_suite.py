@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.pictures import Picture
+from multigrid.maps.text import Picture
 from multigrid.scenarios.planner import plan
 from multigrid.scenarios.recording import RecordEpisode
 from multigrid.scenarios.scenario import Scenario, save

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, Action
 from multigrid.config import GridConfig
+from multigrid.maps.components import WALL
 from multigrid.maps.distances import UNREACHABLE, distances_to
-from multigrid.regions import WALL
 
 __all__ = ["plan"]
 

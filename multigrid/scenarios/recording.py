@@ -13,8 +13,8 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from multigrid.actions import checked_action
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.pictures import Picture
-from multigrid.regions import WALL
+from multigrid.maps.components import WALL
+from multigrid.maps.text import Picture
 from multigrid.scenarios.scenario import ABSENT, Scenario
 
 __all__ = ["RecordEpisode", "Step", "replay"]

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.arguments import shown
+from multigrid._checks import shown
+from multigrid._files import bytes_of, replaced
 from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.files import replaced
-from multigrid.pictures import Picture, format_map, parse_map
-from multigrid.reading import bytes_of
+from multigrid.maps.text import Picture, format_map, parse_map
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multigrid.arguments import shown
+from multigrid._checks import shown
 from multigrid.scenarios.scenario import Scenario, load
 
 __all__ = ["FOLDER", "get", "names"]

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from multigrid.arguments import shown
+from multigrid._checks import shown
 
 __all__ = ["ClipReward"]
 

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from multigrid.arguments import checked_int
+from multigrid._checks import checked_int
 
 __all__ = ["PixelObservation"]
 

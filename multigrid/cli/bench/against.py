@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from multigrid._files import replaced
 from multigrid.cli.bench.intervals import summary
 from multigrid.cli.bench.measuring import FULL, QUICK, Effort
 from multigrid.cli.bench.peers import last_line
-from multigrid.files import replaced
 
 if TYPE_CHECKING:
     from rich.console import Console

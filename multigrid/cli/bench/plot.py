@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from multigrid._files import replaced
 from multigrid.cli.bench.scaling import Curve
-from multigrid.files import replaced
 
 __all__ = ["write_plot"]
 

@@ -13,9 +13,9 @@ from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.pictures import Picture
+from multigrid.maps.components import WALL
+from multigrid.maps.text import Picture
 from multigrid.policies import Policy, random_policy, shortest_path_policy
-from multigrid.regions import WALL
 from multigrid.rendering.scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
 

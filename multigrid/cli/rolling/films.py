@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from multigrid.files import replaced
+from multigrid._files import replaced
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.frame import WINDOW_SIZE, Painter
 from multigrid.rendering.scene import scene_of

@@ -113,7 +113,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     import torch
     from stable_baselines3 import PPO
 
-    from multigrid import spaces
+    from multigrid.envs import spaces
 
     grid, hidden = read_trained(folder)
     path, described_in = folder / "model.zip", folder / "config.json"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import multigrid.scenarios as stored
-from multigrid import spaces
 from multigrid.cli.rolling.intervals import measured
 from multigrid.cli.rolling.models import load_policy, read_trained
 from multigrid.config import GridConfig
+from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 from multigrid.rendering.episode import Episode

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from multigrid._files import new_folder
 from multigrid.cli.evaluate import HeldOut, play_episodes
 from multigrid.cli.outputs import write_rows
 from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions
 from multigrid.cli.trainings import INTERRUPTED, report, write_evaluations
 from multigrid.config import GridConfig
-from multigrid.files import new_folder
 from multigrid.integrations.rllib import NAME, agent_modules, drawn_actions
 
 if TYPE_CHECKING:

@@ -416,7 +416,7 @@ def test_leavers_of_the_last_step_are_truncated_and_earlier_ones_are_not_told() 
     assert env.agents == []
 
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "pogema_episodes.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "pogema_episodes.json").read_text())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from multigrid import GridWorldEnv
 from oracle import Oracle, digest, plain
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "documented_gridworld.json").read_text())["cases"]
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
 IDS = ["multigrid/GridWorld-v0", "gymnasium_env/GridWorld-v0", "gym_examples/GridWorld-v0"]
 BIT_GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.SFC64, np.random.Philox]
 

@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import VecMonitor
 from multigrid import Action, GridConfig, MultiGridEnv
 from multigrid.integrations.supersuit import SuperSuitVecEnv, to_sb3
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
 WORLD = GridConfig(size=(4, 3), num_agents=3, max_cycles=40)
 COPIES = 3

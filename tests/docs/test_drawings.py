@@ -14,7 +14,7 @@ import pytest
 
 from reference import STEPS, collide, requests, why_refused
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "collisions"
 RULES = ("symmetric", "priority", "block_both", "soft", "none")
 OUTCOMES = ("moved", "stayed", "edge", "wall", "occupied", "contested", "swap", "parked")

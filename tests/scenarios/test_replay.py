@@ -18,8 +18,8 @@ from multigrid.rendering.palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.svg import animated_svg, still_svg
-from multigrid.replaying import Replay, replay
 from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios.replay_page import Replay, replay
 from multigrid.scenarios.watching import watch
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from multigrid import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.world import World
-from multigrid.layouts import checked_layout
+from multigrid.maps.layouts import checked_layout
 
 LAYOUTS = 2000
 

@@ -13,7 +13,7 @@ import pytest
 
 from multigrid import MultiGridEnv, parallel_env
 
-EPISODES = json.loads((Path(__file__).parent / "golden" / "pogema_metrics.json").read_text())
+EPISODES = json.loads((Path(__file__).parents[1] / "golden" / "pogema_metrics.json").read_text())
 
 
 def recorded(on_target: str) -> list[int]:

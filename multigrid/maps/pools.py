@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.footprint import check_grid
-from multigrid.layouts import checked_cells
-from multigrid.pictures import Picture, parse_map
+from multigrid._footprint import check_grid
+from multigrid.maps.layouts import checked_cells
+from multigrid.maps.text import Picture, parse_map
 
 __all__ = ["checked_pool"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multigrid.arguments import shown
+from multigrid._checks import shown
 
 __all__ = ["Picture", "checked_walls", "format_map", "parse_map"]
 

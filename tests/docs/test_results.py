@@ -14,7 +14,7 @@ import pytest
 from multigrid import GridConfig, vector_env
 from multigrid.core.rules import RULES_VERSION
 
-FOLDER = Path(__file__).parents[1] / "docs" / "results"
+FOLDER = Path(__file__).parents[2] / "docs" / "results"
 POLICIES = ["random", "shortest-path", "trained"]
 SHOWN = {"random play": "random", "shortest paths": "shortest-path", "trained policy": "trained"}
 NUMBER = r"([+-]?[0-9]+\.[0-9]+)"

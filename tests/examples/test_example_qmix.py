@@ -15,7 +15,7 @@ import multigrid
 from multigrid import Action
 from multigrid.examples.qmix import MAP, Agents, Mixer, Replay, Worlds, evaluate, main
 
-FOLDER = Path(__file__).parents[1] / "docs" / "central"
+FOLDER = Path(__file__).parents[2] / "docs" / "central"
 
 
 def rewards_of(first, second):

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from multigrid.arguments import shown
+from multigrid._checks import shown
 
 __all__ = ["check_grid", "check_observations", "check_worlds"]
 

@@ -1,4 +1,4 @@
-"""Files and folders that are there as a whole or not at all."""
+"""Files: written whole or not at all, and read up to a bound."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import contextlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["new_folder", "replaced"]
+__all__ = ["MOST_BYTES", "bytes_of", "new_folder", "replaced"]
+
+MOST_BYTES = 2**27
+"""The size of the largest file that is read, 128 MiB: more than ten million agent-steps, or cells, take."""
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
@@ -112,3 +116,31 @@ def _move_folder(folder: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise FileExistsError(f"{path} exists already and is left alone; name another folder") from error
         raise
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return what is in a file.
+
+    Raises:
+        OSError: it cannot be opened or read.
+        ValueError: it is larger than `MOST_BYTES`, or no regular file but a pipe or a device, which may never end. The
+            message names the file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "notes.txt").write_text("short")
+    ...     bytes_of(Path(folder) / "notes.txt")
+    b'short'
+    """
+    with open(path, "rb", opener=_opened_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{path} has more than {MOST_BYTES} bytes; expected at most so many")
+    return content
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    # Without this flag, opening a pipe waits for somebody who writes to it. Windows lacks both.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

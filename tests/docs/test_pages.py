@@ -16,7 +16,7 @@ import pytest
 import multigrid
 from multigrid import GridConfig
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "environments"
 PAGES = ("grid_world.md", "multi_grid.md", "multi_grid_vector.md")
 

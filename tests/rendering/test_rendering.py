@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
 from multigrid.cli.documented import DocumentedGridWorld
-from multigrid.pictures import parse_map
+from multigrid.maps.text import parse_map
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.palette import colours, contrast, mixed, tint
 from multigrid.rendering.scene import Scene, scene_of

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from multigrid.files import replaced
+from multigrid._files import replaced
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg

@@ -24,7 +24,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
-from multigrid.pictures import Picture
+from multigrid.maps.text import Picture
 from oracle import Oracle
 from reference import STAYED, Reference
 from test_invariants import COLLISIONS, PARTS, room, some_walls

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from multigrid import maps, pictures
-from multigrid.files import replaced
+from multigrid import maps
+from multigrid._files import replaced
 from multigrid.maps import (
     Picture,
     ScenarioRow,
@@ -27,8 +27,9 @@ from multigrid.maps import (
     save_scenario,
     warehouse,
 )
+from multigrid.maps import text as pictures
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 WALLS = arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 7)))
 
 

@@ -16,8 +16,8 @@ from multigrid.actions import Outcome
 from multigrid.rendering.palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
-from multigrid.replaying import Replay, replay
 from multigrid.scenarios import RecordEpisode
+from multigrid.scenarios.replay_page import Replay, replay
 from test_replay import walk
 
 FLAGS = [

@@ -10,7 +10,7 @@ import pytest
 
 import multigrid
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
 ELSEWHERE = {
     "multigrid.integrations.rllib": "rllib",

@@ -683,4 +683,4 @@ def test_it_knows_nothing_of_grids():
     """It is made for any ParallelEnv: of this package, it imports the checks of arguments alone."""
     nodes = ast.walk(ast.parse(Path(parallel_vector.__file__).read_text()))
     modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-    assert {module for module in modules if module.split(".")[0] == "multigrid"} == {"multigrid.arguments"}
+    assert {module for module in modules if module.split(".")[0] == "multigrid"} == {"multigrid._checks"}

@@ -26,7 +26,7 @@ from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, make_suite, rep
 from multigrid.scenarios.planner import plan
 from played import STRICT
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
 ON_TARGET = ["park", "leave", "stay", "restart"]
 PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
