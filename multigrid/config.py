@@ -17,7 +17,7 @@ from multigrid.maps.layouts import checked_layout
 from multigrid.maps.pools import checked_pool
 from multigrid.maps.text import Picture
 
-__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit"]
+__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit", "resolve_config"]
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
@@ -219,6 +219,29 @@ def checked_limit(max_cycles: Any) -> int | None:
     300
     """
     return None if max_cycles is None else checked_int("max_cycles", max_cycles, 1, " or None for no limit")
+
+
+def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
+    """Return the given config, or where it is None, a config of the keywords.
+
+    Args:
+        config: a `GridConfig`, or None.
+        **settings: the fields of a `GridConfig`; none where a config is given.
+
+    Raises:
+        TypeError: both a config and keywords, a config of another type, or a keyword that is no field.
+        ValueError: as `GridConfig`.
+
+    >>> resolve_config(None, size=(7, 4)).width
+    7
+    """
+    if config is None:
+        return GridConfig(**settings)
+    if not isinstance(config, GridConfig):
+        raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig, or its fields as keywords")
+    if settings:
+        raise TypeError(f"both a config and {sorted(settings)} were given; use dataclasses.replace(config, ...)")
+    return config
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:

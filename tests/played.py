@@ -10,7 +10,7 @@ import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget, Part
 from multigrid.core import pcg64
 from multigrid.core.placement import DRAWN
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
 """For a Python that must not warn; but where Numba is missing, that is said, as it should be."""
@@ -36,7 +36,7 @@ def told(world):
 
 def play(config, generators, steps=STEPS):
     """Play worlds with random actions, resetting those that are over, and yield what they say after each call."""
-    world = World(config, len(generators))
+    world = Worlds(config, len(generators))
     for e, generator in enumerate(generators):
         if isinstance(generator, np.random.Generator):
             world.set_generator(e, generator)

@@ -56,7 +56,7 @@ EXCLUDED = {
     "multigrid.maps.components": "a helper, for maps that are checked already",
     "multigrid.envs.spaces": "a helper, for a configuration that is checked already",
     "multigrid._files": "a helper, for a path that is checked already",
-    "multigrid.envs.parallel.made_config": "a helper of the factories",
+    "multigrid.config.resolve_config": "a helper of the factories",
     "multigrid.config.checked_limit": "a helper of the configuration",
     "multigrid.wrappers.goal_observation.GoalObservation.observation": "takes what the env has returned",
     "multigrid.wrappers.pixel_observation.PixelObservation.observation": "takes what the env has returned",

@@ -10,7 +10,7 @@ it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the ru
 | settings               | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, config.checked_limit    |
 | regions, region_sizes  | 0 at walls, else a number from 1 for each component;  | GridConfig, regions.label_regions   |
 |                        | N agents have room in components of two cells or more |                                     |
-| moves, blocked, scaled | as computed from the maps                             | rules.chart_moves, World            |
+| moves, blocked, scaled | as computed from the maps                             | rules.chart_moves, Worlds           |
 | layouts; by hand, too  | free cells, distinct, each target reachable           | layouts.checked_layout              |
 | streams                | an odd increment, a flag of 0 or 1, a half < 2**32    | pcg64.load, pcg64.seeded, rule 1    |
 | (a user's generator)   | integers from 0 to limit - 1                          | generators.checked_integers         |
@@ -22,7 +22,7 @@ it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the ru
 |                        | on it                                                 |                                     |
 | outcomes               | none: written before they are read                    | (rule 14)                           |
 | actions                | 0 to A - 1 where they count                           | rules.find_bad_action               |
-| scratch                | as arrays.clean_scratch leaves it                     | the kernels; World, where Python    |
+| scratch                | as arrays.clean_scratch leaves it                     | the kernels; Worlds, where Python   |
 |                        |                                                       | runs them                           |
 | arguments of kernels   | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                            |
 |                        | M - 1, or DRAWN                                       |                                     |

@@ -18,7 +18,7 @@ from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
 from multigrid.core.placement import DRAWN
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.maps.components import WALL
 from multigrid.maps.layouts import checked_layout
@@ -53,7 +53,7 @@ class OneWorld(OneCallAtATime):
             )
         self._call = None
         self.render_mode = render_mode
-        self._world = World(config)
+        self._world = Worlds(config)
         self._started = False
         self._seed: int | None = None
         self._look = checked_look(config, render_size, render_trails, render_view)

@@ -13,14 +13,14 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from multigrid.actions import checked_action
-from multigrid.config import GridConfig, checked_limit
+from multigrid.config import GridConfig, checked_limit, resolve_config
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
 from multigrid.envs.turns import one_at_a_time, refusal
 from multigrid.rendering.frame import WINDOW_SIZE
 
-__all__ = ["MultiGridEnv", "env", "made_config", "parallel_env"]
+__all__ = ["MultiGridEnv", "env", "parallel_env"]
 
 Observation: TypeAlias = Any
 """A dict of a part's name to its array, or one float32 array with ``flatten=True``."""
@@ -70,7 +70,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         render_trails: int = 0,
         render_view: int | None = None,
     ) -> None:
-        config = made_config(config, {})
+        config = resolve_config(config)
         OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
         self.possible_agents = list(config.agents)
         # The agents that are there; None where an exception may have come between the worlds and this list.
@@ -348,7 +348,7 @@ def parallel_env(
     ['agent_0', 'agent_1', 'agent_2']
     """
     return MultiGridEnv(
-        made_config(config, settings),
+        resolve_config(config, **settings),
         render_mode,
         render_size=render_size,
         render_trails=render_trails,
@@ -363,18 +363,3 @@ def env(config: GridConfig | None = None, *, render_mode: str | None = None, **s
     ['agent_0', 'agent_1']
     """
     return parallel_to_aec(parallel_env(config, render_mode=render_mode, **settings))
-
-
-def made_config(config: GridConfig | None, settings: dict[str, Any]) -> GridConfig:
-    """Return the config, or one of its fields as keywords.
-
-    Raises:
-        TypeError: neither, or both at once.
-    """
-    if config is None:
-        return GridConfig(**settings)
-    if not isinstance(config, GridConfig):
-        raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig, or its fields as keywords")
-    if settings:
-        raise TypeError(f"both a config and {sorted(settings)} were given; use dataclasses.replace(config, ...)")
-    return config

@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from multigrid.config import GridConfig, Part
-from multigrid.core.world import part_shapes
+from multigrid.core.worlds import part_shapes
 
 __all__ = ["action_space", "observation_space", "state_space"]
 

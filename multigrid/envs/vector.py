@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from multigrid._checks import checked_int, shown
 from multigrid.actions import checked_action
-from multigrid.config import GridConfig
+from multigrid.config import GridConfig, resolve_config
 from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
 from multigrid.core.metrics import episode_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
-from multigrid.envs.parallel import made_config
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
 from multigrid.envs.vector_reset import (
     NO_SEED,
@@ -93,7 +92,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         num_threads: int = 1,
     ) -> None:
         self._call = None
-        config = made_config(config, {})
+        config = resolve_config(config)
         self.num_worlds = checked_int("num_worlds", num_worlds, 1)
         self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
@@ -101,7 +100,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self.render_mode = render_mode
         self.copy = copy
         self.num_threads = checked_int("num_threads", num_threads, 1)
-        self._world = World(
+        self._world = Worlds(
             config,
             self.num_worlds,
             autoreset=self.autoreset_mode is AutoresetMode.NEXT_STEP,
@@ -554,7 +553,7 @@ def vector_env(
     800
     """
     return MultiGridVectorEnv(
-        made_config(config, settings),
+        resolve_config(config, **settings),
         num_worlds,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,

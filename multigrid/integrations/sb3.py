@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from multigrid._checks import checked_int
-from multigrid.core.world import part_shapes
+from multigrid.core.worlds import part_shapes
 from multigrid.envs.vector import MultiGridVectorEnv
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]

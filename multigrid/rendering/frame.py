@@ -42,9 +42,9 @@ class Painter:
         TypeError: an argument that is no integer.
         ValueError: an integer out of range.
 
-    >>> from multigrid.core.world import World
+    >>> from multigrid.core.worlds import Worlds
     >>> from multigrid.rendering.scene import scene_in
-    >>> world = World(GridConfig(size=(4, 3), num_agents=2))
+    >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(0))
     >>> world.reset()
     >>> painter = Painter(world.config, size=400)

@@ -40,8 +40,8 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
         trail: int64 (K, N, 2), as in `Scene`.
 
     >>> from multigrid import GridConfig
-    >>> from multigrid.core.world import World
-    >>> world = World(GridConfig(size=(4, 3), num_agents=2))
+    >>> from multigrid.core.worlds import Worlds
+    >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(0))
     >>> world.reset()
     >>> scene_in(world.arrays, 0).settled.tolist()

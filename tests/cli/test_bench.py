@@ -29,7 +29,7 @@ from multigrid.cli.bench import against, contenders, intervals, measuring, peers
 from multigrid.cli.bench.plot import write_plot
 from multigrid.cli.documented import DocumentedGridWorld
 from multigrid.cli.peers import rounds
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
@@ -202,7 +202,7 @@ def test_the_memory_of_a_world_is_that_of_its_arrays() -> None:
     """A world's memory is its share of every array that has a row for each world."""
     size = {row["name"]: row["bytes"] for row in starts.memory_per_world()}
     config = contenders.restarting(8, 16, "view")
-    arrays = [array for array in World(config, 1009).arrays if array.shape[0] == 1009]
+    arrays = [array for array in Worlds(config, 1009).arrays if array.shape[0] == 1009]
     assert size["8 agents on 16 x 16, view"] == sum(array[0].nbytes for array in arrays)
     # What eight agents see of walls, agents and their targets, and two numbers for where each is and wants to be.
     assert size["8 agents on 16 x 16, view"] > 8 * (3 * 5 * 5 + 4 * 8)

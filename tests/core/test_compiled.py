@@ -19,7 +19,7 @@ from multigrid import GridConfig
 from multigrid.config import Part
 from multigrid.core import compiled, pcg64
 from multigrid.core.placement import DRAWN
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 
 PACKAGE = Path(multigrid.__file__).parent
 PLAYED = Path(played.__file__)
@@ -30,9 +30,9 @@ LOOK = """
 from multigrid import GridConfig
 from multigrid.config import Part
 from multigrid.core import rules
-from multigrid.core.world import World
-World(GridConfig(size=(4, 2)))
-world = World(GridConfig(size=(4, 2), num_agents=2, observe=("others", "action_mask")))
+from multigrid.core.worlds import Worlds
+Worlds(GridConfig(size=(4, 2)))
+world = Worlds(GridConfig(size=(4, 2), num_agents=2, observe=("others", "action_mask")))
 world.arrays.status[0, 1] = 2
 rules.observe_worlds(world._handle, 0, 1)
 print(world.arrays.others_part[0, 0].tolist(), world.arrays.action_mask_part[0, 0].tolist())
@@ -230,7 +230,7 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
     config = GridConfig(
         size=(4, 3), num_agents=5, on_target="restart", observe=("agent", "target", "others", "view"), max_cycles=20
     )
-    side_by_side, alone = World(config, 3), [World(config) for _ in range(3)]
+    side_by_side, alone = Worlds(config, 3), [Worlds(config) for _ in range(3)]
     for e in range(3):
         pcg64.load(side_by_side.arrays.streams[e], np.random.PCG64(e).state)
         pcg64.load(alone[e].arrays.streams[0], np.random.PCG64(e).state)
@@ -256,7 +256,7 @@ def test_a_snapshot_is_restored_with_what_is_seen():
     """A world brought to a snapshot says and shows at once what the world that it was taken of does."""
     config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))
     *_, world = played.play(config, [1, 2], steps=9)
-    other = World(config)
+    other = Worlds(config)
     other.restore(0, world.snapshot(1))
     np.testing.assert_equal(other.snapshot(0), world.snapshot(1))
     for mine, theirs in zip(other.seen, world.seen, strict=True):

@@ -14,7 +14,7 @@ from multigrid import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.compiled import COMPILED
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 from reference import MOVED, Reference, collide, requests, why_refused
 
 Cell: TypeAlias = tuple[int, int]
@@ -181,7 +181,7 @@ class Judge:
         return np.array(rows)[case], np.where(known == -1, np.array(reasons)[case], known), np.array(over)[case]
 
 
-def told(world: World) -> np.ndarray:
+def told(world: Worlds) -> np.ndarray:
     """Of each agent of each world: cell, target, status, reward, terminated, distance."""
     w = world.arrays
     return np.concatenate([w.location, w.goal, np.stack([w.status, w.rewards, w.terminated, w.distances], -1)], -1)
@@ -208,7 +208,7 @@ def test_every_joint_action_from_every_joint_state(
     )
     # Backwards, because what kernels leave behind would be gone after a step in which everyone stays.
     actions = np.array(list(itertools.product(range(NUM_ACTIONS), repeat=num_agents)))[::-1]
-    world = World(config, len(actions))
+    world = Worlds(config, len(actions))
     judge = Judge(config, walls, targets)
     transitions = 0
     for number, (at, parked) in enumerate(joint_states(cells, targets, collisions == "none", on_target)):

@@ -11,7 +11,7 @@ from multigrid import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.compiled import COMPILED
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 from multigrid.maps import maze, random_map, rooms, warehouse
 from reference import MOVED
 
@@ -54,7 +54,7 @@ class Inspector:
     Cells are numbers: those of all worlds, one after the other, each with the border that `labelled` puts around it.
     """
 
-    def __init__(self, world: World, labels: np.ndarray, seed: int) -> None:
+    def __init__(self, world: Worlds, labels: np.ndarray, seed: int) -> None:
         """Watch worlds whose maps have these labels."""
         self.world, self.config, self.labels_of_maps = world, world.config, labels
         self.column = labels.shape[2]
@@ -193,7 +193,7 @@ def test_nothing_illegal_happens_in_a_large_world(collisions: Any, on_target: An
         allow_stay=True,
         max_cycles=None,
     )
-    world = World(config, num_worlds)
+    world = Worlds(config, num_worlds)
     for e in range(num_worlds):
         pcg64.load(world.arrays.streams[e], np.random.PCG64([rule, mode, e]).state)
     inspector = Inspector(world, labelled(walls), seed=10 * rule + mode)

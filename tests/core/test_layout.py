@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from multigrid import GridConfig
 from multigrid.core import pcg64
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 from multigrid.maps.layouts import checked_layout
 
 LAYOUTS = 2000
@@ -116,7 +116,7 @@ def oracle_layout(maps, num_agents, stream):
 
 def drawn(config, seed):
     """Draw the first layout of a seed, and give it with the stream's state afterwards."""
-    world = World(config)
+    world = Worlds(config)
     pcg64.load(world.arrays.streams[0], np.random.PCG64(seed).state)
     world.reset()
     arrays = world.arrays
@@ -176,7 +176,7 @@ def test_crowded_maps_lay_out(name, spare):
     """Two thousand layouts a map come to an end, and each is one that the rules allow."""
     one_map, room = MAPS[name]
     num_agents = room - spare
-    world = World(GridConfig(walls=one_map, num_agents=num_agents), LAYOUTS)
+    world = Worlds(GridConfig(walls=one_map, num_agents=num_agents), LAYOUTS)
     for e in range(LAYOUTS):
         pcg64.load(world.arrays.streams[e], np.random.PCG64(e).state)
     world.reset()
@@ -196,7 +196,7 @@ def test_a_pool_of_maps():
     """Each episode draws one map of the pool, all of them sooner or later, and its layout fits that map."""
     # Open cells on the left, or on the right: a layout for the wrong map would stand in walls.
     maps = [walls("...### ......").copy(), walls("###... ###...").copy(), walls("#.#.#. #.#.#.").copy()]
-    world = World(GridConfig(walls=maps, num_agents=3))
+    world = Worlds(GridConfig(walls=maps, num_agents=3))
     pcg64.load(world.arrays.streams[0], np.random.PCG64(8).state)
     seen = set()
     for _ in range(60):
@@ -219,7 +219,7 @@ def test_new_targets_under_restart(name, collisions, bits):
     config = GridConfig(
         walls=one_map, num_agents=4, on_target="restart", collisions=collisions, max_cycles=None, observe=("target",)
     )
-    world = World(config)
+    world = Worlds(config)
     if bits is None:
         pcg64.load(world.arrays.streams[0], np.random.PCG64(4).state)
     else:
@@ -334,7 +334,7 @@ def test_bad_layouts_by_hand(agents, targets, error, message):
 
 def test_a_layout_by_hand_is_played_as_given():
     """A good layout is copied, begins an episode, and draws nothing; cells of others may be targets."""
-    world = World(GridConfig(walls=walls(BY_HAND), num_agents=3))
+    world = Worlds(GridConfig(walls=walls(BY_HAND), num_agents=3))
     pcg64.load(world.arrays.streams[0], np.random.PCG64(1).state)
     stream = world.arrays.streams.copy()
     agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)

@@ -13,7 +13,7 @@ import numpy as np
 
 from multigrid.cli.bench.contenders import restarting
 from multigrid.config import GridConfig
-from multigrid.core.world import World
+from multigrid.core.worlds import Worlds
 from multigrid.envs.parallel import MultiGridEnv
 
 __all__ = ["memory_per_world", "start_times"]
@@ -54,7 +54,7 @@ def _pool_resets() -> dict[str, Any]:
 
 def _seeding(repeats: int) -> dict[str, Any]:
     worlds = np.arange(100_000)
-    world, seeds = World(GridConfig(), len(worlds)), worlds.astype(np.uint64)
+    world, seeds = Worlds(GridConfig(), len(worlds)), worlds.astype(np.uint64)
     # NumPy's own generators take 7 microseconds each.
     return _row("seeding 100,000 worlds", _timed(lambda: world.seed_many(worlds, seeds), repeats), 0.7)
 
@@ -88,4 +88,4 @@ def memory_per_world() -> list[dict[str, Any]]:
 
 
 def _bytes(config: GridConfig, num_worlds: int) -> int:
-    return sum(array.nbytes for array in World(config, num_worlds).arrays)
+    return sum(array.nbytes for array in Worlds(config, num_worlds).arrays)

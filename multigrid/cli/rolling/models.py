@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.core.world import part_shapes
+from multigrid.core.worlds import part_shapes
 
 if TYPE_CHECKING:
     import torch

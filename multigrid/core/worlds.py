@@ -22,7 +22,7 @@ from multigrid.core.placement import DRAWN
 from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
 from multigrid.maps.components import WALL
 
-__all__ = ["World", "part_shapes"]
+__all__ = ["Worlds", "part_shapes"]
 
 _TASKS = {rules.play_worlds: PLAY, rules.reset_all_worlds: RESET, rules.reset_over_worlds: RESET_OVER}
 _CHECK = "MULTIGRID_CHECK"
@@ -43,7 +43,7 @@ def part_shapes(config: GridConfig) -> dict[str, tuple[int, ...]]:
     return {part: shapes[part] for part in config.parts}
 
 
-class World:
+class Worlds:
     """E worlds of N agents each, played by the same kernels for any E.
 
     Everything that a kernel reads or writes is in `arrays`; what faces return, they copy.
@@ -54,7 +54,7 @@ class World:
 
     With MULTIGRID_CHECK=1 in the environment, every kernel call is preceded and followed by a check of all invariants.
 
-    >>> world = World(GridConfig(size=(4, 3), num_agents=2))
+    >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(7))
     >>> world.reset()
     >>> world.arrays.location.shape
@@ -90,10 +90,10 @@ class World:
         self._handle = self._handles[0]
         self._stage: snapshots.Stage | None = None
 
-    def __copy__(self) -> World:
+    def __copy__(self) -> Worlds:
         """Return a world with arrays of its own, but for those that nothing changes, and the same generators."""
         self.settle()
-        copy = object.__new__(World)
+        copy = object.__new__(Worlds)
         vars(copy).update(vars(self))
         changing = [name for name in Arrays._fields if name not in memory.CONSTANT]
         copy.arrays = self.arrays._replace(**{name: getattr(self.arrays, name).copy() for name in changing})
