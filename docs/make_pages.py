@@ -26,8 +26,8 @@ from multigrid._files import replaced
 from multigrid.actions import DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.core import metrics, rules
-from multigrid.envs import spaces
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+from multigrid.parts import PARTS
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import get
 from multigrid.scenarios.watching import watch
@@ -290,8 +290,7 @@ def _actions(count: int) -> str:
 
 def _observations() -> str:
     """The parts that there are, as an agent of this world sees them."""
-    parts = ("agent", "target", "others", "view", "walls", "action_mask")
-    config = GridConfig(size=(7, 4), num_agents=3, observe=parts)
+    config = GridConfig(size=(7, 4), num_agents=3, observe=tuple(PARTS))
     env, flat = multigrid.parallel_env(config), multigrid.parallel_env(dataclasses.replace(config, flatten=True))
     space = env.observation_space("agent_0")
     assert isinstance(space, gymnasium.spaces.Dict)
@@ -310,8 +309,7 @@ def _observations() -> str:
 
 
 def _part_texts() -> dict[str, str]:
-    found = re.findall(r"^- ``(\w+)``: (.*?)(?=^- |\Z)", inspect.getdoc(spaces) or "", flags=re.MULTILINE | re.DOTALL)
-    return {part: _plain(" ".join(text.split())) for part, text in found}
+    return {part: _plain(spec.meaning) for part, spec in PARTS.items()}
 
 
 def _outcomes() -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from multigrid._checks import shown
+from multigrid.parts import PARTS, Part, resolve_shape
 
 __all__ = ["check_grid", "check_observations", "check_worlds"]
 
@@ -40,52 +42,38 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
         _check(f"walls has {num_maps} maps of {size}, which", needed, _MOST_BYTES, "use smaller or fewer maps")
 
 
-def check_observations(
-    width: int, height: int, num_agents: int, parts: Collection[str], view_radius: int, *, flatten: bool
-) -> None:
+def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
     """Refuse observations that are too large for any machine, or for this one.
 
     Args:
-        width: the number of cells along x.
-        height: the number of cells along y.
-        num_agents: N.
-        parts: the names of an observation's parts.
-        view_radius: how many cells the part "view" sees in each direction.
+        parts: the parts of an observation.
+        extents: those that `multigrid.parts.name_extents` names.
         flatten: whether the parts are one float32 vector.
 
     Raises:
         ValueError: they are too large; the message has the field and the bytes.
 
-    >>> check_observations(5, 5, 2, ("agent", "view"), view_radius=2, flatten=False)
+    >>> check_observations(("agent", "view"), {"W": 5, "H": 5, "N": 2, "V": 5}, flatten=False)
     """
+    width, height, num_agents = (extents[name] for name in "WHN")
     whole_map = max(width, height) - 1
-    # How many numbers of how many bytes; other parts are small.
-    for part, numbers, in_a_dict, cause, advice in (
-        (
-            "view",
-            3 * (2 * view_radius + 1) ** 2,
-            1,
-            f"view_radius is {shown(view_radius)}: the part 'view' of observe",
+    causes: dict[Part, tuple[str, str]] = {
+        "view": (
+            f"view_radius is {shown(extents['V'] // 2)}",
             f"use a smaller view_radius; {whole_map} shows the whole grid from each of its cells",
         ),
-        (
-            "walls",
-            width * height,
-            1,
-            f"the grid has {width} x {height} cells: the part 'walls' of observe",
+        "walls": (
+            f"the grid has {width} x {height} cells",
             "leave 'walls' out of observe, or use a smaller grid or fewer agents",
         ),
-        (
-            "others",
-            2 * (num_agents - 1),
-            8,
-            f"num_agents is {num_agents}: the part 'others' of observe",
-            "leave 'others' out of observe, or use fewer agents",
-        ),
-    ):
-        if part not in parts:
-            continue
-        itemsize = 4 if flatten else in_a_dict
+        "others": (f"num_agents is {num_agents}", "leave 'others' out of observe, or use fewer agents"),
+    }
+    # Other parts are small.
+    for part in [part for part in causes if part in parts]:
+        field, advice = causes[part]
+        cause = f"{field}: the part {part!r} of observe"
+        numbers = math.prod(resolve_shape(PARTS[part].shape, extents))
+        itemsize = 4 if flatten else np.dtype(PARTS[part].dtype).itemsize
         _check(f"{cause}, for one agent,", numbers * itemsize, _MOST_BYTES_OF_AN_OBSERVATION, advice)
         # They are in the world's arrays and in what a step returns; and an agent's space has the bounds, with masks.
         needed = num_agents * numbers * (4 * itemsize + 2)

@@ -16,13 +16,13 @@ from multigrid.maps.components import WALL, label_regions
 from multigrid.maps.layouts import checked_layout
 from multigrid.maps.pools import checked_pool
 from multigrid.maps.text import Picture
+from multigrid.parts import PARTS, Part, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit", "resolve_config"]
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
 Reward = Literal["individual", "shared"]
-Part = Literal["agent", "target", "others", "view", "walls", "action_mask"]
 
 _LONGEST_FLAT_SIDE = 2**24
 
@@ -90,7 +90,7 @@ class GridConfig:
             set_field(self, "observe", _checked_parts(self.observe))
         self._check_coordinates()
         self._check_room()
-        check_observations(self.width, self.height, self.num_agents, self.parts, self.view_radius, flatten=self.flatten)
+        check_observations(self.parts, self.extents, flatten=self.flatten)
 
     def _take_from_the_maps(self) -> None:
         """Let the maps say the size, and their letters the number of agents; the fields' defaults mean not said."""
@@ -139,6 +139,16 @@ class GridConfig:
         return ("agent", "target") if self.num_agents == 1 else ("agent", "target", "others")
 
     @property
+    def extents(self) -> dict[str, int]:
+        """The extents by which `multigrid.parts` names shapes: W, H, N, A, ..."""
+        return name_extents(self.width, self.height, self.num_agents, self.num_actions, self.view_radius)
+
+    @property
+    def part_shapes(self) -> dict[Part, tuple[int, ...]]:
+        """The shape of each part of one agent's observation, in order."""
+        return {part: resolve_shape(PARTS[part].shape, self.extents) for part in self.parts}
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """The agents' names, in index order: agent_0, agent_1, ..."""
         return tuple(f"agent_{index}" for index in range(self.num_agents))
@@ -185,7 +195,7 @@ class GridConfig:
     def _check_coordinates(self) -> None:
         """Refuse flattened coordinates that float32 would round to others."""
         longer = max(self.width, self.height)
-        if self.flatten and longer > _LONGEST_FLAT_SIDE and {"agent", "target", "others"}.intersection(self.parts):
+        if self.flatten and longer > _LONGEST_FLAT_SIDE and any(PARTS[part].has_cells for part in self.parts):
             raise ValueError(
                 f"flatten is True and the grid has {self.width} x {self.height} cells, but float32, which flattened "
                 f"coordinates are, cannot tell those of more than {_LONGEST_FLAT_SIDE} cells apart; use flatten=False "
@@ -276,10 +286,10 @@ def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
 
 def _checked_parts(observe: Any) -> tuple[Part, ...]:
     if isinstance(observe, str) or not isinstance(observe, Sequence):
-        raise TypeError(f"observe is {shown(observe)}; expected a tuple of names out of {', '.join(get_args(Part))}")
+        raise TypeError(f"observe is {shown(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
     if not observe:
-        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(get_args(Part))}")
-    parts = tuple(_checked_name("a part of observe", part, get_args(Part)) for part in observe)
+        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(PARTS)}")
+    parts = tuple(_checked_name("a part of observe", part, tuple(PARTS)) for part in observe)
     if len(set(parts)) != len(parts):
         raise ValueError(f"observe is {shown(parts)}; name each part once")
     return cast("tuple[Part, ...]", parts)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, cast, get_args, get_type_hints
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, NamedTuple, TypeAlias, cast, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.compiled import COMPILED
+from multigrid.parts import PARTS, PartSpec, resolve_shape
 
 __all__ = [
     "CONSTANT",
@@ -18,10 +20,10 @@ __all__ = [
     "SCRATCH",
     "TRAVELLING",
     "Arrays",
-    "allocate",
     "bytes_needed",
     "clean_scratch",
     "handle",
+    "make_arrays",
     "opened",
     "with_own_scratch",
 ]
@@ -32,77 +34,139 @@ TRAVELLING, PARKED, LEFT = range(3)
 NOBODY = -1
 """What stands in a cell without an agent."""
 
-SCRATCH = ("occupant", "claimant", "seen", "wish", "refusal", "region_agents")
-"""The arrays that a kernel works with, and that no two threads may share."""
+Int8: TypeAlias = NDArray[np.int8]
+Int32: TypeAlias = NDArray[np.int32]
+Int64: TypeAlias = NDArray[np.int64]
+UInt8: TypeAlias = NDArray[np.uint8]
+UInt64: TypeAlias = NDArray[np.uint64]
+Float32: TypeAlias = NDArray[np.float32]
+Float64: TypeAlias = NDArray[np.float64]
+Bool: TypeAlias = NDArray[np.bool_]
 
-CONSTANT = ("regions", "region_sizes", "moves", "blocked", "layouts", "flat_parts", "scaled", "flat_sizes")
-"""The arrays that no kernel of the game changes."""
+_CONSTANT = "changed by no kernel of the game"
+
+
+class _Scratch(NamedTuple):
+    """The mark of an array that a kernel works with, and that no two threads may share."""
+
+    clean: int | None
+    """What every kernel finds in it, and leaves there; None for anything."""
 
 
 class Arrays(NamedTuple):
-    """The state of E worlds of N agents on M maps of W x H cells, what it is seen as, and room to work in.
+    """The arrays of E worlds: a line of the table gives the dtype and the named extents of each, or a part's own.
 
-    Observation parts that are not asked for have no rows (E is 0). *agent* and *target* need none: they are `location`
-    and `goal`.
+    N agents in each world, on one of M maps of W x H cells with up to C - 1 regions; A actions; a view of r cells
+    each way; P parts of D numbers in a flat observation; L the longer side. Arrays of what is not observed, and
+    `layouts` where the maps show none, are empty. The parts *agent* and *target* are `location` and `goal`.
     """
 
     # What the worlds are made of.
-    settings: NDArray[np.int64]  # (S,), as multigrid.core.rules numbers them
-    regions: NDArray[np.int32]  # (M, W, H), 0 at walls, else the number of the connected region
-    region_sizes: NDArray[np.int64]  # (M, R + 1), cells by region
-    moves: NDArray[np.int8]  # (M, W, H, A), the outcome of each action in a cell, were nobody else there
-    blocked: NDArray[np.uint8]  # (M, W + 2r, H + 2r), 1 at walls and outside, for views; or no rows
-    layouts: NDArray[np.int64]  # (M, N, 4), x, y, target x, target y of every episode on a map; or no rows
+    settings: Annotated[Int64, "6"]  # as multigrid.core.rules numbers them
+    regions: Annotated[Int32, "M W H", _CONSTANT]  # 0 at walls, else the number of the connected region
+    region_sizes: Annotated[Int64, "M C", _CONSTANT]  # cells by region
+    moves: Annotated[Int8, "M W H A", _CONSTANT]  # the outcome of each action in a cell, were nobody else there
+    blocked: Annotated[UInt8, "M W+2r H+2r", _CONSTANT]  # 1 at walls and outside, for views
+    layouts: Annotated[Int64, "M N 4", _CONSTANT]  # x, y, target x, target y of every episode on a map
 
     # The state, in full.
-    streams: NDArray[np.uint64]  # (E, 6), see multigrid.core.pcg64
-    map_index: NDArray[np.int64]  # (E,)
-    steps: NDArray[np.int64]  # (E,), steps played in this episode; -1 before the first
-    over: NDArray[np.bool_]  # (E,), the episode has ended for everyone
-    location: NDArray[np.int64]  # (E, N, 2), kept where it was for an agent that has left
-    goal: NDArray[np.int64]  # (E, N, 2), the targets
-    status: NDArray[np.int8]  # (E, N), TRAVELLING, PARKED or LEFT
-    arrivals: NDArray[np.int64]  # (E, N), how often the agent has arrived in this episode
-    arrival_step: NDArray[np.int64]  # (E, N), the step of the last arrival; -1 before it, and after walking off again
+    streams: Annotated[UInt64, "E 6"]  # see multigrid.core.pcg64
+    map_index: Annotated[Int64, "E"]
+    steps: Annotated[Int64, "E"]  # steps played in this episode; -1 before the first
+    over: Annotated[Bool, "E"]  # the episode has ended for everyone
+    location: Annotated[Int64, "E N 2"]  # kept where it was for an agent that has left
+    goal: Annotated[Int64, "E N 2"]  # the targets
+    status: Annotated[Int8, "E N"]  # TRAVELLING, PARKED or LEFT
+    arrivals: Annotated[Int64, "E N"]  # how often the agent has arrived in this episode
+    arrival_step: Annotated[Int64, "E N"]  # the step of the last arrival; -1 before it, and after walking off again
 
-    commits: NDArray[np.int64]  # (1,), how many resets and restores there have been, of any number of worlds each
+    commits: Annotated[Int64, "1"]  # how many resets and restores there have been, of any number of worlds each
 
-    # What the last reset or step said.
-    rewards: NDArray[np.float64]  # (E, N)
-    terminated: NDArray[np.bool_]  # (E, N)
-    truncated: NDArray[np.bool_]  # (E, N)
-    endings: NDArray[np.int64]  # (E,), above 0 if somebody was terminated or truncated
-    outcomes: NDArray[np.int64]  # (E, N)
-    distances: NDArray[np.float64]  # (E, N), L1, in cells
+    # The results of the last reset or step.
+    rewards: Annotated[Float64, "E N"]
+    terminated: Annotated[Bool, "E N"]
+    truncated: Annotated[Bool, "E N"]
+    endings: Annotated[Int64, "E"]  # how many agents were terminated or truncated
+    outcomes: Annotated[Int64, "E N"]
+    distances: Annotated[Float64, "E N"]  # L1, in cells
 
-    # What the agents see.
-    others_part: NDArray[np.int64]  # (E, N, N - 1, 2)
-    view_part: NDArray[np.uint8]  # (E, N, 3, 2r + 1, 2r + 1)
-    walls_part: NDArray[np.uint8]  # (E, N, W, H)
-    action_mask_part: NDArray[np.int8]  # (E, N, A)
-    flat: NDArray[np.float32]  # (E, N, D), all parts in one, instead of the others
-    flat_parts: NDArray[np.int64]  # (P,), which parts, as multigrid.core.observe numbers them
-    scaled: NDArray[np.float32]  # (2, max(W, H)), each x, then each y, scaled to 0 .. 1
-    flat_sizes: NDArray[np.int64]  # (P,), how many numbers each takes
+    # The observations.
+    others_part: Annotated[NDArray[Any], "E N", PARTS["others"]]
+    view_part: Annotated[NDArray[Any], "E N", PARTS["view"]]
+    walls_part: Annotated[NDArray[Any], "E N", PARTS["walls"]]
+    action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
+    flat: Annotated[Float32, "E N D"]  # all parts in one, instead of the others
+    flat_parts: Annotated[Int64, "P", _CONSTANT]  # which parts, by their place in multigrid.parts.PARTS
+    scaled: Annotated[Float32, "2 L", _CONSTANT]  # each x, then each y, scaled to 0 .. 1
+    flat_sizes: Annotated[Int64, "P", _CONSTANT]  # how many numbers each part takes
 
-    # The caller's actions, and scratch that every kernel leaves as it found it.
-    actions: NDArray[np.int64]  # (E, N)
-    occupant: NDArray[np.int32]  # (W, H), the agent in a cell, or -1
-    claimant: NDArray[np.int32]  # (W, H), the first agent that asks for a cell, or -1
-    seen: NDArray[np.uint8]  # (W + 2r, H + 2r), 1 at agents, for views; or no rows
-    wish: NDArray[np.int64]  # (N, 2), the cell that an agent asks for
-    refusal: NDArray[np.int64]  # (N,), why a request would be refused
-    region_agents: NDArray[np.int64]  # (R + 1,), agents placed in a region
+    actions: Annotated[Int64, "E N"]  # the caller's
+
+    occupant: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the agent in a cell, or NOBODY
+    claimant: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the first agent that asks for a cell, or NOBODY
+    seen: Annotated[UInt8, "W+2r H+2r", _Scratch(0)]  # 1 at agents, for views
+    wish: Annotated[Int64, "N 2", _Scratch(None)]  # the cell that an agent asks for
+    refusal: Annotated[Int64, "N", _Scratch(None)]  # why a request would be refused
+    region_agents: Annotated[Int64, "C", _Scratch(0)]  # agents placed in a region
 
 
-def allocate(**shapes: tuple[int, ...]) -> Arrays:
-    """Return zeroed arrays of the given shapes, by field."""
+class _Row(NamedTuple):
+    """A row of the table, read from the annotation of a field."""
+
+    dtype: np.dtype[Any]
+    shape: str
+    mark: object
+
+
+def _read_row(hint: Any) -> _Row:
+    array, shape, *marks = get_args(hint)
+    mark = marks[0] if marks else None
+    if isinstance(mark, PartSpec):
+        return _Row(np.dtype(mark.dtype), f"{shape} {mark.shape}", mark)
+    # NDArray[np.int64] is ndarray[shape, dtype[int64]].
+    return _Row(np.dtype(get_args(get_args(array)[1])[0]), shape, mark)
+
+
+_TABLE = {name: _read_row(hint) for name, hint in get_type_hints(Arrays, include_extras=True).items()}
+SCRATCH = {name: row.mark.clean for name, row in _TABLE.items() if isinstance(row.mark, _Scratch)}
+"""The arrays that a kernel works with, and what each kernel finds and leaves there; None for anything."""
+CONSTANT = tuple(name for name, row in _TABLE.items() if row.mark == _CONSTANT)
+"""The arrays that no kernel of the game changes."""
+_DTYPES = {name: row.dtype for name, row in _TABLE.items()}
+_NDIMS = {name: len(row.shape.split()) for name, row in _TABLE.items()}
+_TABLE_WIDTH = 1 + max(_NDIMS.values())
+
+# Extents that are equal in every array that has them, after the first: where the compiler sees that they are, it
+# computes the place of an agent or of a cell once for all arrays. None is an array's own.
+_SHOWN_BY = {"N": ("location", 1), "W": ("regions", 1), "H": ("regions", 2)}
+_EXTENTS: dict[str, tuple[str | int | None, ...]] = {
+    name: tuple(int(one) if one.isdigit() else one if one in _SHOWN_BY else None for one in row.shape.split()[1:])
+    for name, row in _TABLE.items()
+}
+
+
+def make_arrays(extents: Mapping[str, int], empty: Collection[str]) -> Arrays:
+    """Return zeroed arrays.
+
+    Args:
+        extents: those that the table names.
+        empty: the names of the arrays that are not needed.
+    """
+    shapes = _resolve_shapes(extents, empty)
     return Arrays(**{name: np.zeros(shapes[name], dtype) for name, dtype in _DTYPES.items()})
 
 
-def bytes_needed(**shapes: tuple[int, ...]) -> int:
-    """Return the bytes of arrays of the given shapes, by field."""
+def bytes_needed(extents: Mapping[str, int], empty: Collection[str]) -> int:
+    """Return how many bytes the arrays of `make_arrays` have."""
+    shapes = _resolve_shapes(extents, empty)
     return sum(math.prod(shapes[name]) * dtype.itemsize for name, dtype in _DTYPES.items())
+
+
+def _resolve_shapes(extents: Mapping[str, int], empty: Collection[str]) -> dict[str, tuple[int, ...]]:
+    return {
+        name: (0,) * _NDIMS[name] if name in empty else resolve_shape(row.shape, extents)
+        for name, row in _TABLE.items()
+    }
 
 
 def with_own_scratch(arrays: Arrays) -> Arrays:
@@ -111,58 +175,10 @@ def with_own_scratch(arrays: Arrays) -> Arrays:
 
 
 def clean_scratch(arrays: Arrays) -> None:
-    """Bring the scratch to what every kernel finds and leaves it at."""
-    for name in ("occupant", "claimant"):
-        getattr(arrays, name).fill(NOBODY)
-    arrays.seen.fill(0)
-    arrays.region_agents.fill(0)
-
-
-# NDArray[np.int64] is ndarray[shape, dtype[int64]].
-_DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(get_args(get_args(hint)[1])[0]) for name, hint in get_type_hints(Arrays).items()
-}
-_NDIMS = dict.fromkeys(Arrays._fields, 2) | {
-    "settings": 1,
-    "regions": 3,
-    "moves": 4,
-    "blocked": 3,
-    "layouts": 3,
-    "map_index": 1,
-    "steps": 1,
-    "over": 1,
-    "endings": 1,
-    "location": 3,
-    "goal": 3,
-    "others_part": 4,
-    "view_part": 5,
-    "walls_part": 4,
-    "action_mask_part": 3,
-    "flat": 3,
-    "flat_parts": 1,
-    "flat_sizes": 1,
-    "refusal": 1,
-    "region_agents": 1,
-    "commits": 1,
-}
-_TABLE_WIDTH = 1 + max(_NDIMS.values())
-
-# Extents that are equal in every array that has them, after the first: where the compiler sees that they are, it
-# computes the place of an agent or of a cell once for all arrays. None is an array's own.
-_EXTENTS: dict[str, tuple[str | int | None, ...]] = {
-    **dict.fromkeys(("location", "goal"), ("N", 2)),
-    **dict.fromkeys(("status", "arrivals", "arrival_step", "rewards", "terminated", "truncated"), ("N",)),
-    **dict.fromkeys(("outcomes", "distances", "actions"), ("N",)),
-    "layouts": ("N", 4),
-    "others_part": ("N", None, 2),
-    "view_part": ("N", 3, None, None),
-    "action_mask_part": ("N", None),
-    "regions": ("W", "H"),
-    "moves": ("W", "H", None),
-    **dict.fromkeys(("occupant", "claimant"), ("H",)),
-    "wish": (2,),
-}
-_SHOWN_BY = {"N": ("location", 1), "W": ("regions", 1), "H": ("regions", 2)}
+    """Bring the scratch to what every kernel finds and leaves."""
+    for name, clean in SCRATCH.items():
+        if clean is not None:
+            getattr(arrays, name).fill(clean)
 
 
 def handle(arrays: Arrays) -> Any:
@@ -177,7 +193,7 @@ def handle(arrays: Arrays) -> Any:
     for row, (name, array) in zip(table, arrays._asdict().items(), strict=True):
         assert array.flags.c_contiguous
         assert (array.dtype, array.ndim) == (_DTYPES[name], _NDIMS[name])
-        for extent, named in zip(array.shape[1:], _EXTENTS.get(name, ()), strict=False):
+        for extent, named in zip(array.shape[1:], _EXTENTS[name], strict=True):
             shown = getattr(arrays, _SHOWN_BY[named][0]).shape[_SHOWN_BY[named][1]] if isinstance(named, str) else named
             assert named is None or len(array) == 0 or extent == shown
         row[0] = array.ctypes.data
@@ -228,7 +244,7 @@ if COMPILED:
         array_type = _ARRAY_TYPES[name]
         array = make_array(array_type)(context, builder)
         itemsize = context.get_constant(types.intp, _DTYPES[name].itemsize)
-        named = (None, *_EXTENTS.get(name, (None,) * (array_type.ndim - 1)))
+        named = (None, *_EXTENTS[name])
         shape = [extent(axis, named[axis]) for axis in range(array_type.ndim)]
         strides = [itemsize]
         for length in shape[:0:-1]:

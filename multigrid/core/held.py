@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core import generators, pcg64
+from multigrid.core.arrays import opened
+from multigrid.core.compiled import interpreted, unsigned
 
-__all__ = ["Generators"]
+__all__ = ["Generators", "draw_through"]
 
 
 @dataclasses.dataclass
@@ -166,6 +168,21 @@ class Generators:
             self.held.pop(e, None)
         else:
             self.held[e] = _Held(np.random.Generator(generators.bit_generator(state)))
+
+
+def draw_through(kernel: Any, generator: np.random.Generator) -> Any:
+    """Return a kernel that Python runs on arrays, and in which every draw is made by the generator itself.
+
+    Args:
+        kernel: compiled or not.
+        generator: one for which `multigrid.core.generators.is_compiled` is False.
+    """
+    bounded = generators.checked_integers(generator)
+    return interpreted(kernel, {opened: _identity, unsigned: _identity, pcg64.bounded: bounded})
+
+
+def _identity(value: Any) -> Any:
+    return value
 
 
 def _check(generator: np.random.Generator) -> None:

@@ -42,7 +42,7 @@ import numpy as np
 
 from multigrid.actions import Outcome
 from multigrid.core import pcg64
-from multigrid.core.arrays import CONSTANT, LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
+from multigrid.core.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, opened
 from multigrid.core.compiled import kernel
 from multigrid.core.rules import (
     COLLISIONS,
@@ -266,8 +266,8 @@ def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
     Raises:
         AssertionError: a kernel has left something else behind.
     """
-    for name, clean in (("occupant", NOBODY), ("claimant", NOBODY), ("seen", 0), ("region_agents", 0)):
-        assert (getattr(arrays, name) == clean).all(), f"{name} is not clean"
+    for name, clean in SCRATCH.items():
+        assert clean is None or (getattr(arrays, name) == clean).all(), f"{name} is not clean"
     found = {name: getattr(arrays, name).tobytes() for name in CONSTANT}
     for name, content in before.items():
         assert found[name] == content, f"{name} has changed"

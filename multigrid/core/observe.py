@@ -1,11 +1,4 @@
-"""What an agent sees: each part of an observation, written into its array.
-
-- *agent*, *target*: its own cell and its target, ``[x, y]``.
-- *others*: the other agents' cells in index order; (-1, -1) for one that has left.
-- *view*: cell ``[c, i, j]`` looks at (x + i - r, y + j - r). Channel 0: walls and what lies outside the grid;
-  1: agents, the observer too; 2: its own target, on the window's edge when it lies outside the window.
-- *walls*: the whole map, 1 at a wall.
-- *action_mask*: 1 where the action would not run into the grid's edge or a wall.
+"""Write each part of the agents' observations, as `multigrid.parts` describes them, into its array.
 
 Flattened, the parts stand one after the other, coordinates scaled to 0 .. 1 and -1 for one that has left.
 An agent that has left is gone from what the others see, and from its own window.
@@ -15,18 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from multigrid.actions import Outcome
 from multigrid.core.arrays import LEFT, Arrays
 from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.maps.components import WALL
+from multigrid.parts import PARTS
 
-__all__ = ["PARTS", "observe_world", "writes_observations"]
+__all__ = ["global_states", "observe_world", "writes_observations"]
 
-PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
-AGENT, TARGET, OTHERS, VIEW, WALLS, ACTION_MASK = range(6)
+_AGENT, _TARGET, _OTHERS, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS))
+_HAVE_CELLS = tuple(spec.has_cells for spec in PARTS.values())
 
 _ABSENT = -1
 _EDGE, _WALL = int(Outcome.EDGE), int(Outcome.WALL)
+
+
+def global_states(arrays: Arrays) -> NDArray[np.int64]:
+    """Return int64 (E, N, 4): x, y, target x, target y of each agent of each world; -1s for one that has left."""
+    states = np.concatenate([arrays.location, arrays.goal], axis=2)
+    states[arrays.status == LEFT] = _ABSENT
+    return states
 
 
 @inlined
@@ -139,20 +143,20 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
     for k in range(w.flat_parts.shape[0]):
         part = w.flat_parts[k]
         end = start + w.flat_sizes[k]
-        if part == AGENT:
+        if part == _AGENT:
             _write_cell(out[start:end], w.location, e, i)
-        elif part == TARGET:
+        elif part == _TARGET:
             _write_cell(out[start:end], w.goal, e, i)
-        elif part == OTHERS:
+        elif part == _OTHERS:
             _write_others(out[start:end].reshape((w.flat_sizes[k] // 2, 2)), w, e, i)
-        elif part == VIEW:
+        elif part == _VIEW:
             side = round((w.flat_sizes[k] / 3) ** 0.5)
             _write_view(out[start:end].reshape((3, side, side)), w, e, i)
-        elif part == WALLS:
+        elif part == _WALLS:
             _write_walls(out[start:end].reshape((w.regions.shape[1], w.regions.shape[2])), w, e)
         else:
             _write_action_mask(out[start:end], w, e, i)
-        if part in (AGENT, TARGET, OTHERS):
+        if _HAVE_CELLS[part]:
             _scale(out[start:end], w)
         start = end
 

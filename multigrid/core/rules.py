@@ -56,7 +56,6 @@ __all__ = [
     "MAX_CYCLES",
     "NO_LIMIT",
     "NUM_ACTIONS",
-    "NUM_SETTINGS",
     "ON_TARGET",
     "ON_TARGET_RULES",
     "RULES_VERSION",
@@ -78,7 +77,6 @@ RULES_VERSION = 1
 """Raised when a rule changes, so that an episode played by other rules is known for what it is."""
 
 COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS, AUTORESET = range(6)
-NUM_SETTINGS = 6
 
 COLLISION_RULES = ("symmetric", "priority", "block_both", "soft", "none")
 SYMMETRIC, PRIORITY, BLOCK_BOTH, SOFT, NONE = range(5)

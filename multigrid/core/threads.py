@@ -26,7 +26,7 @@ import numpy as np
 
 from multigrid.core.compiled import kernel
 from multigrid.core.rules import commit, play_worlds, reset_over_worlds, reset_worlds
-from multigrid.core.shared import add, exchange_if, load, pause, store, yield_core
+from multigrid.core.atomics import add, exchange_if, load, pause, store, yield_core
 
 __all__ = ["PLAY", "RESET", "RESET_OVER", "Threads"]
 

@@ -205,7 +205,8 @@ class OneWorld(OneCallAtATime):
 
     def _restore(self, state: dict[str, Any]) -> None:
         seed = self._current_seed()
-        self._world.restore(0, state, functools.partial(self._begin, -1 if seed is None else seed))
+        then = functools.partial(self._begin, -1 if seed is None else seed)
+        self._world.restore(_ALONE, [state], then, any_generator=True)
 
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:

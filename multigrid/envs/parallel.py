@@ -14,6 +14,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig, checked_limit, resolve_config
+from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
@@ -90,7 +91,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._actions = arrays.actions[0]
         self._rewards, self._distances, self._outcomes = arrays.rewards[0], arrays.distances[0], arrays.outcomes[0]
         self._terminated, self._truncated, self._endings = arrays.terminated[0], arrays.truncated[0], arrays.endings
-        self._seen = [part[0] for part in self._world.seen]
+        self._seen = [part[0] for part in self._world.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -286,7 +287,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        return self._world.global_state(0)
+        state: NDArray[np.int64] = global_states(self._world.arrays)[0]
+        return state
 
     @one_at_a_time
     def set_state(self, state: dict[str, Any]) -> None:

@@ -1,30 +1,17 @@
-"""The Gymnasium spaces of a configuration; the only place where a space is built.
-
-The parts of an observation, of N agents on W x H cells, with a view of r cells each way:
-
-- ``agent``: the agent's own cell.
-- ``target``: its target.
-- ``others``: the other N - 1 agents' cells, in index order; (-1, -1) for one that has left.
-- ``view``: the window of 2r + 1 x 2r + 1 cells around the agent's own, (x, y), in three layers: ``view[c, i, j]`` looks
-  at the cell (x + i - r, y + j - r). Layer 0 has 1 at walls and outside the grid, layer 1 at agents, the observer among
-  them, layer 2 at the own target, which is drawn on the window's edge when it lies outside.
-- ``walls``: the whole map, 1 at walls.
-- ``action_mask``: 1 where an action runs neither into the edge of the grid nor into a wall.
-"""
+"""The Gymnasium spaces of a configuration; the only place where a space is built."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from multigrid.config import GridConfig, Part
-from multigrid.core.worlds import part_shapes
+from multigrid.config import GridConfig
+from multigrid.parts import PARTS, Part
 
 __all__ = ["action_space", "observation_space", "state_space"]
-
-_COORDINATES = ("agent", "target", "others")
 
 
 def action_space(config: GridConfig) -> spaces.Discrete:
@@ -42,9 +29,9 @@ def observation_space(config: GridConfig) -> spaces.Space[Any]:
     >>> observation_space(GridConfig(num_agents=1))
     Dict('agent': Box(0, 4, (2,), int64), 'target': Box(0, 4, (2,), int64))
     """
-    shapes = part_shapes(config)
+    shapes = config.part_shapes
     if config.flatten:
-        lows = [np.full(int(np.prod(shape)), -1 if part == "others" else 0) for part, shape in shapes.items()]
+        lows = [np.full(math.prod(shape), PARTS[part].low) for part, shape in shapes.items()]
         low = np.concatenate(lows).astype(np.float32)
         return spaces.Box(low, np.ones_like(low), dtype=np.float32)
     return spaces.Dict({part: _part_space(config, part, shape) for part, shape in shapes.items()})
@@ -64,8 +51,7 @@ def _last_cell(config: GridConfig) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([config.width - 1, config.height - 1], dtype=np.int64)
 
 
-def _part_space(config: GridConfig, part: Part | str, shape: tuple[int, ...]) -> spaces.Box:
-    if part in _COORDINATES:
-        high = np.broadcast_to(_last_cell(config), shape).copy()
-        return spaces.Box(np.full_like(high, -1 if part == "others" else 0), high, dtype=np.int64)
-    return spaces.Box(0, 1, shape, dtype=np.int8 if part == "action_mask" else np.uint8)
+def _part_space(config: GridConfig, part: Part, shape: tuple[int, ...]) -> spaces.Box:
+    spec = PARTS[part]
+    high = np.broadcast_to(_last_cell(config) if spec.high is None else spec.high, shape)
+    return spaces.Box(np.full(shape, spec.low, spec.dtype), high.astype(spec.dtype), dtype=spec.dtype)

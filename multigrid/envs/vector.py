@@ -20,6 +20,7 @@ from multigrid.config import GridConfig, resolve_config
 from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
 from multigrid.core.metrics import episode_metrics
+from multigrid.core.observe import global_states
 from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
@@ -145,7 +146,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
         self._outcomes = arrays.outcomes.reshape(rows)
         names = ("",) if self.config.flatten else self._parts
-        by_part = zip(names, self._world.seen, strict=True)
+        by_part = zip(names, self._world.observation_arrays, strict=True)
         self._seen = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
         self._buffers = {} if self.copy else {part: np.empty_like(array) for part, array in self._seen.items()}
 
@@ -418,11 +419,15 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         return tuple(self._seeds.tolist())
 
     @one_at_a_time
-    def get_state(self, worlds: Any = None) -> dict[str, NDArray[Any]]:
-        """Return everything that the rest of the episodes of some worlds, or all, depends on: copied arrays (K, ...).
+    def get_state(self, worlds: Any = None, *, single: bool = False) -> dict[str, NDArray[Any]] | list[dict[str, Any]]:
+        """Return everything that the rest of the episodes of some worlds, or all, depends on, copied.
 
         Args:
             worlds: integers (K,), or None for all.
+            single: whether to return a state for each world, as `MultiGridEnv.get_state` does.
+
+        Returns:
+            A dict of arrays (K, ...); or a list of K states of single worlds.
 
         Raises:
             ResetNeeded: a world had no reset yet.
@@ -430,19 +435,20 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
 
         >>> envs = MultiGridVectorEnv(GridConfig(), num_worlds=4)
         >>> _ = envs.reset(seed=0)
-        >>> state = envs.get_state([2])
-        >>> envs.set_state({name: array.repeat(4, axis=0) for name, array in state.items()})
+        >>> envs.set_state(envs.get_state([2], single=True) * 4)
         """
         chosen = self._checked_worlds(worlds)
         self._check_known(chosen)
+        if single:
+            return [self._world.snapshot(e) for e in chosen.tolist()]
         return self._world.snapshot_many(chosen)
 
     @one_at_a_time
-    def set_state(self, states: Mapping[str, Any], worlds: Any = None) -> None:
+    def set_state(self, states: Mapping[str, Any] | Sequence[Mapping[str, Any]], worlds: Any = None) -> None:
         """Bring some worlds, or all, to states that `get_state` returned, here or in an env of the same configuration.
 
         Args:
-            states: arrays (K, ...).
+            states: arrays (K, ...) by name; or K states of single worlds, which `MultiGridEnv.get_state` returns, too.
             worlds: integers (K,), no two alike, or None for all.
 
         Raises:
@@ -451,8 +457,12 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         chosen = self._checked_worlds(worlds)
         if len(np.unique(chosen)) < len(chosen):
             raise ValueError(f"worlds are {chosen.tolist()}; name each once")
+        if isinstance(states, list | tuple):
+            if len(states) != len(chosen):
+                raise ValueError(f"there are {len(states)} states; expected one for each of {len(chosen)} worlds")
+            states = list(states)
         seeds = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
-        self._world.restore_many(chosen, states, functools.partial(self._begin, chosen, seeds))
+        self._world.restore(chosen, states, functools.partial(self._begin, chosen, seeds))
 
     def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
         if worlds is None:
@@ -484,10 +494,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
     def state(self) -> NDArray[np.int64]:
         """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
         self._check_known(np.arange(self.num_worlds))
-        arrays = self._world.arrays
-        state = np.concatenate([arrays.location, arrays.goal], axis=2)
-        state[arrays.status == LEFT] = -1
-        return state
+        return global_states(self._world.arrays)
 
     @property
     def max_cycles(self) -> int | None:

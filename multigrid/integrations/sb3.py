@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +11,8 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from multigrid._checks import checked_int
-from multigrid.core.worlds import part_shapes
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.parts import flat_slices
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]
 
@@ -188,9 +186,7 @@ class MultiGridVecEnv(VecEnv):
         if "action_mask" not in config.parts:
             return
         if config.flatten:
-            before = itertools.takewhile(lambda part: part != "action_mask", config.parts)
-            first = sum(math.prod(part_shapes(config)[part]) for part in before)
-            self._masks = observations[:, first : first + config.num_actions] == 1
+            self._masks = observations[:, flat_slices(config.part_shapes)["action_mask"]] == 1
         else:
             self._masks = observations["action_mask"] == 1
         self._masks[~self._masks.any(axis=1)] = True

@@ -257,7 +257,7 @@ def test_a_snapshot_is_restored_with_what_is_seen():
     config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))
     *_, world = played.play(config, [1, 2], steps=9)
     other = Worlds(config)
-    other.restore(0, world.snapshot(1))
+    other.restore(np.array([0]), [world.snapshot(1)])
     np.testing.assert_equal(other.snapshot(0), world.snapshot(1))
-    for mine, theirs in zip(other.seen, world.seen, strict=True):
+    for mine, theirs in zip(other.observation_arrays, world.observation_arrays, strict=True):
         np.testing.assert_array_equal(mine[0], theirs[1])

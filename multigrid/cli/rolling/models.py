@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.core.worlds import part_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -153,7 +152,7 @@ def _short(error: Exception) -> str:
 
 def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     """Return how many weights a network of actions and one of values have together."""
-    sizes = [sum(math.prod(shape) for shape in part_shapes(grid).values()), *hidden]
+    sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
     layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 

@@ -1,0 +1,87 @@
+"""The arrays of the worlds of a configuration, with what follows from its maps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from multigrid._footprint import check_worlds
+from multigrid.config import GridConfig
+from multigrid.core import pcg64, rules
+from multigrid.core.arrays import Arrays, bytes_needed, clean_scratch, make_arrays
+from multigrid.maps.components import WALL
+from multigrid.parts import PARTS
+
+__all__ = ["allocate"]
+
+
+def allocate(config: GridConfig, num_worlds: int) -> Arrays:
+    """Return the arrays of worlds before their first reset.
+
+    Raises:
+        ValueError: there is not enough memory.
+
+    >>> allocate(GridConfig(size=(7, 4), num_agents=3), 10).location.shape
+    (10, 3, 2)
+    """
+    extents = _name_extents(config, num_worlds)
+    empty = _list_empty(config)
+    check_worlds(num_worlds, bytes_needed(extents, empty))
+    arrays = make_arrays(extents, empty)
+    _write_start(arrays, config)
+    arrays.regions[...] = config.regions
+    arrays.region_sizes[...] = [
+        np.bincount(labels.ravel(), minlength=arrays.region_sizes.shape[1]) for labels in config.regions
+    ]
+    if "view" in config.parts:
+        radius = config.view_radius
+        rim = ((0, 0), (radius, radius), (radius, radius))
+        arrays.blocked[...] = np.pad(config.regions == WALL, rim, constant_values=1)
+    if config.layouts is not None:
+        arrays.layouts[...] = config.layouts
+    for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
+        scaled[:side] = np.arange(side) / max(side - 1, 1)
+    if config.flatten:
+        arrays.flat_parts[...] = [list(PARTS).index(part) for part in config.parts]
+        arrays.flat_sizes[...] = [math.prod(shape) for shape in config.part_shapes.values()]
+    return arrays
+
+
+def _write_start(arrays: Arrays, config: GridConfig) -> None:
+    """Write the settings, and the state before the first reset, into zeroed arrays."""
+    arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
+    arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
+    arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
+    arrays.settings[rules.NUM_ACTIONS] = config.num_actions
+    arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
+    arrays.steps[...] = rules.NOT_BEGUN
+    arrays.streams[:, pcg64.INCREMENT_LOW] = 1
+    clean_scratch(arrays)
+
+
+def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
+    sizes = [math.prod(shape) for shape in config.part_shapes.values()]
+    return config.extents | {
+        "E": num_worlds,
+        "M": config.num_maps,
+        "C": 1 + int(config.regions.max()),
+        "W+2r": config.width + 2 * config.view_radius,
+        "H+2r": config.height + 2 * config.view_radius,
+        "L": max(config.width, config.height),
+        "P": len(sizes),
+        "D": sum(sizes),
+    }
+
+
+def _list_empty(config: GridConfig) -> set[str]:
+    """Return the names of the arrays that are not needed."""
+    single = () if config.flatten else config.parts
+    empty = {f"{part}_part" for part in PARTS if part not in single}
+    if not config.flatten:
+        empty |= {"flat", "flat_parts", "flat_sizes"}
+    if "view" not in config.parts:
+        empty |= {"blocked", "seen"}
+    if config.layouts is None:
+        empty.add("layouts")
+    return empty

@@ -1,0 +1,95 @@
+"""The parts of an agent's observation: one table, from which spaces, arrays and flat vectors follow.
+
+Extents have names: N agents on W x H cells, A actions, and windows of V x V cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+__all__ = ["PARTS", "Part", "PartSpec", "flat_slices", "name_extents", "resolve_shape"]
+
+Part = Literal["agent", "target", "others", "view", "walls", "action_mask"]
+
+
+class PartSpec(NamedTuple):
+    """The type, the bounds and the meaning of a part."""
+
+    dtype: type[Any]
+    shape: str
+    """The named extents, with spaces between them."""
+    low: int
+    """The smallest value; -1 stands for an agent that has left, flattened too."""
+    high: int | None
+    """The largest value; None for cells ``[x, y]``, up to the grid's last one, which flattening scales to 0..1."""
+    meaning: str
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the part has cells ``[x, y]``."""
+        return self.high is None
+
+
+PARTS: dict[Part, PartSpec] = {
+    "agent": PartSpec(np.int64, "2", 0, None, "the agent's own cell."),
+    "target": PartSpec(np.int64, "2", 0, None, "its target."),
+    "others": PartSpec(
+        np.int64, "N-1 2", -1, None, "the other N - 1 agents' cells, in index order; (-1, -1) for one that has left."
+    ),
+    "view": PartSpec(
+        np.uint8,
+        "3 V V",
+        0,
+        1,
+        "the window of 2r + 1 x 2r + 1 cells around the agent's own, (x, y), in three layers: ``view[c, i, j]`` looks "
+        "at the cell (x + i - r, y + j - r). Layer 0 has 1 at walls and outside the grid, layer 1 at agents, the "
+        "observer among them, layer 2 at the own target, which is drawn on the window's edge when it lies outside.",
+    ),
+    "walls": PartSpec(np.uint8, "W H", 0, 1, "the whole map, 1 at walls."),
+    "action_mask": PartSpec(
+        np.int8, "A", 0, 1, "1 where an action runs neither into the edge of the grid nor into a wall."
+    ),
+}
+"""The parts by name, for N agents on W x H cells, with a view of r cells each way."""
+
+
+def name_extents(width: int, height: int, num_agents: int, num_actions: int, view_radius: int) -> dict[str, int]:
+    """Return the extents that shapes name.
+
+    >>> name_extents(7, 4, num_agents=3, num_actions=5, view_radius=2)
+    {'W': 7, 'H': 4, 'N': 3, 'N-1': 2, 'A': 5, 'V': 5}
+    """
+    agents = {"N": num_agents, "N-1": num_agents - 1}
+    return {"W": width, "H": height, **agents, "A": num_actions, "V": 2 * view_radius + 1}
+
+
+def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
+    """Return a shape of named extents in numbers.
+
+    Raises:
+        KeyError: there is no extent of such a name.
+
+    >>> resolve_shape("3 V V", {"V": 5})
+    (3, 5, 5)
+    """
+    return tuple(int(name) if name.isdigit() else extents[name] for name in shape.split())
+
+
+def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:
+    """Return where each part stands in the flat vector of all of them.
+
+    Args:
+        shapes: the shape of each part, in order.
+
+    >>> flat_slices({"agent": (2,), "others": (3, 2)})
+    {'agent': slice(0, 2, None), 'others': slice(2, 8, None)}
+    """
+    slices, start = {}, 0
+    for part, shape in shapes.items():
+        slices[part] = slice(start, start + math.prod(shape))
+        start = slices[part].stop
+    return slices
