@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import checked_int, is_int, shown
 from multigrid._footprint import check_grid, check_observations
-from multigrid.maps.components import WALL, label_regions
+from multigrid.maps.components import WALL, label_components
 from multigrid.maps.layouts import checked_layout
 from multigrid.maps.pools import checked_pool
 from multigrid.maps.text import Picture
@@ -159,14 +159,14 @@ class GridConfig:
         return 1 if self.maps is None else len(self.maps)
 
     @cached_property
-    def regions(self) -> NDArray[np.int32]:
-        """int32 (M, W, H): each map's connected regions, as `multigrid.maps.components.label_regions` numbers them."""
+    def components(self) -> NDArray[np.int32]:
+        """int32 (M, W, H): the connected components of each map, as `label_components` numbers them."""
         if self.maps is None:
-            regions = np.full((1, self.width, self.height), WALL + 1, dtype=np.int32)
+            components = np.full((1, self.width, self.height), WALL + 1, dtype=np.int32)
         else:
-            regions = np.stack([label_regions(walls) for walls in self.maps])
-        regions.setflags(write=False)
-        return regions
+            components = np.stack([label_components(walls) for walls in self.maps])
+        components.setflags(write=False)
+        return components
 
     @property
     def layouts(self) -> NDArray[np.int64] | None:
@@ -177,8 +177,8 @@ class GridConfig:
 
     def _check_room(self) -> None:
         """Refuse more agents than there are cells that can reach another."""
-        for index, regions in enumerate(self.regions):
-            sizes = np.bincount(regions.ravel())[1:]
+        for index, components in enumerate(self.components):
+            sizes = np.bincount(components.ravel())[1:]
             room = int(sizes[sizes > 1].sum())
             if self.num_agents > room:
                 where = f"map {index}" if self.num_maps > 1 else "the map" if self.walls is not None else "the grid"
@@ -190,7 +190,7 @@ class GridConfig:
 
         if isinstance(self.walls, Picture):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                checked_layout(self.regions[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
+                checked_layout(self.components[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
 
     def _check_coordinates(self) -> None:
         """Refuse flattened coordinates that float32 would round to others."""

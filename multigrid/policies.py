@@ -81,12 +81,12 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
             config = env.config
             known.clear()
         which, cells = int(state["map_index"]), state["location"]
-        regions = env.config.regions[which]
+        regions = env.config.components[which]
         asked = cells[:, None] + DIRECTIONS[: env.config.num_actions]
         free = np.pad(regions, 1, constant_values=WALL)[asked[..., 0] + 1, asked[..., 1] + 1] != WALL
         asked = np.where(free[..., None], asked, cells[:, None])
         far = np.empty(free.shape, dtype=np.int64)
-        for row, goal in enumerate(state["goal"].tolist()):
+        for row, goal in enumerate(state["target"].tolist()):
             place = (which, *goal)
             if place not in known:
                 known[place] = distances_to(regions, goal)

@@ -19,8 +19,8 @@ from reference import STAYED, Reference
 from test_layout import oracle_layout
 
 TRAVELLING, PARKED, LEFT = range(3)
-FIELDS = ("map_index", "steps", "over", "location", "goal", "status", "arrivals", "arrival_step")
-SAID = ("rewards", "terminated", "truncated", "endings", "outcomes", "distances")
+FIELDS = ("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step")
+SAID = ("rewards", "terminated", "truncated", "num_ended", "outcomes", "distances")
 STREAM = ("state", "inc")
 
 
@@ -63,7 +63,7 @@ def generator_of(state: dict[str, Any]) -> np.random.Generator:
 @functools.lru_cache(maxsize=512)
 def _map(config: GridConfig, index: int) -> tuple[np.ndarray, np.ndarray]:
     maps = np.zeros((1, config.width, config.height), dtype=bool) if config.maps is None else config.maps
-    return maps[index], config.regions[index]
+    return maps[index], config.components[index]
 
 
 def stream_breaches(state: dict[str, Any]) -> list[str]:
@@ -92,11 +92,11 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
         if not holds:
             broken.append(text)
 
-    steps, over, rule = int(state["steps"]), bool(state["over"]), config.on_target
+    steps, over, rule = int(state["steps"]), bool(state["episode_over"]), config.on_target
     law(0 <= int(state["map_index"]) < config.num_maps, "no such map")
     # A state says no more, but play goes on.
     law(0 <= steps <= 2**53 + 1000, "steps out of range")
-    at, goal = ([tuple(cell) for cell in state[name].tolist()] for name in ("location", "goal"))
+    at, goal = ([tuple(cell) for cell in state[name].tolist()] for name in ("location", "target"))
     inside = all(0 <= x < config.width and 0 <= y < config.height for x, y in at + goal)
     law(inside, "a cell outside the grid")
     if broken:
@@ -143,7 +143,7 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     here = [one != LEFT or end for one, end in zip(status, terminated, strict=True)]
     law(not any(truncated) or truncated == here, "some are truncated and some are not")
     ended = sum(terminated) if rule == "leave" and not any(truncated) else len(at) * over
-    law(int(state["endings"]) == ended, "endings")
+    law(int(state["num_ended"]) == ended, "num_ended")
 
     for i, (count, step) in enumerate(zip(arrivals, arrival_step, strict=True)):
         law(step == -1 or 1 <= step <= steps, f"agent {i} arrived in a step that was not played")
@@ -175,11 +175,11 @@ class Shadow:
         self.config = config
         self.generator = generator_of(state["np_random"])
         walls, _ = _map(config, int(state["map_index"]))
-        self.game = Reference(config, state["location"], state["goal"], walls, self.generator)
+        self.game = Reference(config, state["location"], state["target"], walls, self.generator)
         status = state["status"].tolist()
         self.game.at = {i: cell for i, cell in self.game.at.items() if status[i] != LEFT}
         self.game.parked = {i for i, one in enumerate(status) if one == PARKED}
-        self.game.steps, self.over = int(state["steps"]), bool(state["over"])
+        self.game.steps, self.over = int(state["steps"]), bool(state["episode_over"])
 
     def step(self, actions: np.ndarray) -> dict[int, Any]:
         """Play a step; what it is for each agent that was here."""
@@ -199,11 +199,11 @@ class Shadow:
         ours = [
             [*at, *goal] if status != LEFT else [-1] * 4
             for at, goal, status in zip(
-                state["location"].tolist(), state["goal"].tolist(), state["status"].tolist(), strict=True
+                state["location"].tolist(), state["target"].tolist(), state["status"].tolist(), strict=True
             )
         ]
         assert ours == self.game.state(), f"agents and targets are {ours}, not {self.game.state()}"
-        assert (int(state["steps"]), bool(state["over"])) == (self.game.steps, self.over), "steps or over"
+        assert (int(state["steps"]), bool(state["episode_over"])) == (self.game.steps, self.over), "steps or over"
         assert plain(state["np_random"]) == plain(self.generator.bit_generator.state), "the stream has gone elsewhere"
         broken = breaches(self.config, state)
         assert not broken, broken
@@ -218,7 +218,7 @@ class Shadow:
         else:
             index, agents, targets = oracle_layout(maps, config.num_agents, self.generator)
         assert int(state["map_index"]) == index, "another map"
-        ours = [[tuple(cell) for cell in state[name].tolist()] for name in ("location", "goal")]
+        ours = [[tuple(cell) for cell in state[name].tolist()] for name in ("location", "target")]
         theirs = [[tuple(map(int, cell)) for cell in cells] for cells in (agents, targets)]
         assert ours == theirs, f"the layout is {ours}, not {theirs}"
         assert plain(state["np_random"]) == plain(self.generator.bit_generator.state), "the stream has gone elsewhere"
@@ -320,7 +320,7 @@ def some_config(number: int) -> GridConfig:
         world = {"walls": maps}
         room = min(
             int(np.bincount(r.ravel())[1:][np.bincount(r.ravel())[1:] > 1].sum())
-            for r in GridConfig(num_agents=1, walls=maps).regions
+            for r in GridConfig(num_agents=1, walls=maps).components
         )
     agents = {"num_agents": int(random.integers(1, min(room, 5) + 1))}
     if kind == 4:

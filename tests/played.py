@@ -26,7 +26,7 @@ WORLDS = [
     {"walls": POOL[1], "num_agents": 3, "observe": get_args(Part)[::-1], "flatten": True, "view_radius": 2},
     {"size": (1, 3), "num_agents": 1, "observe": ("view", "target"), "view_radius": 1},
 ]
-SCRATCH = {"occupant", "claimant", "seen", "wish", "refusal", "region_agents"}
+SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_reason", "component_agents"}
 
 
 def told(world):
@@ -46,7 +46,7 @@ def play(config, generators, steps=STEPS):
     yield world
     actions = np.random.default_rng(7)
     for _ in range(steps):
-        for e in np.flatnonzero(world.arrays.over).tolist():
+        for e in np.flatnonzero(world.arrays.episode_over).tolist():
             world.begin(np.array([e]), np.array([DRAWN]))
             yield world
         world.arrays.actions[:] = actions.integers(config.num_actions, size=world.arrays.actions.shape)

@@ -82,7 +82,7 @@ def test_sizes(size, width, height):
     assert (config.width, config.height) == (width, height)
     assert repr(config.size) in (repr(width), repr((width, height)))
     assert repr(config).startswith(f"GridConfig(size={config.size}, num_agents=2,")
-    assert config.regions.tolist() == [[[1] * height] * width]
+    assert config.components.tolist() == [[[1] * height] * width]
 
 
 def test_what_follows_from_the_fields():
@@ -376,7 +376,7 @@ def test_a_bad_size_beside_a_map(size):
 def test_regions_are_those_of_each_map():
     """Cells that can reach one another have the same number, walls have 0."""
     config = GridConfig(walls=[MAP, np.array([[False, True], [True, False], [False, False]])], num_agents=1)
-    assert config.regions.tolist() == [[[1, 0], [1, 1], [0, 1]], [[1, 0], [0, 2], [2, 2]]]
+    assert config.components.tolist() == [[[1, 0], [1, 1], [0, 1]], [[1, 0], [0, 2], [2, 2]]]
 
 
 # One frozen value ---------------------------------------------------------------------------------------------------
@@ -399,7 +399,7 @@ def test_equal_and_of_one_hash(again):
     assert other == config
     assert len({config, other}) == 1
     assert repr(other) == repr(config)
-    assert other.regions.tolist() == config.regions.tolist()
+    assert other.components.tolist() == config.components.tolist()
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -448,7 +448,7 @@ def test_walls_are_copied(pool):
 
 
 @pytest.mark.parametrize("again", AGAIN, ids=AGAIN_IDS)
-@pytest.mark.parametrize("array", ["walls", "regions"])
+@pytest.mark.parametrize("array", ["walls", "components"])
 def test_arrays_cannot_be_written(array, again):
     """The arrays of a configuration are read-only, in its copies too: its hash could change otherwise."""
     config = again(GridConfig(**FIELDS))

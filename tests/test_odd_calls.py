@@ -203,7 +203,7 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
         "states": [lambda: many().get_state()],
         "worlds": [lambda: [0, 2]],
         "walls": [lambda: walls],
-        "regions": [lambda: multigrid.GridConfig(walls=walls, num_agents=1).regions[0]],
+        "regions": [lambda: multigrid.GridConfig(walls=walls, num_agents=1).components[0]],
         "goal": [lambda: (0, 0)],
         "agents": [lambda: [[0, 0], [1, 1]]],
         "targets": [lambda: [[1, 2], [0, 2]]],

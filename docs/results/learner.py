@@ -72,7 +72,7 @@ class Sight:
 
     def __init__(self, config: GridConfig) -> None:
         """Measure all ways of all maps."""
-        regions, radius = config.regions, config.view_radius
+        regions, radius = config.components, config.view_radius
         self.config = config
         self.far = np.stack([_all_ways(one.shape, one.tobytes()) for one in regions])
         around = np.pad(regions, ((0, 0), (1, 1), (1, 1)), constant_values=WALL)
@@ -118,7 +118,7 @@ class Sight:
         return np.concatenate([part.reshape(rows, -1).astype(np.float32, copy=False) for part in parts], axis=1)
 
     def _places(self, state: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        cells = (state[name][..., 0] * self.config.height + state[name][..., 1] for name in ("goal", "location"))
+        cells = (state[name][..., 0] * self.config.height + state[name][..., 1] for name in ("target", "location"))
         return state["map_index"][:, None], *cells
 
 

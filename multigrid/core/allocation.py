@@ -30,14 +30,14 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     check_worlds(num_worlds, bytes_needed(extents, empty))
     arrays = make_arrays(extents, empty)
     _write_start(arrays, config)
-    arrays.regions[...] = config.regions
-    arrays.region_sizes[...] = [
-        np.bincount(labels.ravel(), minlength=arrays.region_sizes.shape[1]) for labels in config.regions
+    arrays.components[...] = config.components
+    arrays.component_sizes[...] = [
+        np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
     ]
     if "view" in config.parts:
         radius = config.view_radius
         rim = ((0, 0), (radius, radius), (radius, radius))
-        arrays.blocked[...] = np.pad(config.regions == WALL, rim, constant_values=1)
+        arrays.blocked[...] = np.pad(config.components == WALL, rim, constant_values=1)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
@@ -65,7 +65,7 @@ def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
     return config.extents | {
         "E": num_worlds,
         "M": config.num_maps,
-        "C": 1 + int(config.regions.max()),
+        "C": 1 + int(config.components.max()),
         "W+2r": config.width + 2 * config.view_radius,
         "H+2r": config.height + 2 * config.view_radius,
         "L": max(config.width, config.height),
@@ -81,7 +81,7 @@ def _list_empty(config: GridConfig) -> set[str]:
     if not config.flatten:
         empty |= {"flat", "flat_parts", "flat_sizes"}
     if "view" not in config.parts:
-        empty |= {"blocked", "seen"}
+        empty |= {"blocked", "agent_grid"}
     if config.layouts is None:
         empty.add("layouts")
     return empty

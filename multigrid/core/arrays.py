@@ -1,4 +1,4 @@
-"""The arrays of E worlds, and the gate through which a kernel gets all of them at the price of one argument."""
+"""The arrays of E worlds, and how all of them are passed to a kernel as one pointer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
     "Arrays",
     "bytes_needed",
     "clean_scratch",
-    "handle",
     "make_arrays",
-    "opened",
+    "pack",
+    "unpack",
     "with_own_scratch",
 ]
 
@@ -56,16 +56,16 @@ class _Scratch(NamedTuple):
 class Arrays(NamedTuple):
     """The arrays of E worlds: a line of the table gives the dtype and the named extents of each, or a part's own.
 
-    N agents in each world, on one of M maps of W x H cells with up to C - 1 regions; A actions; a view of r cells
+    N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions; a view of r cells
     each way; P parts of D numbers in a flat observation; L the longer side. Arrays of what is not observed, and
-    `layouts` where the maps show none, are empty. The parts *agent* and *target* are `location` and `goal`.
+    `layouts` where the maps show none, are empty. The parts *agent* and *target* are `location` and `target`.
     """
 
     # What the worlds are made of.
     settings: Annotated[Int64, "6"]  # as multigrid.core.rules numbers them
-    regions: Annotated[Int32, "M W H", _CONSTANT]  # 0 at walls, else the number of the connected region
-    region_sizes: Annotated[Int64, "M C", _CONSTANT]  # cells by region
-    moves: Annotated[Int8, "M W H A", _CONSTANT]  # the outcome of each action in a cell, were nobody else there
+    components: Annotated[Int32, "M W H", _CONSTANT]  # 0 at walls, else the number of the connected component
+    component_sizes: Annotated[Int64, "M C", _CONSTANT]  # cells by component
+    moves: Annotated[Int8, "M W H A", _CONSTANT]  # the outcome of each action in a cell, ignoring other agents
     blocked: Annotated[UInt8, "M W+2r H+2r", _CONSTANT]  # 1 at walls and outside, for views
     layouts: Annotated[Int64, "M N 4", _CONSTANT]  # x, y, target x, target y of every episode on a map
 
@@ -73,9 +73,9 @@ class Arrays(NamedTuple):
     streams: Annotated[UInt64, "E 6"]  # see multigrid.core.pcg64
     map_index: Annotated[Int64, "E"]
     steps: Annotated[Int64, "E"]  # steps played in this episode; -1 before the first
-    over: Annotated[Bool, "E"]  # the episode has ended for everyone
+    episode_over: Annotated[Bool, "E"]  # the episode has ended for everyone
     location: Annotated[Int64, "E N 2"]  # kept where it was for an agent that has left
-    goal: Annotated[Int64, "E N 2"]  # the targets
+    target: Annotated[Int64, "E N 2"]
     status: Annotated[Int8, "E N"]  # TRAVELLING, PARKED or LEFT
     arrivals: Annotated[Int64, "E N"]  # how often the agent has arrived in this episode
     arrival_step: Annotated[Int64, "E N"]  # the step of the last arrival; -1 before it, and after walking off again
@@ -86,7 +86,7 @@ class Arrays(NamedTuple):
     rewards: Annotated[Float64, "E N"]
     terminated: Annotated[Bool, "E N"]
     truncated: Annotated[Bool, "E N"]
-    endings: Annotated[Int64, "E"]  # how many agents were terminated or truncated
+    num_ended: Annotated[Int64, "E"]  # how many agents were terminated or truncated
     outcomes: Annotated[Int64, "E N"]
     distances: Annotated[Float64, "E N"]  # L1, in cells
 
@@ -103,11 +103,11 @@ class Arrays(NamedTuple):
     actions: Annotated[Int64, "E N"]  # the caller's
 
     occupant: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the agent in a cell, or NOBODY
-    claimant: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the first agent that asks for a cell, or NOBODY
-    seen: Annotated[UInt8, "W+2r H+2r", _Scratch(0)]  # 1 at agents, for views
-    wish: Annotated[Int64, "N 2", _Scratch(None)]  # the cell that an agent asks for
-    refusal: Annotated[Int64, "N", _Scratch(None)]  # why a request would be refused
-    region_agents: Annotated[Int64, "C", _Scratch(0)]  # agents placed in a region
+    first_requester: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the first agent that asks for a cell, or NOBODY
+    agent_grid: Annotated[UInt8, "W+2r H+2r", _Scratch(0)]  # 1 at agents, for views
+    requested: Annotated[Int64, "N 2", _Scratch(None)]  # the cell that an agent asks for
+    refusal_reason: Annotated[Int64, "N", _Scratch(None)]  # why a request would be refused
+    component_agents: Annotated[Int64, "C", _Scratch(0)]  # agents placed in a component
 
 
 class _Row(NamedTuple):
@@ -138,7 +138,7 @@ _TABLE_WIDTH = 1 + max(_NDIMS.values())
 
 # Extents that are equal in every array that has them, after the first: where the compiler sees that they are, it
 # computes the place of an agent or of a cell once for all arrays. None is an array's own.
-_SHOWN_BY = {"N": ("location", 1), "W": ("regions", 1), "H": ("regions", 2)}
+_SHOWN_BY = {"N": ("location", 1), "W": ("components", 1), "H": ("components", 2)}
 _EXTENTS: dict[str, tuple[str | int | None, ...]] = {
     name: tuple(int(one) if one.isdigit() else one if one in _SHOWN_BY else None for one in row.shape.split()[1:])
     for name, row in _TABLE.items()
@@ -181,16 +181,16 @@ def clean_scratch(arrays: Arrays) -> None:
             getattr(arrays, name).fill(clean)
 
 
-def handle(arrays: Arrays) -> Any:
-    """Return what a kernel takes to `opened`: a table of the arrays' addresses and shapes, int64 (fields, 6).
+def pack(arrays: Arrays) -> Any:
+    """Return what a kernel passes to `unpack`: a table of the arrays' addresses and shapes, int64 (fields, 6).
 
-    Handing thirty arrays to compiled code costs two microseconds a call, more than a step does. The table is good
+    To pass forty arrays to compiled code takes two microseconds a call, more than a step does. The table is valid
     for as long as the arrays live. Interpreted kernels take the arrays themselves.
     """
     if not COMPILED:
         return arrays
-    table = np.zeros((len(arrays), _TABLE_WIDTH), dtype=np.int64)
-    for row, (name, array) in zip(table, arrays._asdict().items(), strict=True):
+    address_table = np.zeros((len(arrays), _TABLE_WIDTH), dtype=np.int64)
+    for row, (name, array) in zip(address_table, arrays._asdict().items(), strict=True):
         assert array.flags.c_contiguous
         assert (array.dtype, array.ndim) == (_DTYPES[name], _NDIMS[name])
         for extent, named in zip(array.shape[1:], _EXTENTS[name], strict=True):
@@ -198,7 +198,7 @@ def handle(arrays: Arrays) -> Any:
             assert named is None or len(array) == 0 or extent == shown
         row[0] = array.ctypes.data
         row[1 : 1 + array.ndim] = array.shape
-    return table
+    return address_table
 
 
 if COMPILED:
@@ -210,7 +210,7 @@ if COMPILED:
     from numba.np.numpy_support import from_dtype
 
     class _ArraysType(types.Opaque):
-        """What `Arrays` is to compiled code: the address of the table from `handle`."""
+        """The type of `Arrays` in compiled code: a pointer to the table that `pack` returned."""
 
     register_model(_ArraysType)(models.OpaqueModel)
     _ARRAYS = _ArraysType("multigrid.core.arrays.Arrays")
@@ -225,7 +225,7 @@ if COMPILED:
 
     @lower_getattr_generic(_ArraysType)  # type: ignore[untyped-decorator]
     def _arrays_getattr(context: Any, builder: Any, _type: Any, address: Any, name: str) -> Any:
-        """Make an array, which owns nothing, of a row of the table."""
+        """Return the array that a row of the table describes."""
         cells = builder.bitcast(address, cgutils.intp_t.as_pointer())
 
         def cell(column: int, of: str = name) -> Any:
@@ -260,17 +260,17 @@ if COMPILED:
         return array._getvalue()  # noqa: SLF001 - Numba's own way to get the value of what it builds
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def opened(_context: Any, table: Any) -> Any:
-        """Return the `Arrays` that a table from `handle` stands for."""
+    def unpack(_context: Any, address_table: Any) -> Any:
+        """Return the `Arrays` of a table that `pack` returned."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = make_array(signature.args[0])(context, builder, arguments[0]).data
             return builder.bitcast(data, context.get_value_type(_ARRAYS))
 
-        return _ARRAYS(table), codegen
+        return _ARRAYS(address_table), codegen
 
 else:
 
-    def opened(table: Any) -> Arrays:
-        """Return the arrays, which interpreted kernels are handed as they are."""
-        return cast("Arrays", table)
+    def unpack(address_table: Any) -> Arrays:
+        """Return the arrays, which `pack` returned as they are."""
+        return cast("Arrays", address_table)

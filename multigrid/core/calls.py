@@ -15,11 +15,11 @@ from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
 from multigrid.core.held import Generators, draw_through
 from multigrid.core.invariants import SOUND, check_static, find_breach
-from multigrid.core.threads import PLAY, RESET, RESET_OVER, Threads
+from multigrid.core.threads import PLAY, RESET, RESET_ENDED, Threads
 
 __all__ = ["KernelCalls"]
 
-_TASKS = {rules.play_worlds: PLAY, rules.reset_all_worlds: RESET, rules.reset_over_worlds: RESET_OVER}
+_TASKS = {rules.play_worlds: PLAY, rules.reset_all_worlds: RESET, rules.reset_ended_worlds: RESET_ENDED}
 _CHECK = "MULTIGRID_CHECK"
 _NOTHING = ("", "0")
 
@@ -54,13 +54,13 @@ class KernelCalls:
         self._direct = False
         self._constant: dict[str, bytes] | None = None
         self._bind()
-        rules.chart_moves(self._handle)
+        rules.build_move_table(self._address_table)
         if os.environ.get(_CHECK, "") not in _NOTHING:
             self._constant = check_static(arrays, {})
 
     def _bind(self) -> None:
-        self._handles = [memory.handle(arrays) for arrays in self._copies]
-        self._handle = self._handles[0]
+        self._address_tables = [memory.pack(arrays) for arrays in self._copies]
+        self._address_table = self._address_tables[0]
         self._stage: snapshots.Stage | None = None
 
     def __copy__(self) -> KernelCalls:
@@ -78,7 +78,11 @@ class KernelCalls:
 
     def __getstate__(self) -> dict[str, Any]:
         self.settle()
-        return {name: value for name, value in vars(self).items() if name not in ("_handle", "_handles", "_stage")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("_address_table", "_address_tables", "_stage")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -135,7 +139,7 @@ class KernelCalls:
         """Run a kernel on the threads that there are, and keep the generators of the worlds that draw in step."""
         held = self._generators.held
         if self._direct and not held:
-            return kernel(self._handle, *arguments)
+            return kernel(self._address_table, *arguments)
         compiled, foreign = self._generators.prepare(drawing) if held else ([], None)
         if self._constant is not None:
             self._verify("before", kernel)
@@ -144,15 +148,15 @@ class KernelCalls:
                 assert self.num_worlds == 1
                 result = self._interpret(draw_through(kernel, foreign), self.arrays, arguments)
             elif not COMPILED:
-                result = self._interpret(kernel, self._handle, arguments)
+                result = self._interpret(kernel, self._address_table, arguments)
             elif self._threads.count > 1 and kernel in _TASKS:
                 first, last, *rest = arguments
-                self._threads.run(self._handles, _TASKS[kernel], (first, last), *rest)
+                self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
                 result = None
             else:
                 if self._is_torn:
                     memory.clean_scratch(self.arrays)
-                result = kernel(self._handle, *arguments)
+                result = kernel(self._address_table, *arguments)
                 self._is_torn = False
                 self._direct = not held and self._then is None and self._constant is None and self._threads.count == 1
         finally:
@@ -162,14 +166,14 @@ class KernelCalls:
             self._verify("after", kernel)
         return result
 
-    def _interpret(self, kernel: Any, handle: Any, arguments: tuple[Any, ...]) -> Any:
+    def _interpret(self, kernel: Any, address_table: Any, arguments: tuple[Any, ...]) -> Any:
         # A kernel that was interrupted has left something there.
         memory.clean_scratch(self.arrays)
         self._direct = False
         self._is_torn = True
         # 64-bit arithmetic wraps, as it is meant to.
         with np.errstate(over="ignore"):
-            result = kernel(handle, *arguments)
+            result = kernel(address_table, *arguments)
         self._is_torn = False
         return result
 
@@ -178,7 +182,7 @@ class KernelCalls:
         if self._is_torn:
             return
         with np.errstate(over="ignore"):
-            breach = find_breach(self._handle, 0, self.num_worlds, True)
+            breach = find_breach(self._address_table, 0, self.num_worlds, True)
         if breach != SOUND:
             message = snapshots.breach_message(self.arrays, breach, self.config)
             raise AssertionError(f"{when} {kernel.__name__}: {message}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core import generators, pcg64
-from multigrid.core.arrays import opened
+from multigrid.core.arrays import unpack
 from multigrid.core.compiled import interpreted, unsigned
 
 __all__ = ["Generators", "draw_through"]
@@ -178,7 +178,7 @@ def draw_through(kernel: Any, generator: np.random.Generator) -> Any:
         generator: one for which `multigrid.core.generators.is_compiled` is False.
     """
     bounded = generators.checked_integers(generator)
-    return interpreted(kernel, {opened: _identity, unsigned: _identity, pcg64.bounded: bounded})
+    return interpreted(kernel, {unpack: _identity, unsigned: _identity, pcg64.bounded: bounded})
 
 
 def _identity(value: Any) -> Any:

@@ -4,34 +4,34 @@ Compiled kernels read and write addresses that nothing checks. They trust what t
 `multigrid.core.arrays.Arrays`. Whatever comes from outside is checked once, by the guard that the table names, before
 it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the rules are those of `RULES`, by number.
 
-| array                  | invariant                                             | guard                               |
-|------------------------|-------------------------------------------------------|-------------------------------------|
-| all                    | dtype, C order, shapes; never allocated again         | arrays.allocate, arrays.handle      |
-| settings               | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, config.checked_limit    |
-| regions, region_sizes  | 0 at walls, else a number from 1 for each component;  | GridConfig, regions.label_regions   |
-|                        | N agents have room in components of two cells or more |                                     |
-| moves, blocked, scaled | as computed from the maps                             | rules.chart_moves, Worlds           |
-| layouts; by hand, too  | free cells, distinct, each target reachable           | layouts.checked_layout              |
-| streams                | an odd increment, a flag of 0 or 1, a half < 2**32    | pcg64.load, pcg64.seeded, rule 1    |
-| (a user's generator)   | integers from 0 to limit - 1                          | generators.checked_integers         |
-| map_index              | 0 to M - 1                                            | the envs' reset options, rule 0     |
-| steps                  | 0 to 2**53, so that one more does not overflow        | the kernels, rule 2                 |
-| location, goal         | inside the grid, in one component of two cells        | the kernels, rules 3 to 7           |
-|                        | or more; agents in distinct cells, but under *none*   | the kernels, rule 9                 |
-| the rest of the state  | as the rules of the game have it; no address depends  | the kernels, rules 8 and 10 to 20   |
-|                        | on it                                                 |                                     |
-| outcomes               | none: written before they are read                    | (rule 14)                           |
-| actions                | 0 to A - 1 where they count                           | rules.find_bad_action               |
-| scratch                | as arrays.clean_scratch leaves it                     | the kernels; Worlds, where Python   |
-|                        |                                                       | runs them                           |
-| arguments of kernels   | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                            |
-|                        | M - 1, or DRAWN                                       |                                     |
+| array                    | invariant                                             | guard                             |
+|--------------------------|-------------------------------------------------------|-----------------------------------|
+| all                      | dtype, C order, shapes; never allocated again         | arrays.make_arrays, arrays.pack   |
+| settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, config.checked_limit  |
+| components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                       |
+| component_sizes          | N agents have room in components of two cells or more | components.label_components       |
+| moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate  |
+| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.checked_layout            |
+| streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | pcg64.load, pcg64.seeded, rule 1  |
+| (a user's generator)     | integers from 0 to limit - 1                          | generators.checked_integers       |
+| map_index                | 0 to M - 1                                            | the envs' reset options, rule 0   |
+| steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, rule 2               |
+| location, target         | inside the grid, in one component of two cells        | the kernels, rules 3 to 7         |
+|                          | or more; agents in distinct cells, but under *none*   | the kernels, rule 9               |
+| the rest of the state    | as the rules of the game have it; no address depends  | the kernels, rules 8 and 10 to 20 |
+|                          | on it                                                 |                                   |
+| outcomes                 | none: written before they are read                    | (rule 14)                         |
+| actions                  | 0 to A - 1 where they count                           | rules.find_bad_action             |
+| scratch                  | as arrays.clean_scratch leaves it                     | the kernels; calls, where Python  |
+|                          |                                                       | runs them                         |
+| arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                          |
+|                          | M - 1, or DRAWN                                       |                                   |
 
-Nobody else writes between the check and the kernel: one call of an environment is under way at a time
+Nothing else writes between the check and the kernel: one call of an environment is under way at a time
 (`multigrid.envs.turns`), and actions are copied before they are checked.
 
-`find_breach` checks the rules in the order of their numbers, so that each may rely on those before it: for a state that
-somebody gives, and with MULTIGRID_CHECK=1 before and after every kernel call.
+`find_breach` checks the rules in the order of their numbers, so that each may rely on those before it: for a state
+that `set_state` gets, and with MULTIGRID_CHECK=1 before and after every kernel call.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ import numpy as np
 
 from multigrid.actions import Outcome
 from multigrid.core import pcg64
-from multigrid.core.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, opened
+from multigrid.core.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, unpack
 from multigrid.core.compiled import kernel
 from multigrid.core.rules import (
     COLLISIONS,
@@ -70,22 +70,22 @@ RULES = (
     ("streams", "is no state of a PCG64 generator"),
     ("steps", f"is {{value}}, not from 0 to {MOST_STEPS}"),
     ("location", "lies outside the {width} x {height} grid: {value}"),
-    ("goal", "lies outside the {width} x {height} grid: {value}"),
+    ("target", "lies outside the {width} x {height} grid: {value}"),
     ("location", "has walls, or cells that can reach no other: {value}"),
-    ("goal", "has walls, or cells that can reach no other: {value}"),
-    ("goal", "has a cell that its agent cannot reach: {value}"),
+    ("target", "has walls, or cells that can reach no other: {value}"),
+    ("target", "has a cell that its agent cannot reach: {value}"),
     ("status", "is {value}, which on_target does not allow"),
     ("location", "has agents in one cell: {value}"),
-    ("goal", "has one cell for two agents: {value}"),
-    ("status", "is {value}, which does not follow from location and goal"),
+    ("target", "has one cell for two agents: {value}"),
+    ("status", "is {value}, which does not follow from location and target"),
     ("arrivals", "is {value}, which does not follow from status, steps and location"),
     ("arrival_step", "is {value}, which does not follow from arrivals, steps and location"),
     ("outcomes", "is {value}; expected numbers of an Outcome"),
-    ("distances", "is {value}, which does not follow from location and goal"),
+    ("distances", "is {value}, which does not follow from location and target"),
     ("terminated", "is {value}, which does not follow from arrival_step and status"),
-    ("truncated", "is {value}, which does not follow from over and status"),
-    ("over", "is {value}, which does not follow from status and truncated"),
-    ("endings", "is {value}, which does not follow from terminated and truncated"),
+    ("truncated", "is {value}, which does not follow from episode_over and status"),
+    ("episode_over", "is {value}, which does not follow from status and truncated"),
+    ("num_ended", "is {value}, which does not follow from terminated and truncated"),
     ("rewards", "is {value}, which does not follow from arrival_step and terminated"),
 )
 """The field that breaks a rule, and how, by the rule's number."""
@@ -97,11 +97,11 @@ _LAST_OUTCOME = int(max(Outcome))
 
 
 @kernel
-def find_breach(table: Any, first: int, last: int, skip: bool) -> int:
+def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
     """Find the first of worlds first .. last - 1 whose state no game comes to.
 
     Args:
-        table: the arrays. Nothing in their state is trusted, not even an index; everything else is.
+        address_table: the arrays. Nothing in their state is trusted, not even an index; everything else is.
         first: the first world.
         last: the one after the last.
         skip: whether to skip worlds that have had no reset yet.
@@ -109,7 +109,7 @@ def find_breach(table: Any, first: int, last: int, skip: bool) -> int:
     Returns:
         The world times len(RULES), plus the first rule that it breaks; `SOUND` where no world breaks any.
     """
-    w = opened(table)
+    w = unpack(address_table)
     for e in range(first, last):
         if skip and w.steps[e] == NOT_BEGUN:
             continue
@@ -127,7 +127,7 @@ def find_breach(table: Any, first: int, last: int, skip: bool) -> int:
 def _first_of_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     """Return the first broken rule of where everything stands, 0 to 10."""
     num_agents = w.location.shape[1]
-    if w.map_index[e] < 0 or w.map_index[e] >= w.regions.shape[0]:
+    if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
         return 0
     is_odd = w.streams[e, pcg64.INCREMENT_LOW] & _ONE == _ONE
     if not is_odd or w.streams[e, pcg64.HAS_HALF] > _ONE or w.streams[e, pcg64.HALF] > _LARGEST_HALF:
@@ -137,15 +137,15 @@ def _first_of_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
     for i in range(num_agents):
         if not _is_inside(w, w.location[e, i, 0], w.location[e, i, 1]):
             return 3
-        if not _is_inside(w, w.goal[e, i, 0], w.goal[e, i, 1]):
+        if not _is_inside(w, w.target[e, i, 0], w.target[e, i, 1]):
             return 4
     m = w.map_index[e]
     for i in range(num_agents):
-        here = w.regions[m, w.location[e, i, 0], w.location[e, i, 1]]
-        there = w.regions[m, w.goal[e, i, 0], w.goal[e, i, 1]]
-        if here == WALL or w.region_sizes[m, here] < 2:
+        here = w.components[m, w.location[e, i, 0], w.location[e, i, 1]]
+        there = w.components[m, w.target[e, i, 0], w.target[e, i, 1]]
+        if here == WALL or w.component_sizes[m, here] < 2:
             return 5
-        if there == WALL or w.region_sizes[m, there] < 2:
+        if there == WALL or w.component_sizes[m, there] < 2:
             return 6
         if here != there:
             return 7
@@ -156,7 +156,7 @@ def _first_of_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
 
 @kernel
 def _is_inside(w: Arrays, x: int, y: int) -> bool:
-    return bool(x >= 0 and y >= 0 and x < w.regions.shape[1] and y < w.regions.shape[2])
+    return bool(x >= 0 and y >= 0 and x < w.components.shape[1] and y < w.components.shape[2])
 
 
 @kernel
@@ -181,13 +181,13 @@ def _first_shared(w: Arrays, e: int) -> int:
     # An agent that arrives under *restart* may get the target of another.
     if w.settings[ON_TARGET] != RESTART:
         for i in range(num_agents):
-            x, y = w.goal[e, i, 0], w.goal[e, i, 1]
-            if w.claimant[x, y] != NOBODY and rule == SOUND:
+            x, y = w.target[e, i, 0], w.target[e, i, 1]
+            if w.first_requester[x, y] != NOBODY and rule == SOUND:
                 rule = 10
-            w.claimant[x, y] = i
+            w.first_requester[x, y] = i
     for i in range(num_agents):
         w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = NOBODY
-        w.claimant[w.goal[e, i, 0], w.goal[e, i, 1]] = NOBODY
+        w.first_requester[w.target[e, i, 0], w.target[e, i, 1]] = NOBODY
     return rule
 
 
@@ -196,8 +196,8 @@ def _first_of_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a r
     """Return the first broken rule of how everyone got there, 11 to 15."""
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
     for i in range(w.location.shape[1]):
-        dx = abs(w.location[e, i, 0] - w.goal[e, i, 0])
-        dy = abs(w.location[e, i, 1] - w.goal[e, i, 1])
+        dx = abs(w.location[e, i, 0] - w.target[e, i, 0])
+        dy = abs(w.location[e, i, 1] - w.target[e, i, 1])
         stands = dx + dy == 0
         arrivals, arrival_step = w.arrivals[e, i], w.arrival_step[e, i]
         if (on_target != STAY or steps == 0) and stands != (w.status[e, i] != TRAVELLING):
@@ -239,9 +239,9 @@ def _first_of_ends(w: Arrays, e: int) -> int:
         num_terminated += int(terminates)
         here += int(is_here)
         total += 1.0 if (all_done if on_target == STAY else arrives) else 0.0
-    if w.over[e] != (all_done or any_truncated):
+    if w.episode_over[e] != (all_done or any_truncated):
         return 18
-    if w.endings[e] != (num_agents if any_truncated else num_terminated):
+    if w.num_ended[e] != (num_agents if any_truncated else num_terminated):
         return 19
     for i in range(num_agents):
         reward = 1.0 if (all_done if on_target == STAY else w.arrival_step[e, i] == steps) else 0.0

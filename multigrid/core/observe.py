@@ -28,7 +28,7 @@ _EDGE, _WALL = int(Outcome.EDGE), int(Outcome.WALL)
 
 def global_states(arrays: Arrays) -> NDArray[np.int64]:
     """Return int64 (E, N, 4): x, y, target x, target y of each agent of each world; -1s for one that has left."""
-    states = np.concatenate([arrays.location, arrays.goal], axis=2)
+    states = np.concatenate([arrays.location, arrays.target], axis=2)
     states[arrays.status == LEFT] = _ABSENT
     return states
 
@@ -44,7 +44,7 @@ def writes_observations(w: Arrays) -> bool:
 def observe_world(w: Arrays, e: int) -> None:
     """Write the observations of all agents of world e."""
     num_agents = w.location.shape[1]
-    if w.seen.shape[0] > 0:
+    if w.agent_grid.shape[0] > 0:
         _mark(w, e, 1)
     if w.flat.shape[0] > 0:
         for i in range(num_agents):
@@ -61,17 +61,17 @@ def observe_world(w: Arrays, e: int) -> None:
     if w.action_mask_part.shape[0] > 0:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
-    if w.seen.shape[0] > 0:
+    if w.agent_grid.shape[0] > 0:
         _mark(w, e, 0)
 
 
 @inlined
 def _mark(w: Arrays, e: int, mark: int) -> None:
-    radius = (w.seen.shape[0] - w.regions.shape[1]) // 2
-    location, status, seen = w.location[e], w.status[e], w.seen
+    radius = (w.agent_grid.shape[0] - w.components.shape[1]) // 2
+    location, status, agent_grid = w.location[e], w.status[e], w.agent_grid
     for i in range(location.shape[0]):
         if status[i] != LEFT:
-            seen[unsigned(location[i, 0] + radius), unsigned(location[i, 1] + radius)] = mark
+            agent_grid[unsigned(location[i, 0] + radius), unsigned(location[i, 1] + radius)] = mark
 
 
 @kernel
@@ -100,14 +100,14 @@ def _write_view(out: Any, w: Arrays, e: int, i: int) -> None:
     else:
         _copy_window(out, w, e, i, side)
     radius = side // 2
-    column = min(max(w.goal[e, i, 0] - w.location[e, i, 0] + radius, 0), 2 * radius)
-    row = min(max(w.goal[e, i, 1] - w.location[e, i, 1] + radius, 0), 2 * radius)
+    column = min(max(w.target[e, i, 0] - w.location[e, i, 0] + radius, 0), 2 * radius)
+    row = min(max(w.target[e, i, 1] - w.location[e, i, 1] + radius, 0), 2 * radius)
     out[2, unsigned(column), unsigned(row)] = 1
 
 
 @inlined
 def _copy_window(out: Any, w: Arrays, e: int, i: int, side: int) -> None:
-    blocked, seen = w.blocked[unsigned(w.map_index[e])], w.seen
+    blocked, agent_grid = w.blocked[unsigned(w.map_index[e])], w.agent_grid
     # The grids have a rim of the view's radius, so the window begins at the agent's own indices.
     left, low = w.location[e, i, 0], w.location[e, i, 1]
     for column in range(side):
@@ -115,7 +115,7 @@ def _copy_window(out: Any, w: Arrays, e: int, i: int, side: int) -> None:
             out[0, column, row] = blocked[unsigned(left + column), unsigned(low + row)]
     for column in range(side):
         for row in range(side):
-            out[1, column, row] = seen[unsigned(left + column), unsigned(low + row)]
+            out[1, column, row] = agent_grid[unsigned(left + column), unsigned(low + row)]
     for column in range(side):
         for row in range(side):
             out[2, column, row] = 0
@@ -123,10 +123,10 @@ def _copy_window(out: Any, w: Arrays, e: int, i: int, side: int) -> None:
 
 @kernel
 def _write_walls(out: Any, w: Arrays, e: int) -> None:
-    regions = w.regions[w.map_index[e]]
-    for x in range(regions.shape[0]):
-        for y in range(regions.shape[1]):
-            out[x, y] = regions[x, y] == WALL
+    components = w.components[w.map_index[e]]
+    for x in range(components.shape[0]):
+        for y in range(components.shape[1]):
+            out[x, y] = components[x, y] == WALL
 
 
 @kernel
@@ -146,14 +146,14 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
         if part == _AGENT:
             _write_cell(out[start:end], w.location, e, i)
         elif part == _TARGET:
-            _write_cell(out[start:end], w.goal, e, i)
+            _write_cell(out[start:end], w.target, e, i)
         elif part == _OTHERS:
             _write_others(out[start:end].reshape((w.flat_sizes[k] // 2, 2)), w, e, i)
         elif part == _VIEW:
             side = round((w.flat_sizes[k] / 3) ** 0.5)
             _write_view(out[start:end].reshape((3, side, side)), w, e, i)
         elif part == _WALLS:
-            _write_walls(out[start:end].reshape((w.regions.shape[1], w.regions.shape[2])), w, e)
+            _write_walls(out[start:end].reshape((w.components.shape[1], w.components.shape[2])), w, e)
         else:
             _write_action_mask(out[start:end], w, e, i)
         if _HAVE_CELLS[part]:

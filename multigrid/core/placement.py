@@ -18,7 +18,7 @@ DRAWN = -1
 @kernel
 def draw_map(w: Arrays, e: int) -> Any:
     """Draw the map of world e's next episode; where there is but one, nothing is drawn."""
-    return bounded(w.streams, e, w.regions.shape[0])
+    return bounded(w.streams, e, w.components.shape[0])
 
 
 @kernel
@@ -28,57 +28,57 @@ def draw_layout(w: Arrays, e: int) -> None:
         for i in range(w.location.shape[1]):
             for axis in range(2):
                 w.location[e, i, axis] = w.layouts[w.map_index[e], i, axis]
-                w.goal[e, i, axis] = w.layouts[w.map_index[e], i, 2 + axis]
+                w.target[e, i, axis] = w.layouts[w.map_index[e], i, 2 + axis]
         return
-    regions = w.regions[w.map_index[e]]
-    sizes = w.region_sizes[w.map_index[e]]
-    # The grids of occupants and claimants serve for the agents and the targets placed so far.
-    has_agent, has_target = w.occupant, w.claimant
+    components = w.components[w.map_index[e]]
+    sizes = w.component_sizes[w.map_index[e]]
+    # The grids of occupants and first requesters serve for the agents and the targets placed so far.
+    has_agent, has_target = w.occupant, w.first_requester
     num_agents = w.location.shape[1]
 
     for i in range(num_agents):
         x, y = _draw_cell(w, e)
-        while regions[x, y] == WALL or sizes[regions[x, y]] < 2 or has_agent[x, y] != NOBODY:
+        while components[x, y] == WALL or sizes[components[x, y]] < 2 or has_agent[x, y] != NOBODY:
             x, y = _draw_cell(w, e)
-        region = regions[x, y]
+        component = components[x, y]
         has_agent[x, y] = i
         w.location[e, i, 0], w.location[e, i, 1] = x, y
 
-        # Each agent placed before has a target in its own region, so this counts the region's targets too.
-        num_targets = w.region_agents[region]
-        w.region_agents[region] += 1
-        last_cell_matters = sizes[region] - w.region_agents[region] == 1 and sizes[region] - num_targets == 2
+        # Each agent placed before has a target in its own component, so this counts the component's targets too.
+        num_targets = w.component_agents[component]
+        w.component_agents[component] += 1
+        without_agent, without_target = sizes[component] - w.component_agents[component], sizes[component] - num_targets
         forced = False
-        if last_cell_matters:
-            x, y = _cell_without_agent(w, regions, region)
+        if without_agent == 1 and without_target == 2:
+            x, y = _cell_without_agent(w, components, component)
             forced = has_target[x, y] == NOBODY
         if not forced:
             x, y = _draw_cell(w, e)
-            while regions[x, y] != region or has_agent[x, y] == i or has_target[x, y] != NOBODY:
+            while components[x, y] != component or has_agent[x, y] == i or has_target[x, y] != NOBODY:
                 x, y = _draw_cell(w, e)
         has_target[x, y] = i
-        w.goal[e, i, 0], w.goal[e, i, 1] = x, y
+        w.target[e, i, 0], w.target[e, i, 1] = x, y
 
     for i in range(num_agents):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
         has_agent[x, y] = NOBODY
-        has_target[w.goal[e, i, 0], w.goal[e, i, 1]] = NOBODY
-        w.region_agents[regions[x, y]] = 0
+        has_target[w.target[e, i, 0], w.target[e, i, 1]] = NOBODY
+        w.component_agents[components[x, y]] = 0
 
 
 @kernel
 def _draw_cell(w: Arrays, e: int) -> tuple[int, int]:
-    x = bounded(w.streams, e, w.regions.shape[1])
-    y = bounded(w.streams, e, w.regions.shape[2])
+    x = bounded(w.streams, e, w.components.shape[1])
+    y = bounded(w.streams, e, w.components.shape[2])
     return x, y
 
 
 @kernel
-def _cell_without_agent(w: Arrays, regions: Any, region: int) -> tuple[int, int]:
-    """Return the one cell of a region that has no agent."""
-    for x in range(regions.shape[0]):
-        for y in range(regions.shape[1]):
-            if regions[x, y] == region and w.occupant[x, y] == NOBODY:
+def _cell_without_agent(w: Arrays, components: Any, component: int) -> tuple[int, int]:
+    """Return the one cell of a component that has no agent."""
+    for x in range(components.shape[0]):
+        for y in range(components.shape[1]):
+            if components[x, y] == component and w.occupant[x, y] == NOBODY:
                 return x, y
     return NOBODY, NOBODY
 
@@ -86,9 +86,9 @@ def _cell_without_agent(w: Arrays, regions: Any, region: int) -> tuple[int, int]
 @kernel
 def draw_next_target(w: Arrays, e: int, i: int) -> None:
     """Give agent i of world e a target other than its cell that it can reach."""
-    regions = w.regions[w.map_index[e]]
+    components = w.components[w.map_index[e]]
     here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]
     x, y = _draw_cell(w, e)
-    while regions[x, y] != regions[here_x, here_y] or (x == here_x and y == here_y):
+    while components[x, y] != components[here_x, here_y] or (x == here_x and y == here_y):
         x, y = _draw_cell(w, e)
-    w.goal[e, i, 0], w.goal[e, i, 1] = x, y
+    w.target[e, i, 0], w.target[e, i, 1] = x, y

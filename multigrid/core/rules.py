@@ -6,8 +6,8 @@ A world has W x H cells, some of them walls, and N agents, each with a location 
 are placed in index order. For each: draw a cell (x, then y, uniform) until it is free of walls and of earlier agents;
 then draw its target the same way until it is a free cell other than its own location, reachable from it, and not an
 earlier agent's target. A cell that can reach no other is never used. If, once the agent is placed, exactly one cell
-of its region is still without an agent and two are without a target, and that cell is one of them, it is the target,
-and nothing is drawn: otherwise the last agent of the region could be left with its own cell for a target.
+of its component is still without an agent and two are without a target, and that cell is one of them, it is the target,
+and nothing is drawn: otherwise the last agent of the component could be left with its own cell for a target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.
@@ -22,7 +22,8 @@ for its own cell.
   enters a cell whose occupant stays, until nothing changes. A winner refused in this way does not pass the cell on.
 - *none*: agents pass through one another and may share a cell.
 
-A refused agent is told why: it would have swapped; or another asked for its cell too; or else the cell was not free.
+The outcome says why an agent was refused: it would have swapped; or another asked for its cell too; or else the cell
+was not free.
 
 **Arrive.** An agent that stands on its target,
 
@@ -42,7 +43,7 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, opened
+from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.observe import observe_world, writes_observations
 from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
@@ -61,13 +62,13 @@ __all__ = [
     "RULES_VERSION",
     "SHARED_REWARD",
     "begin_worlds",
-    "chart_moves",
+    "build_move_table",
     "commit",
     "find_bad_action",
     "observe_worlds",
     "play_worlds",
     "reset_all_worlds",
-    "reset_over_worlds",
+    "reset_ended_worlds",
     "reset_worlds",
     "restore_worlds",
     "step_worlds",
@@ -96,39 +97,39 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 
 @kernel
-def reset_worlds(table: Any, first: int, last: int, map_index: int) -> None:
-    """Begin an episode in worlds first .. last - 1, from a layout that is drawn, on a map or a drawn one."""
-    w = opened(table)
+def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
+    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or a random one."""
+    w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
         _reset_world(w, e, map_index, False)
 
 
 @kernel
-def reset_all_worlds(table: Any, first: int, last: int, map_index: int) -> None:
+def reset_all_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
     """Do what `reset_worlds` does, for the worlds of a whole call."""
-    reset_worlds(table, first, last, map_index)
-    commit(table)
+    reset_worlds(address_table, first, last, map_index)
+    commit(address_table)
 
 
 @kernel
-def commit(table: Any) -> None:
+def commit(address_table: Any) -> None:
     """Count a call that has begun or restored worlds."""
-    opened(table).commits[0] += 1
+    unpack(address_table).commits[0] += 1
 
 
 @kernel
-def begin_worlds(table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any) -> None:
-    """Begin an episode in K worlds, all or none of which get a new stream, and a layout by hand.
+def begin_worlds(address_table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any) -> None:
+    """Begin an episode in K worlds, all or none of which get a new stream, or a given layout.
 
     Args:
-        table: the arrays of all worlds.
+        address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
         worlds: int64 (K,), no two alike.
         maps: int64 (K,), the map of each, or `DRAWN`.
         streams: uint64 (K, 6), see multigrid.core.pcg64; or (0, 6).
-        layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for drawn ones.
+        layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for random ones.
     """
-    w = opened(table)
+    w = unpack(address_table)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])
         if streams.shape[0] > 0:
@@ -136,69 +137,69 @@ def begin_worlds(table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any)
                 w.streams[e, word] = streams[k, word]
         for i in range(layouts.shape[1] if layouts.shape[0] > 0 else 0):
             w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
-            w.goal[e, i, 0], w.goal[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
+            w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
         _reset_world(w, e, maps[k], layouts.shape[0] > 0)
-    commit(table)
+    commit(address_table)
 
 
 @kernel
-def restore_worlds(table: Any, states: Any, worlds: Any) -> None:
+def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
     """Bring K worlds to the states that the arrays of K others are in, streams included.
 
     Args:
-        table: the arrays of all worlds.
-        states: the arrays of K worlds.
+        address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
+        states: what it returned for the arrays of K worlds.
         worlds: int64 (K,), no two alike.
     """
-    w, given = opened(table), opened(states)
+    w, given = unpack(address_table), unpack(states)
     for k in range(worlds.shape[0]):
         e = unsigned(worlds[k])
         for word in range(w.streams.shape[1]):
             w.streams[e, word] = given.streams[k, word]
         w.map_index[e], w.steps[e] = given.map_index[k], given.steps[k]
-        w.over[e], w.endings[e] = given.over[k], given.endings[k]
+        w.episode_over[e], w.num_ended[e] = given.episode_over[k], given.num_ended[k]
         for i in range(w.location.shape[1]):
             w.location[e, i, 0], w.location[e, i, 1] = given.location[k, i, 0], given.location[k, i, 1]
-            w.goal[e, i, 0], w.goal[e, i, 1] = given.goal[k, i, 0], given.goal[k, i, 1]
+            w.target[e, i, 0], w.target[e, i, 1] = given.target[k, i, 0], given.target[k, i, 1]
             w.status[e, i] = given.status[k, i]
             w.arrivals[e, i], w.arrival_step[e, i] = given.arrivals[k, i], given.arrival_step[k, i]
             w.rewards[e, i] = given.rewards[k, i]
             w.terminated[e, i], w.truncated[e, i] = given.terminated[k, i], given.truncated[k, i]
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
         observe_world(w, e)
-    commit(table)
+    commit(address_table)
 
 
 @kernel
-def reset_over_worlds(table: Any, first: int, last: int) -> None:
-    """Begin an episode, with all of it drawn, in those of worlds first .. last - 1 that are over."""
-    w = opened(table)
+def reset_ended_worlds(address_table: Any, first: int, last: int) -> None:
+    """Begin an episode, random in all, in those of worlds first .. last - 1 whose episodes are over."""
+    w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
-        if w.over[e]:
+        if w.episode_over[e]:
             _reset_world(w, e, DRAWN, False)
 
 
 @kernel
-def step_worlds(table: Any, first: int, last: int) -> int:
+def step_worlds(address_table: Any, first: int, last: int) -> int:
     """Play one step of worlds first .. last - 1 with the actions in `Arrays.actions`.
 
     Returns what `find_bad_action` returns; unless that is `ALL_VALID`, no world has moved.
     """
-    bad_row = find_bad_action(table, first, last)
+    bad_row = find_bad_action(address_table, first, last)
     if bad_row == ALL_VALID:
-        play_worlds(table, first, last)
+        play_worlds(address_table, first, last)
     return bad_row
 
 
 @kernel
-def find_bad_action(table: Any, first: int, last: int) -> int:
+def find_bad_action(address_table: Any, first: int, last: int) -> int:
     """Return the first row, world * N + agent, of worlds first .. last - 1 whose action is out of range.
 
-    Actions that nobody asks for, those of agents that have left and of worlds that begin anew, may be anything. Where
+    Ignored actions, those of agents that have left and of worlds that are about to be reset, may be anything. Where
     all others are in range, this is `ALL_VALID`.
     """
-    w = opened(table)
+    w = unpack(address_table)
     num_agents, num_actions = w.actions.shape[1], w.settings[NUM_ACTIONS]
     in_a_row = w.actions.reshape(w.actions.size)
     num_bad = 0
@@ -210,19 +211,19 @@ def find_bad_action(table: Any, first: int, last: int) -> int:
     for e in range(first, last):
         for i in range(num_agents):
             is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= num_actions
-            if is_bad and w.status[e, i] != LEFT and not (w.settings[AUTORESET] and w.over[e]):
+            if is_bad and w.status[e, i] != LEFT and not (w.settings[AUTORESET] and w.episode_over[e]):
                 return int(e * num_agents + i)
     return ALL_VALID
 
 
 @kernel
-def play_worlds(table: Any, first: int, last: int) -> None:
-    """Play one step of worlds first .. last - 1, with actions in range; `AUTORESET` restarts those that are over."""
-    w = opened(table)
+def play_worlds(address_table: Any, first: int, last: int) -> None:
+    """Play one step of worlds first .. last - 1, with actions in range; `AUTORESET` resets those that are over."""
+    w = unpack(address_table)
     writes = writes_observations(w)
     for world in range(first, last):
         e = unsigned(world)
-        if w.settings[AUTORESET] and w.over[e]:
+        if w.settings[AUTORESET] and w.episode_over[e]:
             _reset_world(w, e, DRAWN, False)
         else:
             _step_world(w, e)
@@ -231,9 +232,9 @@ def play_worlds(table: Any, first: int, last: int) -> None:
 
 
 @kernel
-def observe_worlds(table: Any, first: int, last: int) -> None:
+def observe_worlds(address_table: Any, first: int, last: int) -> None:
     """Write the observations of worlds first .. last - 1 anew from their state."""
-    w = opened(table)
+    w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
         observe_world(w, e)
@@ -251,7 +252,7 @@ def _reset_world(w: Arrays, e: int, map_index: int, by_hand: bool) -> None:
 @inlined
 def _step_world(w: Arrays, e: int) -> None:
     num_agents = w.location.shape[1]
-    # Known to the compiler, it leaves no loops.
+    # A constant 1 lets the compiler remove the loops over agents.
     if num_agents == 1:
         _step_agents(w, e, 1)
     else:
@@ -262,7 +263,7 @@ def _step_world(w: Arrays, e: int) -> None:
 def _step_agents(w: Arrays, e: int, num_agents: int) -> None:
     w.steps[e] += 1
     _request_moves(w, e, num_agents)
-    # An agent alone is in nobody's way.
+    # A single agent collides with none.
     if num_agents > 1 and w.settings[COLLISIONS] != NONE:
         _collide(w, e)
     _move(w, e, num_agents)
@@ -275,8 +276,8 @@ def _step_agents(w: Arrays, e: int, num_agents: int) -> None:
 @kernel
 def _begin(w: Arrays, e: int) -> None:
     w.steps[e] = 0
-    w.over[e] = False
-    w.endings[e] = 0
+    w.episode_over[e] = False
+    w.num_ended[e] = 0
     for i in range(w.location.shape[1]):
         w.status[e, i] = TRAVELLING
         w.arrivals[e, i] = 0
@@ -290,17 +291,17 @@ def _begin(w: Arrays, e: int) -> None:
 
 @inlined
 def _distance(w: Arrays, e: int, i: int) -> int:
-    dx = w.location[e, i, 0] - w.goal[e, i, 0]
-    dy = w.location[e, i, 1] - w.goal[e, i, 1]
+    dx = w.location[e, i, 0] - w.target[e, i, 0]
+    dy = w.location[e, i, 1] - w.target[e, i, 1]
     return int(abs(dx) + abs(dy))
 
 
 @kernel
-def chart_moves(table: Any) -> None:
-    """Write down what each action comes to in each cell of each map, were nobody else there: the outcome."""
-    w = opened(table)
-    width, height = w.regions.shape[1], w.regions.shape[2]
-    for m in range(w.regions.shape[0]):
+def build_move_table(address_table: Any) -> None:
+    """Precompute the outcome of each action in each cell of each map, ignoring other agents."""
+    w = unpack(address_table)
+    width, height = w.components.shape[1], w.components.shape[2]
+    for m in range(w.components.shape[0]):
         for x in range(width):
             for y in range(height):
                 for action in range(w.moves.shape[3]):
@@ -310,7 +311,7 @@ def chart_moves(table: Any) -> None:
                         w.moves[m, x, y, action] = _STAYED
                     elif to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
                         w.moves[m, x, y, action] = _EDGE
-                    elif w.regions[m, to_x, to_y] == WALL:
+                    elif w.components[m, to_x, to_y] == WALL:
                         w.moves[m, x, y, action] = _WALL
                     else:
                         w.moves[m, x, y, action] = _MOVED
@@ -319,19 +320,25 @@ def chart_moves(table: Any) -> None:
 @inlined
 def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
     moves = w.moves[unsigned(w.map_index[e])]
-    location, status, actions, outcomes, wish = w.location[e], w.status[e], w.actions[e], w.outcomes[e], w.wish
+    location, status, actions, outcomes, requested = (
+        w.location[e],
+        w.status[e],
+        w.actions[e],
+        w.outcomes[e],
+        w.requested,
+    )
     for i in range(num_agents):
         x, y = location[i, 0], location[i, 1]
         if status[i] == TRAVELLING:
             action = unsigned(actions[i])
             outcomes[i] = moves[unsigned(x), unsigned(y), action]
-            # No branch: in random play nobody could guess which way it goes.
+            # No branch, which no processor could predict in random play.
             step = int(outcomes[i] == _MOVED)
             x += step * DIRECTIONS[action, 0]
             y += step * DIRECTIONS[action, 1]
         else:
             outcomes[i] = _PARKED if status[i] == PARKED else _STAYED
-        wish[i, 0], wish[i, 1] = x, y
+        requested[i, 0], requested[i, 1] = x, y
 
 
 @inlined
@@ -339,27 +346,27 @@ def _collide(w: Arrays, e: int) -> None:
     """Turn the outcome of everyone who is refused from moved into the reason."""
     rule = w.settings[COLLISIONS]
     location, status, outcomes = w.location[e], w.status[e], w.outcomes[e]
-    wish, occupant, claimant, refusal = w.wish, w.occupant, w.claimant, w.refusal
+    requested, occupant, first_requester, refusal_reason = w.requested, w.occupant, w.first_requester, w.refusal_reason
     num_agents = location.shape[0]
     for i in range(num_agents):
-        refusal[i] = _OCCUPIED
+        refusal_reason[i] = _OCCUPIED
         if status[i] != LEFT:
             _put(occupant, location, i, i)
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            first = _find(claimant, wish, i)
+            first = _find(first_requester, requested, i)
             if first == NOBODY:
-                _put(claimant, wish, i, i)
+                _put(first_requester, requested, i, i)
             else:
-                refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
+                refusal_reason[unsigned(first)], refusal_reason[i] = _CONTESTED, _CONTESTED
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            j = _find(occupant, wish, i)
-            if j != NOBODY and _same_cell(wish, unsigned(j), location, i):
-                refusal[i] = _SWAP
+            j = _find(occupant, requested, i)
+            if j != NOBODY and _same_cell(requested, unsigned(j), location, i):
+                refusal_reason[i] = _SWAP
             # What is looked at here does not change when somebody is refused, so the order does not matter.
             if rule != PRIORITY and _is_refused(w, i, rule):
-                outcomes[i] = refusal[i]
+                outcomes[i] = refusal_reason[i]
 
     if rule == PRIORITY:
         _move_in_turn(w, e)
@@ -367,45 +374,45 @@ def _collide(w: Arrays, e: int) -> None:
         _hold_up_followers(w, e)
 
     for i in range(num_agents):
-        _put(claimant, wish, i, NOBODY)
+        _put(first_requester, requested, i, NOBODY)
         _put(occupant, location, i, NOBODY)
         # Under *priority* agents stand where they were granted to go.
-        _put(occupant, wish, i, NOBODY)
+        _put(occupant, requested, i, NOBODY)
 
 
 @inlined
 def _is_refused(w: Arrays, i: int, rule: int) -> bool:
     """Whether a request is refused whatever becomes of the other requests."""
-    if rule == SOFT and _find(w.claimant, w.wish, i) == i:
-        return bool(w.refusal[i] == _SWAP)
-    if rule == BLOCK_BOTH and _find(w.occupant, w.wish, i) != NOBODY:
+    if rule == SOFT and _find(w.first_requester, w.requested, i) == i:
+        return bool(w.refusal_reason[i] == _SWAP)
+    if rule == BLOCK_BOTH and _find(w.occupant, w.requested, i) != NOBODY:
         return True
-    return bool(w.refusal[i] != _OCCUPIED)
+    return bool(w.refusal_reason[i] != _OCCUPIED)
 
 
 @kernel
 def _move_in_turn(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         if w.outcomes[e, i] == _MOVED:
-            if _find(w.occupant, w.wish, i) == NOBODY:
+            if _find(w.occupant, w.requested, i) == NOBODY:
                 _put(w.occupant, w.location[e], i, NOBODY)
-                _put(w.occupant, w.wish, i, i)
+                _put(w.occupant, w.requested, i, i)
             else:
-                w.outcomes[e, i] = w.refusal[i]
+                w.outcomes[e, i] = w.refusal_reason[i]
 
 
 @inlined
 def _hold_up_followers(w: Arrays, e: int) -> None:
     """Refuse whoever asks for the cell of one who stays, and whoever asks for theirs, along the whole chain."""
-    location, status, outcomes, claimant = w.location[e], w.status[e], w.outcomes[e], w.claimant
+    location, status, outcomes, first_requester = w.location[e], w.status[e], w.outcomes[e], w.first_requester
     for i in range(location.shape[0]):
         if outcomes[i] == _MOVED or status[i] == LEFT:
             continue
         # Everyone but the first to ask for a cell has been refused already.
-        follower = _find(claimant, location, i)
+        follower = _find(first_requester, location, i)
         while follower != NOBODY and outcomes[unsigned(follower)] == _MOVED:
-            outcomes[unsigned(follower)] = w.refusal[unsigned(follower)]
-            follower = _find(claimant, location, unsigned(follower))
+            outcomes[unsigned(follower)] = w.refusal_reason[unsigned(follower)]
+            follower = _find(first_requester, location, unsigned(follower))
 
 
 @inlined
@@ -429,7 +436,7 @@ def _move(w: Arrays, e: int, num_agents: int) -> None:
     location, outcomes = w.location[e], w.outcomes[e]
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            location[i, 0], location[i, 1] = w.wish[i, 0], w.wish[i, 1]
+            location[i, 0], location[i, 1] = w.requested[i, 0], w.requested[i, 1]
 
 
 @inlined
@@ -440,7 +447,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
     rewards, terminated, distances = w.rewards[e], w.terminated[e], w.distances[e]
     here = 0
     standing = 0
-    w.endings[e] = 0
+    w.num_ended[e] = 0
     for i in range(num_agents):
         rewards[i] = 0.0
         terminated[i] = False
@@ -467,14 +474,14 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
         elif rule == LEAVE:
             status[i] = LEFT
             terminated[i] = True
-            w.endings[e] += 1
+            w.num_ended[e] += 1
         elif rule == RESTART:
             draw_next_target(w, e, i)
             distances[i] = _distance(w, e, i)
 
-    w.over[e] = rule != RESTART and standing == here
-    if w.over[e] and rule != LEAVE:
-        w.endings[e] = here
+    w.episode_over[e] = rule != RESTART and standing == here
+    if w.episode_over[e] and rule != LEAVE:
+        w.num_ended[e] = here
         for i in range(num_agents):
             terminated[i] = True
             if rule == STAY:
@@ -500,5 +507,5 @@ def _end(w: Arrays, e: int) -> None:
         return
     for i in range(w.location.shape[1]):
         w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
-    w.endings[e] = w.location.shape[1]
-    w.over[e] = True
+    w.num_ended[e] = w.location.shape[1]
+    w.episode_over[e] = True

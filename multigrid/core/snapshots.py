@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multigrid._checks import is_int, shown
 from multigrid.config import GridConfig
 from multigrid.core import generators, pcg64
-from multigrid.core.arrays import Arrays, clean_scratch, handle
+from multigrid.core.arrays import Arrays, clean_scratch, pack
 from multigrid.core.compiled import COMPILED
 from multigrid.core.held import Generators
 from multigrid.core.invariants import RULES, SOUND, find_breach
@@ -19,8 +19,8 @@ from multigrid.core.invariants import RULES, SOUND, find_breach
 __all__ = ["FIELDS", "VERSION", "Stage", "breach_message", "copy_state", "copy_states"]
 
 FIELDS = (
-    *("map_index", "steps", "over", "location", "goal", "status", "arrivals", "arrival_step"),
-    *("rewards", "terminated", "truncated", "endings", "outcomes", "distances"),
+    *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
+    *("rewards", "terminated", "truncated", "num_ended", "outcomes", "distances"),
 )
 """The arrays that a state has, besides its random stream."""
 
@@ -77,7 +77,7 @@ class Stage:
             for name in (*FIELDS, "streams")
         }
         self.arrays = arrays._replace(**self._fields)
-        self.handle = handle(self.arrays)
+        self.address_table = pack(self.arrays)
         self.num_worlds = num_worlds
 
     def read(self, states: Any) -> None:
@@ -127,12 +127,12 @@ class Stage:
             ValueError: no game comes to a state.
         """
         if COMPILED:
-            breach = find_breach(self.handle, 0, self.num_worlds, False)
+            breach = find_breach(self.address_table, 0, self.num_worlds, False)
         else:
             # A check that was interrupted has left something there. 64-bit arithmetic wraps, as it is meant to.
             clean_scratch(self.arrays)
             with np.errstate(over="ignore"):
-                breach = find_breach(self.handle, 0, self.num_worlds, False)
+                breach = find_breach(self.address_table, 0, self.num_worlds, False)
         if breach != SOUND:
             raise ValueError(breach_message(self.arrays, int(breach), config))
 

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from multigrid.core.compiled import kernel
-from multigrid.core.rules import commit, play_worlds, reset_over_worlds, reset_worlds
 from multigrid.core.atomics import add, exchange_if, load, pause, store, yield_core
+from multigrid.core.compiled import kernel
+from multigrid.core.rules import commit, play_worlds, reset_ended_worlds, reset_worlds
 
-__all__ = ["PLAY", "RESET", "RESET_OVER", "Threads"]
+__all__ = ["PLAY", "RESET", "RESET_ENDED", "Threads"]
 
-PLAY, RESET, RESET_OVER = range(3)
-"""The tasks: `play_worlds`, `reset_worlds`, `reset_over_worlds`."""
+PLAY, RESET, RESET_ENDED = range(3)
+"""The tasks: `play_worlds`, `reset_worlds`, `reset_ended_worlds`."""
 
 # The board, int64 (3, 16). Each row has cache lines of its own: threads that write to one line wait for each other, and
 # processors fetch lines in pairs. A ticket is the task's number and, in its lower half, how many pieces are unclaimed.
@@ -41,13 +41,13 @@ _BOARD = (3, 16)
 _UNCLAIMED = 2**32 - 1
 _LAST_NUMBER = 2**31 - 1
 _PIECES_A_THREAD = 8
-"""Into how many pieces a thread's share is cut, so that nobody waits long for the last."""
+"""Into how many pieces a thread's share is cut, so that no thread waits long for the last."""
 _PATIENCE = 5000
 """How often a follower looks out before it sleeps. That is some tenths of a millisecond."""
 
 
 @kernel
-def _lead(table: Any, board: Any, task: Any, most_pieces: int) -> None:
+def _lead(address_table: Any, board: Any, task: Any, most_pieces: int) -> None:
     """Do a task, (kind, first world, the one after the last, map index), with whatever followers are awake."""
     kind, first, last, map_index = task
     pieces = min(most_pieces, last - first)
@@ -57,7 +57,7 @@ def _lead(table: Any, board: Any, task: Any, most_pieces: int) -> None:
     # Another number than the last task's, so that a follower that read the last ticket cannot claim with it.
     number = (load(board, _TICKET, 0) >> 32) + 1 & _LAST_NUMBER
     store(board, _TICKET, 0, (number << 32) + pieces)
-    _claim(table, board)
+    _claim(address_table, board)
     looks = 0
     while load(board, _DONE, 0) != pieces:
         looks += 1
@@ -65,11 +65,11 @@ def _lead(table: Any, board: Any, task: Any, most_pieces: int) -> None:
         if looks % _PATIENCE == 0:
             yield_core()
     if kind == RESET:
-        commit(table)
+        commit(address_table)
 
 
 @kernel
-def _claim(table: Any, board: Any) -> bool:
+def _claim(address_table: Any, board: Any) -> bool:
     """Play pieces until none is unclaimed; return whether there was one."""
     found = False
     ticket = load(board, _TICKET, 0)
@@ -77,31 +77,31 @@ def _claim(table: Any, board: Any) -> bool:
         if exchange_if(board, _TICKET, 0, ticket, ticket - 1):
             found = True
             # From here on the task stays as it is until this piece is done.
-            _play_piece(table, board, (ticket & _UNCLAIMED) - 1)
+            _play_piece(address_table, board, (ticket & _UNCLAIMED) - 1)
             add(board, _DONE, 0, 1)
         ticket = load(board, _TICKET, 0)
     return found
 
 
 @kernel
-def _play_piece(table: Any, board: Any, piece: int) -> None:
+def _play_piece(address_table: Any, board: Any, piece: int) -> None:
     first, worlds = load(board, _TASK, _FIRST), load(board, _TASK, _LAST) - load(board, _TASK, _FIRST)
     pieces, kind = load(board, _TASK, _PIECES), load(board, _TASK, _KIND)
     begin, end = first + worlds * piece // pieces, first + worlds * (piece + 1) // pieces
     if kind == PLAY:
-        play_worlds(table, begin, end)
+        play_worlds(address_table, begin, end)
     elif kind == RESET:
-        reset_worlds(table, begin, end, load(board, _TASK, _MAP_INDEX))
+        reset_worlds(address_table, begin, end, load(board, _TASK, _MAP_INDEX))
     else:
-        reset_over_worlds(table, begin, end)
+        reset_ended_worlds(address_table, begin, end)
 
 
 @kernel
-def _follow(table: Any, board: Any) -> None:
+def _follow(address_table: Any, board: Any) -> None:
     """Play pieces of whatever task there is, until there has been none for a moment."""
     looks = 0
     while looks < _PATIENCE:
-        if _claim(table, board):
+        if _claim(address_table, board):
             looks = 0
         else:
             looks += 1
@@ -122,18 +122,18 @@ class Threads:
     def __getstate__(self) -> dict[str, Any]:
         return {"count": self.count, "_crew": None}
 
-    def run(self, handles: Sequence[Any], kind: int, worlds: tuple[int, int], map_index: int = 0) -> None:
-        """Do `PLAY`, `RESET` or `RESET_OVER` with some worlds. An exception on the way comes before or after all of it.
+    def run(self, address_tables: Sequence[Any], kind: int, worlds: tuple[int, int], map_index: int = 0) -> None:
+        """Do `PLAY`, `RESET` or `RESET_ENDED` with some worlds; an exception is raised before or after all of it.
 
         Args:
-            handles: of the worlds' arrays, one for each thread, with scratch of its own; the same at every call.
+            address_tables: of the worlds' arrays, one for each thread, with scratch of its own; the same at every call.
             kind: what to do.
             worlds: the first, and the one after the last.
             map_index: for `RESET`.
         """
         crew = self._crew
         if crew is None or crew.process != os.getpid() or not crew.is_alive():
-            crew = self._crew = _Crew(handles)
+            crew = self._crew = _Crew(address_tables)
         crew.run(kind, worlds, map_index)
 
     def close(self) -> None:
@@ -146,12 +146,14 @@ class Threads:
 class _Crew:
     """The threads of one process."""
 
-    def __init__(self, handles: Sequence[Any]) -> None:
+    def __init__(self, address_tables: Sequence[Any]) -> None:
         self.process = os.getpid()
-        self._handle = handles[-1]
-        self._most_pieces = _PIECES_A_THREAD * len(handles)
+        self._address_table = address_tables[-1]
+        self._most_pieces = _PIECES_A_THREAD * len(address_tables)
         self._board = np.zeros(_BOARD, dtype=np.int64)
-        self._followers = [_Follower(handle, self._board, k) for k, handle in enumerate(handles[:-1])]
+        self._followers = [
+            _Follower(address_table, self._board, k) for k, address_table in enumerate(address_tables[:-1])
+        ]
         # Not an Event, in whose `wait` an exception of a signal handler leaves a lock behind.
         self._started: list[bool] = []
         self._finalizer = weakref.finalize(self, _dismiss, self._followers)
@@ -169,7 +171,7 @@ class _Crew:
             if follower.sleeps:
                 follower.sleeps = False
                 follower.calls.put(True)
-        _lead(self._handle, self._board, (kind, *worlds, map_index), self._most_pieces)
+        _lead(self._address_table, self._board, (kind, *worlds, map_index), self._most_pieces)
 
     def is_alive(self) -> bool:
         return not any(follower.has_ended for follower in self._followers)
@@ -187,15 +189,17 @@ class _Crew:
 class _Follower:
     """A thread that plays pieces of whatever task there is."""
 
-    def __init__(self, handle: Any, board: Any, k: int) -> None:
+    def __init__(self, address_table: Any, board: Any, k: int) -> None:
         self.sleeps = self.has_ended = False
         self.calls: SimpleQueue[bool] = SimpleQueue()
-        self.thread = threading.Thread(target=self._work, args=(handle, board), name=f"multigrid-{k}", daemon=True)
+        self.thread = threading.Thread(
+            target=self._work, args=(address_table, board), name=f"multigrid-{k}", daemon=True
+        )
 
-    def _work(self, handle: Any, board: Any) -> None:
+    def _work(self, address_table: Any, board: Any) -> None:
         try:
             while True:
-                _follow(handle, board)
+                _follow(address_table, board)
                 self.sleeps = True
                 if not self.calls.get():
                     return

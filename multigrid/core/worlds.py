@@ -45,7 +45,7 @@ class Worlds(KernelCalls):
         """The arrays (E, N, ...) with all observations: one for each part, in order, or with `flatten` a single one."""
         if self.config.flatten:
             return [self.arrays.flat]
-        state = {"agent": self.arrays.location, "target": self.arrays.goal}
+        state = {"agent": self.arrays.location, "target": self.arrays.target}
         return [state[part] if part in state else getattr(self.arrays, f"{part}_part") for part in self.config.parts]
 
     @property
@@ -120,9 +120,9 @@ class Worlds(KernelCalls):
         """Begin an episode in world e from a layout by hand, which nothing here checks: int64 (N, 2) twice."""
         self.begin(np.array([e]), np.array([map_index]), layouts=np.concatenate([agents, targets], axis=1)[None])
 
-    def reset_over(self) -> None:
+    def reset_ended(self) -> None:
         """Begin an episode, with all of it drawn, in every world that is over."""
-        self._run(rules.reset_over_worlds, 0, self.num_worlds)
+        self._run(rules.reset_ended_worlds, 0, self.num_worlds)
 
     def step(self) -> int:
         """Play one step of all worlds with the actions in ``arrays.actions``; `autoreset` restarts those that are over.
@@ -135,17 +135,17 @@ class Worlds(KernelCalls):
             RuntimeError: see `check_whole`.
         """
         if self._direct:
-            return rules.step_worlds(self._handle, 0, self.num_worlds)
+            return rules.step_worlds(self._address_table, 0, self.num_worlds)
         self.settle()
         self.check_whole()
         draws = bool(self._generators.held) and self._draws_in_steps
         if self._threads.count > 1 or self._constant is not None or draws or not COMPILED:
-            bad_row = int(rules.find_bad_action(self._handle, 0, self.num_worlds))
+            bad_row = int(rules.find_bad_action(self._address_table, 0, self.num_worlds))
             if bad_row == rules.ALL_VALID:
                 self._run(rules.play_worlds, 0, self.num_worlds, drawing=None if draws else ())
             return bad_row
         self._direct = True
-        return rules.step_worlds(self._handle, 0, self.num_worlds)
+        return rules.step_worlds(self._address_table, 0, self.num_worlds)
 
     def present(self, e: int) -> list[int]:
         """Return the indices of the agents of world e that have not left."""
@@ -224,4 +224,4 @@ class Worlds(KernelCalls):
             if then is not None:
                 then()
 
-        self._change(follow, rules.restore_worlds, stage.handle, worlds, drawing=())
+        self._change(follow, rules.restore_worlds, stage.address_table, worlds, drawing=())

@@ -68,7 +68,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         """Hold on to the rows that each step reads and writes."""
         arrays = self._world.arrays
         self._action = arrays.actions[0]
-        self._agent, self._target = arrays.location[0, 0], arrays.goal[0, 0]
+        self._agent, self._target = arrays.location[0, 0], arrays.target[0, 0]
         self._reward, self._terminated = arrays.rewards[0, 0:1], arrays.terminated[0, 0:1]
         self._distance = arrays.distances[0, 0:1]
 

@@ -176,7 +176,7 @@ class OneWorld(OneCallAtATime):
                     f"options has a layout for one of {self.config.num_maps} maps; say which with options['map']"
                 )
             map_index = 0
-        regions = self._world.arrays.regions[map_index]
+        regions = self._world.arrays.components[map_index]
         return map_index, checked_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
 
     def _check_started(self) -> None:

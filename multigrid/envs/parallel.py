@@ -90,7 +90,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         arrays = self._world.arrays
         self._actions = arrays.actions[0]
         self._rewards, self._distances, self._outcomes = arrays.rewards[0], arrays.distances[0], arrays.outcomes[0]
-        self._terminated, self._truncated, self._endings = arrays.terminated[0], arrays.truncated[0], arrays.endings
+        self._terminated, self._truncated, self._endings = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._seen = [part[0] for part in self._world.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -256,7 +256,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         return [self._index[agent] for agent in agents]
 
     def _still_here(self) -> list[str]:
-        if self._world.arrays.over[0]:
+        if self._world.arrays.episode_over[0]:
             return []
         return [self.possible_agents[row] for row in self._world.present(0)]
 

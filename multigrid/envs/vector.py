@@ -135,7 +135,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
     def _complete(self) -> None:
         self._world.settle()
         if self._is_unfinished and not self._world.is_torn:
-            self._world.reset_over()
+            self._world.reset_ended()
             self._is_unfinished = False
 
     def _bind(self) -> None:
@@ -246,7 +246,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
             num_actions, agent = self.config.num_actions, self.config.agents[row % self.config.num_agents]
             whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
             checked_action(self._actions[row], num_actions, whose)
-        over = self._world.arrays.over
+        over = self._world.arrays.episode_over
         # Up to 50,000 worlds, bytes are searched in less time than `any` takes.
         ended = self._ends_matter and 1 in over.tobytes()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
@@ -255,7 +255,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
             truncated |= (self._departed() & over[:, None]).reshape(self.num_envs)
         if ended and self._resets_at_once:
             infos = self._final(np.flatnonzero(over))
-            self._world.reset_over()
+            self._world.reset_ended()
             infos |= self._infos(None)
         else:
             infos = self._infos(None)
@@ -275,8 +275,8 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
             self._complete()
             self._check_known(np.arange(self.num_worlds))
             self._all_started = True
-        if self._must_look and self._world.arrays.over.any():
-            over = np.flatnonzero(self._world.arrays.over)
+        if self._must_look and self._world.arrays.episode_over.any():
+            over = np.flatnonzero(self._world.arrays.episode_over)
             raise ResetNeeded(
                 f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
                 "reset them with options={'reset_mask': ...}, or use another autoreset_mode"

@@ -98,7 +98,7 @@ def checked_layouts(
     layouts = {}
     for e in worlds.tolist():
         starts, goals = (one[e] if _is_stacked(one, num_worlds) else one for one in (agents, targets))
-        layouts[e] = checked_layout(config.regions[maps[e]], config.num_agents, starts, goals, "options['{}']")
+        layouts[e] = checked_layout(config.components[maps[e]], config.num_agents, starts, goals, "options['{}']")
     return maps, layouts
 
 

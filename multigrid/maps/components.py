@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS
 
-__all__ = ["WALL", "label_regions"]
+__all__ = ["WALL", "label_components"]
 
 WALL = 0
 """The label of a wall; regions are numbered from 1."""
 
 
-def label_regions(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
+def label_components(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Label the connected regions of free cells, two cells being neighbours when one move joins them.
 
     Args:
@@ -22,7 +22,7 @@ def label_regions(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
     Returns:
         int32 (W, H): 0 at walls; 1, 2, ... in the order of each region's first cell ``[x, y]``.
 
-    >>> label_regions(np.array([[False, True, False], [False, True, True]])).tolist()
+    >>> label_components(np.array([[False, True, False], [False, True, True]])).tolist()
     [[1, 0, 2], [1, 0, 0]]
     """
     width, height = walls.shape

@@ -20,7 +20,7 @@ def checked_layout(
     """Return a layout as int64 (2, N, 2): the agents' cells, then their targets.
 
     Args:
-        regions: int32 (W, H), the map as `multigrid.maps.components.label_regions` labels it.
+        regions: int32 (W, H), the map as `multigrid.maps.components.label_components` labels it.
         num_agents: N.
         agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
         targets: integers (N, 2), their targets; no two alike.

@@ -48,9 +48,9 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     [False, False]
     """
     return Scene(
-        regions=arrays.regions[arrays.map_index[world]],
+        regions=arrays.components[arrays.map_index[world]],
         agents=arrays.location[world],
-        targets=arrays.goal[world],
+        targets=arrays.target[world],
         present=arrays.status[world] != LEFT,
         settled=arrays.distances[world] == 0,
         trail=trail,

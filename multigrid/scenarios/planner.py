@@ -80,7 +80,7 @@ def plan(config: GridConfig, seed: int) -> NDArray[np.int8] | None:
     [[0, 0], [0, 0], [4, 3]]
     """
     (starts,), (targets,) = config.walls.agents, config.walls.targets
-    planner = _Planner(config.regions[0], targets, np.random.Generator(np.random.PCG64(seed)))
+    planner = _Planner(config.components[0], targets, np.random.Generator(np.random.PCG64(seed)))
     now = planner.numbers(starts)
     waited = [0] * len(now)
     steps = dict(planner.moves)

@@ -114,7 +114,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         env = self._grid
-        picture = Picture(env.config.regions[start["map_index"]] == WALL, start["location"], start["goal"])
+        picture = Picture(env.config.components[start["map_index"]] == WALL, start["location"], start["target"])
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),

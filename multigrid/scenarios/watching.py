@@ -14,7 +14,7 @@ from multigrid.scenarios.scenario import Scenario
 
 __all__ = ["Watcher", "watch"]
 
-_FIELDS = ("location", "goal", "status", "distances", "arrivals", "outcomes", "rewards")
+_FIELDS = ("location", "target", "status", "distances", "arrivals", "outcomes", "rewards")
 
 
 class Watcher:
@@ -52,9 +52,9 @@ class Watcher:
         return Episode(
             name=name,
             config=self._env.config,
-            regions=self._env.config.regions[self._states[0]["map_index"]],
+            regions=self._env.config.components[self._states[0]["map_index"]],
             agents=told["location"],
-            targets=told["goal"],
+            targets=told["target"],
             present=told["status"] != LEFT,
             distances=told["distances"],
             arrivals=told["arrivals"],

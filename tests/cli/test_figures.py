@@ -172,7 +172,7 @@ def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
 def test_refusals_by_others_count_where_the_agent_stood() -> None:
     """Two that would swap, and two that ask for one cell, are blocked on their own cells."""
     config = GridConfig(walls="Bab.A", max_cycles=9)
-    heat = HeatMap(config.regions[0])
+    heat = HeatMap(config.components[0])
     heat.add(watched(config, [RIGHT, LEFT]))
     assert heat.blocked.T.tolist() == [[0, 1, 1, 0, 0]]
     config = GridConfig(walls="Ba.bA", max_cycles=9)

@@ -163,7 +163,7 @@ def test_the_suite_is_played_by_name(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_distances_go_around_walls() -> None:
     """The distance of a cell is the length of its shortest way; walls, and what they cut off, have none."""
-    regions = GridConfig(walls="..#.\n.#..\n....\n##.#\n#.##", num_agents=1).regions[0]
+    regions = GridConfig(walls="..#.\n.#..\n....\n##.#\n#.##", num_agents=1).components[0]
     far = UNREACHABLE
     assert distances_to(regions, (0, 0)).T.tolist() == [
         [0, 1, far, 7],

@@ -34,7 +34,7 @@ from multigrid.core.worlds import Worlds
 Worlds(GridConfig(size=(4, 2)))
 world = Worlds(GridConfig(size=(4, 2), num_agents=2, observe=("others", "action_mask")))
 world.arrays.status[0, 1] = 2
-rules.observe_worlds(world._handle, 0, 1)
+rules.observe_worlds(world._address_table, 0, 1)
 print(world.arrays.others_part[0, 0].tolist(), world.arrays.action_mask_part[0, 0].tolist())
 """
 SEEN = "[[-1, -1]] [1, 1, 0, 0]\n"
@@ -220,9 +220,9 @@ def test_scratch_is_left_clean(config):
     for world in played.play(config, [1, 2, 3], steps=60):
         arrays = world.arrays
         assert (arrays.occupant == -1).all()
-        assert (arrays.claimant == -1).all()
-        assert not arrays.seen.any()
-        assert not arrays.region_agents.any()
+        assert (arrays.first_requester == -1).all()
+        assert not arrays.agent_grid.any()
+        assert not arrays.component_agents.any()
 
 
 def test_worlds_side_by_side_play_what_each_plays_alone():
@@ -248,7 +248,7 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
         side_by_side.step()
         for e, world in enumerate(alone):
             np.testing.assert_equal(side_by_side.snapshot(e), world.snapshot(0))
-            for part in ("location", "goal", "others_part", "view_part"):
+            for part in ("location", "target", "others_part", "view_part"):
                 np.testing.assert_array_equal(getattr(side_by_side.arrays, part)[e], getattr(world.arrays, part)[0])
 
 

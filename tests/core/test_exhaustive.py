@@ -215,7 +215,7 @@ def test_every_joint_action_from_every_joint_state(
         seed = number if on_target == "restart" else 0  # where nothing is drawn, fewer cases to judge
         here = sorted(at)
         world.arrays.location[:] = [at.get(i, targets[i]) for i in range(num_agents)]
-        world.arrays.goal[:] = targets
+        world.arrays.target[:] = targets
         world.arrays.status[:] = [
             LEFT if i not in at else PARKED if i in parked else TRAVELLING for i in range(num_agents)
         ]
@@ -225,7 +225,7 @@ def test_every_joint_action_from_every_joint_state(
         world.arrays.actions[:] = actions
         assert world.step() == rules.ALL_VALID
         expected, outcomes, over = judge.step(at, parked, actions, seed)
-        wrong = (told(world) != expected).any(axis=(1, 2)) | (world.arrays.over != over)
+        wrong = (told(world) != expected).any(axis=(1, 2)) | (world.arrays.episode_over != over)
         wrong |= (world.arrays.outcomes != outcomes)[:, here].any(axis=1) | world.arrays.truncated.any(axis=1)
         assert not wrong.any(), (at, parked, actions[wrong.argmax()].tolist())
         transitions += len(wrong)

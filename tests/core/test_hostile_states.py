@@ -107,8 +107,8 @@ def plausible(state: dict[str, Any], random: np.random.Generator) -> Any:
         name = pick(random, (*FIELDS, *SAID))
         array = np.atleast_1d(state[name])
         place = tuple(int(random.integers(length)) for length in array.shape[: 2 if array.ndim > 2 else 1])
-        if name in ("location", "goal"):
-            other = np.atleast_1d(state[pick(random, ("location", "goal"))])
+        if name in ("location", "target"):
+            other = np.atleast_1d(state[pick(random, ("location", "target"))])
             array[place] = pick(random, other.reshape(-1, 2))
         elif array.dtype == bool:
             array[place] = ~array[place]
@@ -344,10 +344,10 @@ def test_the_judge_knows_an_impossible_state() -> None:
     (state,) = judged.one_by_one(env)
     assert judged.breaches(env.config, state) == []
     spoilt: list[tuple[str, Any]] = [
-        ("goal", np.array([[2, 0], [0, 0]])),
+        ("target", np.array([[2, 0], [0, 0]])),
         ("arrival_step", np.array([0, -1])),
         ("rewards", np.array([1.0, 0.0])),
-        ("over", np.bool_(True)),
+        ("episode_over", np.bool_(True)),
         ("steps", np.int64(2**60)),
         ("status", np.array([1, 0], dtype=np.int8)),
         ("distances", np.array([0.0, 0.0])),

@@ -120,7 +120,7 @@ def drawn(config, seed):
     pcg64.load(world.arrays.streams[0], np.random.PCG64(seed).state)
     world.reset()
     arrays = world.arrays
-    cells = [list(map(tuple, part[0].tolist())) for part in (arrays.location, arrays.goal)]
+    cells = [list(map(tuple, part[0].tolist())) for part in (arrays.location, arrays.target)]
     return (int(arrays.map_index[0]), *cells), pcg64.store(arrays.streams[0])
 
 
@@ -182,7 +182,7 @@ def test_crowded_maps_lay_out(name, spare):
     world.reset()
     reach = components(one_map)
     layouts = set()
-    for agents, targets in zip(world.arrays.location.tolist(), world.arrays.goal.tolist(), strict=True):
+    for agents, targets in zip(world.arrays.location.tolist(), world.arrays.target.tolist(), strict=True):
         agents, targets = list(map(tuple, agents)), list(map(tuple, targets))  # noqa: PLW2901 (the same, as keys)
         assert len(set(agents)) == len(set(targets)) == num_agents
         for at, to in zip(agents, targets, strict=True):
@@ -204,7 +204,7 @@ def test_a_pool_of_maps():
         index = int(world.arrays.map_index[0])
         seen.add(index)
         reach = components(maps[index])
-        for at, to in zip(world.arrays.location[0].tolist(), world.arrays.goal[0].tolist(), strict=True):
+        for at, to in zip(world.arrays.location[0].tolist(), world.arrays.target[0].tolist(), strict=True):
             assert tuple(to) in reach[tuple(at)] - {tuple(at)}
     assert seen == {0, 1, 2}
 
@@ -231,7 +231,7 @@ def test_new_targets_under_restart(name, collisions, bits):
     for _ in range(400):
         stream = np.random.Generator((bits or np.random.PCG64)())
         stream.bit_generator.state = world.snapshot(0)["np_random"]
-        expected = arrays.goal[0].tolist()
+        expected = arrays.target[0].tolist()
         arrays.actions[0] = actions.integers(4, size=4)
         world.step()
         for i, at in enumerate(arrays.location[0].tolist()):
@@ -240,9 +240,9 @@ def test_new_targets_under_restart(name, collisions, bits):
                 while tuple(expected[i]) not in reach[tuple(at)] - {tuple(at)}:
                     expected[i] = [int(stream.integers(side)) for side in one_map.shape]
                 assert arrays.rewards[0, i] == 1
-        assert arrays.goal[0].tolist() == expected
+        assert arrays.target[0].tolist() == expected
         assert str(world.snapshot(0)["np_random"]) == str(stream.bit_generator.state)
-        assert arrays.distances[0].tolist() == np.abs(arrays.location[0] - arrays.goal[0]).sum(axis=1).tolist()
+        assert arrays.distances[0].tolist() == np.abs(arrays.location[0] - arrays.target[0]).sum(axis=1).tolist()
     assert arrivals > 20
 
 
@@ -292,7 +292,7 @@ BY_HAND = """
 
 def by_hand(config, agents, targets, index=0):
     """A layout checked as the faces check their options."""
-    return checked_layout(config.regions[index], config.num_agents, agents, targets, "options['{}']")
+    return checked_layout(config.components[index], config.num_agents, agents, targets, "options['{}']")
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_a_layout_by_hand_is_played_as_given():
     world.place(0, *layout)
     arrays = world.arrays
     assert arrays.location[0].tolist() == [[1, 2], [0, 1], [3, 2]]
-    assert arrays.goal[0].tolist() == [[0, 1], [1, 2], [3, 0]]
+    assert arrays.target[0].tolist() == [[0, 1], [1, 2], [3, 0]]
     assert arrays.distances[0].tolist() == [2, 2, 2]
     assert arrays.others_part[0, 1].tolist() == [[1, 2], [3, 2]]
     assert arrays.streams.tolist() == stream.tolist()

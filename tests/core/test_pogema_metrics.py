@@ -51,7 +51,7 @@ def install(env: MultiGridEnv, targets: dict[int, list[int]]) -> None:
     """Put the targets that POGEMA assigned in the place of those that the env has drawn."""
     state = env.get_state()
     for i, cell in targets.items():
-        state["goal"][i] = cell
+        state["target"][i] = cell
         state["distances"][i] = np.abs(state["location"][i] - cell).sum()
     env.set_state(state)
 

@@ -31,7 +31,7 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 # Newer Pythons warn of what is tested here: a process with threads forks.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
-SCRATCH = {"occupant", "claimant", "seen", "wish", "refusal", "region_agents"}
+SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_reason", "component_agents"}
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
@@ -53,7 +53,7 @@ def tale(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
     for _ in range(steps):
         told.append(plain(envs.step(random.integers(4, size=envs.num_envs))))
         if envs.autoreset_mode is AutoresetMode.DISABLED:
-            over = np.repeat(envs._world.arrays.over, envs.config.num_agents)
+            over = np.repeat(envs._world.arrays.episode_over, envs.config.num_agents)
             if over.any():
                 told.append(plain(envs.reset(options={"reset_mask": over})))
     return [*told, plain(envs.get_state())]

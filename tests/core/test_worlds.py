@@ -37,7 +37,7 @@ def test_letters_set_starts_and_targets() -> None:
         env.reset()
         assert env.state().tolist() == [[0, 0, 5, 2], [0, 2, 5, 0]]
     assert env.np_random.bit_generator.state == before
-    assert env.config.regions[0, 2, 1] == env.config.regions[0, 2, 2] == 0
+    assert env.config.components[0, 2, 1] == env.config.components[0, 2, 2] == 0
 
 
 def test_the_letters_say_how_many_agents_there_are() -> None:
@@ -170,7 +170,7 @@ def test_a_state_has_nobody_in_a_cell_that_can_reach_no_other(many: bool) -> Non
     env.reset(seed=0, options=layout)
     env.step(np.array([0, 0]) if many else {"agent_0": 0, "agent_1": 0})
     state, before = env.get_state(), env.get_state()
-    for name in ("location", "goal"):
+    for name in ("location", "target"):
         assert state[name][..., 0, :].ravel().tolist() == [4, 0]
         state[name][..., 0, :] = 0
     with pytest.raises(ValueError, match="location in the state"):
@@ -187,10 +187,10 @@ def test_a_state_has_no_target_that_its_agent_cannot_reach(agent: int, many: boo
     env: Any = vector_env(1, config) if many else MultiGridEnv(config)
     env.reset(seed=0, options={"agents": [[0, 0], [1, 1], [4, 3]], "targets": [[1, 0], [0, 3], [3, 3]]})
     state, before = env.get_state(), env.get_state()
-    x = state["goal"][..., agent, 0]
+    x = state["target"][..., agent, 0]
     x += 3 if agent < 2 else -3
-    state["distances"][..., agent] = np.abs(state["location"] - state["goal"]).sum(axis=-1)[..., agent]
-    with pytest.raises(ValueError, match="goal in the state"):
+    state["distances"][..., agent] = np.abs(state["location"] - state["target"]).sum(axis=-1)[..., agent]
+    with pytest.raises(ValueError, match="target in the state"):
         env.set_state(state)
     np.testing.assert_equal(env.get_state(), before)
     env.set_state(before)

@@ -703,9 +703,9 @@ BAD_STATES = {
     "a list": (lambda state: [state], TypeError, "the state is of type list; expected what get_state"),
     "empty": (lambda state: {}, ValueError, "in the state is missing"),
     "a field missing": (
-        lambda state: {k: v for k, v in state.items() if k != "goal"},
+        lambda state: {k: v for k, v in state.items() if k != "target"},
         ValueError,
-        "goal in the state is missing",
+        "target in the state is missing",
     ),
     "the stream missing": (
         lambda state: {k: v for k, v in state.items() if k != "np_random"},
@@ -727,7 +727,11 @@ BAD_STATES = {
         ValueError,
         "location in the state lies outside the 4 x 4 grid",
     ),
-    "outside below": (changed(goal=np.array([[0, -1]])), ValueError, "goal in the state lies outside the 4 x 4 grid"),
+    "outside below": (
+        changed(target=np.array([[0, -1]])),
+        ValueError,
+        "target in the state lies outside the 4 x 4 grid",
+    ),
     "ragged": (changed(location=[[1], [2, 3]]), ValueError, "location in the state"),
     "no such map": (changed(map_index=np.array(1)), ValueError, "map_index in the state is 1; there are 1 maps"),
     "no such status": (changed(status=np.array([7], np.int8)), ValueError, "status in the state"),

@@ -356,7 +356,7 @@ class Machine(RuleBasedStateMachine):
         env = player.env
         # Of another env, so that the rest of a bad state is not what is there already.
         state = self.everyone[0].env.get_state()
-        nowhere = {name: state[name] - 99 for name in ("steps", "location", "goal", "status")} | {"np_random": {}}
+        nowhere = {name: state[name] - 99 for name in ("steps", "location", "target", "status")} | {"np_random": {}}
         states = [{**state, name: spoilt} for name, spoilt in nowhere.items()]
         states += [{key: value for key, value in state.items() if key != name} for name in nowhere]
         return [
@@ -569,7 +569,7 @@ class GridWorldMachine(Machine):
     def shown(self, env: Any) -> Any:
         """Where the agent and the target are."""
         state = env.get_state()
-        return [state["location"], state["goal"]]
+        return [state["location"], state["target"]]
 
     @initialize(target=Machine.players, size=st.integers(2, 5), seed=SEEDS)
     def begin_with(self, size: int, seed: int) -> Player:

@@ -106,8 +106,8 @@ def test_a_refused_state_leaves_game_and_stream(has_half: Any, held: bool) -> No
 
 CRAFTED: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]], str]] = {
     "parked off its target": ({}, lambda s: {"status": np.where([1, 0, 0], 1, s["status"]).astype(np.int8)}, "status"),
-    "over, nobody arrived": ({}, lambda s: {"over": np.bool_(True)}, "over"),
-    "equal targets": ({}, lambda s: {"goal": s["goal"][[1, 1, 2]]}, "goal"),
+    "over, nobody arrived": ({}, lambda s: {"episode_over": np.bool_(True)}, "episode_over"),
+    "equal targets": ({}, lambda s: {"target": s["target"][[1, 1, 2]]}, "target"),
     "very many steps": ({}, lambda s: {"steps": np.int64(2**63 - 1)}, "steps"),
     "an arrival to come": ({}, lambda s: {"arrival_step": s["arrival_step"] + 99}, "arrival_step"),
     "arrivals without end": ({}, lambda s: {"arrivals": s["arrivals"] + 2**62}, "arrivals"),
@@ -116,7 +116,7 @@ CRAFTED: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], dict[str, An
     "a distance that is none": ({}, lambda s: {"distances": s["distances"] + 1}, "distances"),
     "an end of some": ({}, lambda s: {"terminated": np.array([True, False, False])}, "terminated"),
     "a cut of some": ({}, lambda s: {"truncated": np.array([True, False, False])}, "truncated"),
-    "ends that nobody has": ({}, lambda s: {"endings": np.int64(1)}, "endings"),
+    "ends that nobody has": ({}, lambda s: {"num_ended": np.int64(1)}, "num_ended"),
     "parked where nobody parks": ({"on_target": "stay"}, lambda s: {"status": np.ones(3, np.int8)}, "status"),
     "an outcome that is none": ({}, lambda s: {"outcomes": np.full(3, 8)}, "outcomes"),
 }
@@ -441,7 +441,7 @@ def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: py
     monkeypatch.setenv("MULTIGRID_CHECK", "1")
     env = played(2, num_agents=2, on_target="restart")
     arrays = env._world.arrays
-    {"location": arrays.goal, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
+    {"location": arrays.target, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
     with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")

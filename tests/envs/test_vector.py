@@ -458,7 +458,7 @@ def tale(envs: Any, steps: int = 12, seed: int = 5) -> list[Any]:
     for _ in range(steps):
         told.append(envs.step(random.integers(4, size=count)))
         if envs.metadata["autoreset_mode"] is DISABLED:
-            over = np.repeat(envs.unwrapped._world.arrays.over, envs.unwrapped.config.num_agents)
+            over = np.repeat(envs.unwrapped._world.arrays.episode_over, envs.unwrapped.config.num_agents)
             if over.any():
                 told.append(envs.reset(options={"reset_mask": over}))
     return told
@@ -767,7 +767,7 @@ def arrays_in(value: Any) -> list[np.ndarray[Any, Any]]:
 
 def internals(envs: MultiGridVectorEnv) -> list[np.ndarray[Any, Any]]:
     """All arrays that the env itself holds."""
-    return [*envs._world.arrays, *arrays_in(list(vars(envs).values())), envs.config.regions]
+    return [*envs._world.arrays, *arrays_in(list(vars(envs).values())), envs.config.components]
 
 
 BUFFERS: list[dict[str, Any]] = [
@@ -921,7 +921,7 @@ def test_states_of_any_configuration_are_refused_elsewhere() -> None:
 
     shifted = {name: array.copy() for name, array in state.items()}
     shifted["location"][2, 1] = [3, 0]
-    on_wall = np.where(np.arange(3)[:, None, None] == 2, np.argwhere(POOL[state["map_index"][2]])[0], state["goal"])
+    on_wall = np.where(np.arange(3)[:, None, None] == 2, np.argwhere(POOL[state["map_index"][2]])[0], state["target"])
     together = np.where(np.arange(3)[:, None, None] == 1, state["location"][:, :1], state["location"])
     for bad, error, match in (
         (None, TypeError, "NoneType"),

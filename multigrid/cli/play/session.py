@@ -162,9 +162,9 @@ class Session:
     def scene(self) -> Scene:
         """Return what there is to draw."""
         return Scene(
-            regions=self.config.regions[0],
+            regions=self.config.components[0],
             agents=self._state["location"],
-            targets=self._state["goal"],
+            targets=self._state["target"],
             present=self.present,
             settled=self._state["distances"] == 0,
         )
@@ -250,8 +250,8 @@ class Session:
 def _drawn(env: MultiGridEnv, name: str) -> Scenario:
     """Return the layout that an environment has just drawn."""
     state = env.get_state()
-    walls = env.config.regions[state["map_index"]] == WALL
-    config = dataclasses.replace(env.config, walls=Picture(walls, state["location"], state["goal"]))
+    walls = env.config.components[state["map_index"]] == WALL
+    config = dataclasses.replace(env.config, walls=Picture(walls, state["location"], state["target"]))
     return Scenario(name, config, state["np_random"] if config.on_target == "restart" else None)
 
 
