@@ -87,7 +87,7 @@ class Stage:
             TypeError: they are no dict.
             ValueError: they are of another version; or a field is missing, or has another shape or dtype.
         """
-        _check_version(states, "the state", self.num_worlds)
+        _check_version(states, "the state", (self.num_worlds,))
         for name, field in self._fields.items():
             _copy(states, name, field, "the state")
 
@@ -153,19 +153,17 @@ def breach_message(arrays: Arrays, breach: int, config: GridConfig) -> str:
     return f"{field} in the state {problem}{where}; {_EXPECTED}"
 
 
-def _check_version(state: Any, called: str, num_worlds: int | None = None) -> None:
-    """Refuse what is no state of this version: an int, or for K worlds an int64 array (K,)."""
+def _check_version(state: Any, called: str, shape: tuple[int, ...] = ()) -> None:
+    """Refuse what is no state of this version: an int, or for K worlds an array (K,) of them."""
     if not isinstance(state, dict):
         raise TypeError(f"{called} is of type {type(state).__name__}; {_EXPECTED}")
     version: Any = state.get("version")
-    if num_worlds is None:
-        is_ours = is_int(version) and version == VERSION
-    else:
-        is_ours = isinstance(version, np.ndarray) and version.dtype.kind in "iu"
-        is_ours = is_ours and np.array_equal(version, np.full(num_worlds, VERSION))
-    if not is_ours:
-        found = shown(version) if "version" in state else "missing, as in older states"
-        raise ValueError(f"version in {called} is {found}; expected {VERSION}: take it anew, with get_state()")
+    is_whole = version.dtype.kind in "iu" if isinstance(version, np.ndarray) else is_int(version)
+    if not is_whole or np.any(version != VERSION):
+        found = shown(version) if "version" in state else "missing, as in states of older versions"
+        raise ValueError(f"version in {called} is {found}; expected {VERSION}, that of get_state() in this multigrid")
+    if np.shape(version) != shape:
+        raise ValueError(f"version in {called} is of shape {np.shape(version)}, not {shape}; {_EXPECTED}")
 
 
 def _copy(states: dict[str, Any], name: str, field: NDArray[Any], called: str) -> None:

@@ -277,6 +277,13 @@ def test_a_state_of_the_end_is_the_end(mode: str) -> None:
             lambda state: {name: one for name, one in state.items() if name != "target"},
             "target in the state is missing",
         ),
+        (
+            lambda state: {name: one for name, one in state.items() if name != "version"},
+            "version in the state is missing",
+        ),
+        (lambda state: state | {"version": 1}, "version in the state is 1; expected 2"),
+        (lambda state: state | {"version": True}, "version in the state is True; expected 2"),
+        (lambda state: state | {"version": np.array([2])}, r"version in the state is of shape \(1,\)"),
         (lambda state: state | {"np_random": "x"}, "np_random in the state is 'x'"),
         (lambda state: state | {"np_random": {"bit_generator": "choice"}}, "one of NumPy's bit generators"),
         (lambda state: state | {"location": np.array([[4, 0], [0, 0], [1, 0]])}, "location in the state"),

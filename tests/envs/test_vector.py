@@ -925,7 +925,8 @@ def test_states_of_any_configuration_are_refused_elsewhere() -> None:
     together = np.where(np.arange(3)[:, None, None] == 1, state["location"][:, :1], state["location"])
     for bad, error, match in (
         (None, TypeError, "NoneType"),
-        ([state], TypeError, "list"),
+        ([state], ValueError, "there are 1 states; expected one for each of 3 worlds"),
+        (but(version=state["version"] - 1), ValueError, "version in the state is .*; expected 2"),
         ({}, ValueError, "missing"),
         *((but(**{name: None}), ValueError, f"{name} in the state is missing") for name in state),
         *((but(**{name: array[:2]}), ValueError, f"{name} in the state is") for name, array in state.items()),
@@ -938,7 +939,7 @@ def test_states_of_any_configuration_are_refused_elsewhere() -> None:
         (but(rewards=state["rewards"] * np.nan), ValueError, "rewards"),
         (but(streams=state["streams"] + np.uint64(2)), ValueError, "streams"),
         (shifted, ValueError, "location.*outside"),
-        (but(goal=on_wall), ValueError, "goal.*walls"),
+        (but(target=on_wall), ValueError, "target.*walls"),
         (but(location=together), ValueError, "location.*one cell"),
         (some_state(num_agents=3), ValueError, "in the state is"),
         (some_state(count=4), ValueError, "in the state is"),
@@ -960,6 +961,71 @@ def test_states_of_any_configuration_are_refused_elsewhere() -> None:
     for worlds in ([3], [-1], [True], [0.5], 1, [[1]]):
         with refused(envs, (TypeError, ValueError), "worlds .*expected integers"):
             envs.get_state(worlds)
+
+
+@pytest.mark.parametrize("on_target", get_args(OnTarget))
+def test_states_of_single_worlds_and_of_vector_envs_are_interchangeable(on_target: Any) -> None:
+    """States of single envs play on in a vector env, over whole episodes, as they do in those envs; and back again."""
+    config = GridConfig(walls=POOL, num_agents=3, on_target=on_target, observe=("agent", "view"), max_cycles=9)
+    random = np.random.default_rng(8)
+    singles = [MultiGridEnv(config) for _ in range(4)]
+    for k, env in enumerate(singles):
+        env.reset(seed=40 + k)
+        for _ in range(2 * k):
+            env.step(dict(zip(env.agents, random.integers(4, size=len(env.agents)), strict=True)))
+    envs, ends = vector_env(4, config), 0
+    for turn in range(2):
+        envs.set_state([env.get_state() for env in singles])
+        for t in range(40):
+            same(envs.get_state([3, 1], single=True), [singles[3].get_state(), singles[1].get_state()])
+            actions = random.integers(4, size=(4, 3))
+            together = envs.step(actions.ravel())[0]
+            for k, (env, chosen) in enumerate(zip(singles, actions, strict=True)):
+                ends += not env.agents
+                alone = env.step(dict(zip(config.agents, chosen, strict=True)))[0] if env.agents else env.reset()[0]
+                for agent, parts in alone.items():
+                    row = 3 * k + config.agents.index(agent)
+                    same(
+                        {part: rows[row] for part, rows in together.items()}, parts, f"turn {turn}, step {t}, row {row}"
+                    )
+        fresh = [MultiGridEnv(config) for _ in range(4)]
+        for env, state in zip(fresh, envs.get_state(single=True), strict=True):
+            env.set_state(state)
+        singles = fresh
+    assert ends >= 24
+
+
+def test_a_bad_state_in_a_list_changes_no_world() -> None:
+    """One bad state among those of single worlds is refused, with which it is, and all worlds are as they were."""
+    envs, single = some_envs(), MultiGridEnv(some_envs().config)
+    envs.reset(seed=2)
+    _ = envs.np_random
+    tale(envs, 4)
+    single.reset(seed=6)
+    state = single.get_state()
+    for bad, error, match in (
+        (None, TypeError, "state 1 is of type NoneType"),
+        ({name: value for name, value in state.items() if name != "version"}, ValueError, "version in state 1 is miss"),
+        (state | {"version": 3}, ValueError, "version in state 1 is 3; expected 2"),
+        (state | {"steps": np.int64(-4)}, ValueError, r"steps in the state is -4, .* \(world 1 of 2\)"),
+        (
+            {name: value for name, value in state.items() if name != "target"},
+            ValueError,
+            "target in state 1 is missing",
+        ),
+        (envs.get_state([1]), ValueError, "version in state 1 is of shape"),
+        (state | {"np_random": np.random.Philox(3).state}, ValueError, "np_random in state 1 is a Philox"),
+        (state | {"np_random": {"bit_generator": "PCG64"}}, ValueError, "np_random in state 1"),
+    ):
+        with refused(envs, error, match):
+            envs.set_state([state, bad], [2, 0])
+    for states in ([], [state], [state] * 3):
+        with refused(envs, ValueError, f"there are {len(states)} states; expected one for each of 2 worlds"):
+            envs.set_state(states, [2, 0])
+    before = envs.get_state(single=True)
+    envs.set_state([state], [2])
+    same(envs.get_state(single=True), [*before[:2], state])
+    assert envs.np_random[2].bit_generator.state == state["np_random"]
 
 
 def some_state(**settings: Any) -> dict[str, Any]:
