@@ -134,7 +134,7 @@ def checked_integers(generator: np.random.Generator) -> Callable[[Any, int, int]
 
 
 def _is_plain(state: Any) -> bool:
-    """Whether it is such a state as NumPy returns, which is told in a fifth of the time that `check_state` takes."""
+    """Return whether it is a state as NumPy returns it, in a fifth of the time that `check_state` takes."""
     try:
         inner, has_half, half = state["state"], state["has_uint32"], state["uinteger"]
         number, increment = inner["state"], inner["inc"]

@@ -1,4 +1,4 @@
-"""The generators that somebody outside holds, kept in step with the streams of the worlds that draw from them."""
+"""The generators that users hold, kept in step with the streams of the worlds that draw from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Held:
 
 
 class Generators:
-    """The generators by world; those of worlds whose generator nobody has asked for are not there.
+    """The generators by world; a world has none before its generator is asked for.
 
     A kernel draws from the streams. A generator that is compiled (`multigrid.core.generators.is_compiled`) is loaded
     into its stream before a kernel draws, and stored from it afterwards. Any other draws for the kernel itself.
@@ -92,7 +92,7 @@ class Generators:
         return held is not None and held.is_replacement
 
     def forget(self, worlds: Iterable[int]) -> None:
-        """Let worlds draw from their streams alone; the generators stay as they are, with whoever holds them."""
+        """Let worlds draw from their streams alone; the generators stay as they are."""
         for e in worlds:
             self.held.pop(e, None)
 
@@ -143,9 +143,9 @@ class Generators:
         Raises:
             ValueError: a generator is in a state that is not safe to draw from.
         """
-        chosen = [e for e in (self.held if worlds is None else worlds) if e in self.held]
-        compiled = [e for e in chosen if generators.is_compiled(self.held[e].generator)]
-        foreign = [self.held[e].generator for e in chosen if e not in compiled]
+        drawing = [e for e in (self.held if worlds is None else worlds) if e in self.held]
+        compiled = [e for e in drawing if generators.is_compiled(self.held[e].generator)]
+        foreign = [self.held[e].generator for e in drawing if e not in compiled]
         for generator in foreign:
             _check(generator)
         self.load(compiled)

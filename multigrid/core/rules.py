@@ -172,7 +172,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
 
 @kernel
 def reset_ended_worlds(address_table: Any, first: int, last: int) -> None:
-    """Begin an episode, random in all, in those of worlds first .. last - 1 whose episodes are over."""
+    """Begin an episode, on a random map and layout, in those of worlds first .. last - 1 whose episodes are over."""
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
@@ -364,7 +364,7 @@ def _collide(w: Arrays, e: int) -> None:
             j = _find(occupant, requested, i)
             if j != NOBODY and _same_cell(requested, unsigned(j), location, i):
                 refusal_reason[i] = _SWAP
-            # What is looked at here does not change when somebody is refused, so the order does not matter.
+            # A refusal changes nothing that is looked at here, so the order does not matter.
             if rule != PRIORITY and _is_refused(w, i, rule):
                 outcomes[i] = refusal_reason[i]
 
@@ -403,7 +403,7 @@ def _move_in_turn(w: Arrays, e: int) -> None:
 
 @inlined
 def _hold_up_followers(w: Arrays, e: int) -> None:
-    """Refuse whoever asks for the cell of one who stays, and whoever asks for theirs, along the whole chain."""
+    """Refuse the agent that asks for the cell of one that stays, and so on along the whole chain of followers."""
     location, status, outcomes, first_requester = w.location[e], w.status[e], w.outcomes[e], w.first_requester
     for i in range(location.shape[0]):
         if outcomes[i] == _MOVED or status[i] == LEFT:

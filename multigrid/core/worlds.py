@@ -84,7 +84,7 @@ class Worlds(KernelCalls):
             maps: int64 (K,), the map of each, or `DRAWN`.
             streams: uint64 (K, 6), see `multigrid.core.pcg64`; None goes on with those that there are.
             layouts: int64 (K, N, 4), x, y, target x, target y of each agent, which nothing here checks; or None.
-            seeded: the worlds whose stream is new. A generator that somebody holds is none of theirs from then on.
+            seeded: the worlds whose stream is new; a generator that a user holds is not theirs from then on.
             then: what else changes with the reset; it may be called twice.
 
         Raises:
@@ -95,10 +95,10 @@ class Worlds(KernelCalls):
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         new = frozenset(seeded)
-        chosen = worlds.tolist() if self._generators.held else []
+        indices = worlds.tolist() if self._generators.held else []
         if streams is not None and self._generators.held:
-            self._generators.load(e for e in chosen if e not in new)
-            unchanged = [k for k, e in enumerate(chosen) if e not in new]
+            self._generators.load(e for e in indices if e not in new)
+            unchanged = [k for k, e in enumerate(indices) if e not in new]
             streams[unchanged] = self.arrays.streams[worlds[unchanged]]
 
         def follow() -> None:
@@ -113,7 +113,7 @@ class Worlds(KernelCalls):
             maps,
             no_streams if streams is None else streams,
             no_layouts if layouts is None else layouts,
-            drawing=[e for e in chosen if e not in new],
+            drawing=[e for e in indices if e not in new],
         )
 
     def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
@@ -121,7 +121,7 @@ class Worlds(KernelCalls):
         self.begin(np.array([e]), np.array([map_index]), layouts=np.concatenate([agents, targets], axis=1)[None])
 
     def reset_ended(self) -> None:
-        """Begin an episode, with all of it drawn, in every world that is over."""
+        """Begin an episode, on a random map and layout, in every world whose episode is over."""
         self._run(rules.reset_ended_worlds, 0, self.num_worlds)
 
     def step(self) -> int:
