@@ -201,5 +201,5 @@ def _read_generator(stream: NDArray[np.uint64], state: dict[str, Any], called: s
         return dict(generators.bit_generator(bits).state)
     except ValueError as error:
         raise ValueError(
-            f"np_random in {called} is {bits!r}: {error}; expected the state of one of NumPy's bit generators"
+            f"np_random in {called} is {shown(bits)}: {error}; expected the state of one of NumPy's bit generators"
         ) from error
