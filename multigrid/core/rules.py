@@ -364,7 +364,7 @@ def _collide(w: Arrays, e: int) -> None:
             j = _find(occupant, requested, i)
             if j != NOBODY and _same_cell(requested, unsigned(j), location, i):
                 refusal_reason[i] = _SWAP
-            # A refusal_reason changes nothing that is looked at here, so the order does not matter.
+            # To refuse a move changes nothing that is looked at here, so the order does not matter.
             if rule != PRIORITY and _is_refused(w, i, rule):
                 outcomes[i] = refusal_reason[i]
 
