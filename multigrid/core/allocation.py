@@ -69,6 +69,7 @@ def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
         "W+2r": config.width + 2 * config.view_radius,
         "H+2r": config.height + 2 * config.view_radius,
         "L": max(config.width, config.height),
+        "S": pcg64.STREAM_WORDS,
         "P": len(sizes),
         "D": sum(sizes),
     }

@@ -56,9 +56,10 @@ class _Scratch(NamedTuple):
 class Arrays(NamedTuple):
     """The arrays of E worlds: a line of the table gives the dtype and the named extents of each, or a part's own.
 
-    N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions; a view of r cells
-    each way; P parts of D numbers in a flat observation; L the longer side. Arrays of what is not observed, and
-    `layouts` where the maps show none, are empty. The parts *agent* and *target* are `location` and `target`.
+    N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions; S words of a random
+    stream; a view of r cells each way; P parts of D numbers in a flat observation; L the longer side. Arrays of what is
+    not observed, and `layouts` where the maps show none, are empty. The parts *agent* and *target* are `location` and
+    `target`.
     """
 
     # What the worlds are made of.
@@ -70,7 +71,7 @@ class Arrays(NamedTuple):
     layouts: Annotated[Int64, "M N 4", _CONSTANT]  # x, y, target x, target y of every episode on a map
 
     # The state, in full.
-    streams: Annotated[UInt64, "E 6"]  # see multigrid.core.pcg64
+    streams: Annotated[UInt64, "E S"]  # see multigrid.core.pcg64
     map_index: Annotated[Int64, "E"]
     steps: Annotated[Int64, "E"]  # steps played in this episode; -1 before the first
     episode_over: Annotated[Bool, "E"]  # the episode has ended for everyone
