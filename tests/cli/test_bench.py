@@ -26,8 +26,8 @@ from rich.console import Console
 import multigrid
 from multigrid.cli import main
 from multigrid.cli.bench import against, contenders, intervals, measuring, peers, report, scaling, starts
+from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.cli.bench.plot import write_plot
-from multigrid.cli.documented import DocumentedGridWorld
 from multigrid.cli.peers import rounds
 from multigrid.core.world import World
 

@@ -16,7 +16,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv
 from numpy.typing import NDArray
 
-from multigrid.cli.documented import DocumentedGridWorld
+from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.cli.peers.rounds import play_round
 from multigrid.config import GridConfig, Part
 from multigrid.envs.grid_world import GridWorldEnv
@@ -118,7 +118,7 @@ def local_contenders() -> Iterator[Contender]:
 
 def _one_agent() -> Iterator[Contender]:
     group, made = "one agent on 5 x 5", f"{_DOCUMENTED}, gym.make"
-    spec = EnvSpec("multigrid/Documented-v0", entry_point="multigrid.cli.documented:DocumentedGridWorld")
+    spec = EnvSpec("multigrid/Documented-v0", entry_point="multigrid.cli.bench.documented:DocumentedGridWorld")
     # Gymnasium's checker would warn, at every step, of the arrays that the documented code shares.
     made_documented = gymnasium.make(spec, disable_env_checker=True)
     made_ours = gymnasium.make("multigrid/GridWorld-v0", disable_env_checker=True)
