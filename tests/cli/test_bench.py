@@ -25,7 +25,7 @@ from rich.console import Console
 
 import multigrid
 from multigrid.cli import main
-from multigrid.cli.bench import against, contenders, intervals, measuring, peers, report, scaling, starts
+from multigrid.cli.bench import against, cases, intervals, measuring, peers, report, scaling, startup
 from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.cli.bench.plot import write_plot
 from multigrid.cli.peers import rounds
@@ -200,8 +200,8 @@ def test_the_time_to_start_is_told(told: dict[str, Any]) -> None:
 
 def test_the_memory_of_a_world_is_that_of_its_arrays() -> None:
     """A world's memory is its share of every array that has a row for each world."""
-    size = {row["name"]: row["bytes"] for row in starts.memory_per_world()}
-    config = contenders.restarting(8, 16, "view")
+    size = {row["name"]: row["bytes"] for row in startup.memory_per_world()}
+    config = cases.restarting(8, 16, "view")
     arrays = [array for array in World(config, 1009).arrays if array.shape[0] == 1009]
     assert size["8 agents on 16 x 16, view"] == sum(array[0].nbytes for array in arrays)
     # What eight agents see of walls, agents and their targets, and two numbers for where each is and wants to be.
@@ -213,7 +213,7 @@ def test_the_floor_is_every_byte_that_a_step_returns() -> None:
     """Two cells, a reward, two flags, and a distance, an outcome and `alive` with a mask each: 62 bytes a row."""
     env = multigrid.vector_env(5, num_agents=3, size=(6, 4), observe=("agent", "target"))
     env.reset(seed=0)
-    returned = list(contenders._arrays(env.step(np.zeros(15, dtype=np.int64))))
+    returned = list(cases._arrays(env.step(np.zeros(15, dtype=np.int64))))
     assert sum(array.nbytes for array in returned) == 15 * 62
 
 
@@ -252,14 +252,14 @@ def test_everything_takes_turns() -> None:
     """Rounds go around, so that a slow moment falls on all; what fails is left out from then on, and told of."""
     played: list[str] = []
 
-    def contender(name: str, peer: str | None, lasts: int) -> contenders.Contender:
+    def contender(name: str, peer: str | None, lasts: int) -> cases.Case:
         def play(seconds: float) -> tuple[float, int]:
             played.append(f"{name}{seconds:g}")
             if played.count(f"{name}2") > lasts:
                 raise peers.PeerError(f"{name} is tired")
             return seconds, 4
 
-        return contenders.Contender(name, "a group", play, peer=peer)
+        return cases.Case(name, "a group", play, peer=peer)
 
     effort = dataclasses.replace(measuring.QUICK, rounds=3, seconds=2.0)
     told: dict[str, list[str]] = {"x": []}
@@ -272,7 +272,7 @@ def test_everything_takes_turns() -> None:
 
 def test_without_a_baseline_there_is_no_ratio() -> None:
     """What is to be compared with a peer that is not there has a goal, and no ratio."""
-    alone = contenders.Contender("ours", "a group", lambda _: (1.0, 10), against="POGEMA", goal=6.0)
+    alone = cases.Case("ours", "a group", lambda _: (1.0, 10), against="POGEMA", goal=6.0)
     for _ in range(3):
         alone.measure(0.0)
     (row,) = report.step_rows([alone])

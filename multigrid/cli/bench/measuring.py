@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import track
 
-from multigrid.cli.bench.contenders import CROWDS, Contender, local_contenders
+from multigrid.cli.bench.cases import CROWDS, Case, local_cases
 from multigrid.cli.bench.peers import PEERS, PeerError, Player
 from multigrid.cli.bench.report import limit_rows, step_rows
 from multigrid.cli.bench.scaling import AGENTS, WORLD_COUNTS, Curve, curves
-from multigrid.cli.bench.starts import memory_per_world, start_times
+from multigrid.cli.bench.startup import memory_per_world, startup_times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +55,7 @@ def measure(effort: Effort, folder: Path, console: Console) -> tuple[dict[str, A
         with console.status("making everything"):
             # They start, and compile, while everything else is made.
             players = _started(stack, folder, told, effort)
-            contenders = list(local_contenders())
+            contenders = list(local_cases())
             for player in players:
                 contenders += _contenders_of(player, told[player.peer.key])
         contenders = _rounds(contenders, told, effort, console)
@@ -65,7 +65,7 @@ def measure(effort: Effort, folder: Path, console: Console) -> tuple[dict[str, A
         for curve in scaling:
             curve.measure(effort.seconds)
     with console.status("starting up"):
-        starts = start_times(effort.starts)
+        starts = startup_times(effort.starts)
     content = {
         "machine": _machine(),
         "rounds": effort.rounds,
@@ -110,16 +110,14 @@ def _telling(told: list[str]) -> Iterator[None]:
         told.append(str(error))
 
 
-def _contenders_of(player: Player, told: list[str]) -> list[Contender]:
+def _contenders_of(player: Player, told: list[str]) -> list[Case]:
     with _telling(told):
         told += player.failures
         return list(player.contenders())
     return []
 
 
-def _rounds(
-    contenders: list[Contender], told: dict[str, list[str]], effort: Effort, console: Console
-) -> list[Contender]:
+def _rounds(contenders: list[Case], told: dict[str, list[str]], effort: Effort, console: Console) -> list[Case]:
     """Play the rounds; return the contenders that came through, for a peer that fails is dropped with all of its."""
     for contender in contenders:
         if contender.peer is None:
@@ -139,7 +137,7 @@ def _rounds(
     return contenders
 
 
-def _is_silent(player: Player, contenders: Sequence[Contender]) -> bool:
+def _is_silent(player: Player, contenders: Sequence[Case]) -> bool:
     return all(contender.peer != player.peer.key for contender in contenders)
 
 

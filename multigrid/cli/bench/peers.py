@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from multigrid.cli import peers as scripts
-from multigrid.cli.bench.contenders import Contender, group_of
+from multigrid.cli.bench.cases import Case, group_of
 
 __all__ = ["PEERS", "Peer", "PeerError", "Player", "default_folder", "last_line", "set_up"]
 
@@ -193,12 +193,12 @@ class Player:
         """What it could not make, a line each."""
         return list(self._hello()["failures"])
 
-    def contenders(self) -> Iterator[Contender]:
+    def contenders(self) -> Iterator[Case]:
         """Everything that it plays."""
         for index, case in enumerate(self._hello()["contenders"]):
             agents, worlds = case["agents"], case["worlds"]
             many = f"N = {agents}" if worlds == 1 else f"{agents} x {worlds:,}"
-            yield Contender(
+            yield Case(
                 f"{case['name']}, {many}",
                 group_of(agents, case["size"]),
                 functools.partial(self._play, index),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from multigrid.cli.bench.contenders import Contender
+from multigrid.cli.bench.cases import Case
 from multigrid.cli.bench.scaling import Curve
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["limit_rows", "print_comparison", "print_report", "step_rows"]
 
 
-def step_rows(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
+def step_rows(contenders: Sequence[Case]) -> list[dict[str, Any]]:
     """Return a row for each contender; the ratio is None where there is nothing to compare with."""
     by_name = {contender.name: contender for contender in contenders}
     rows = []
@@ -40,7 +40,7 @@ def step_rows(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
     return rows
 
 
-def limit_rows(contenders: Sequence[Contender], curves: Sequence[Curve]) -> list[dict[str, Any]]:
+def limit_rows(contenders: Sequence[Case], curves: Sequence[Curve]) -> list[dict[str, Any]]:
     """Return how far the fast faces are from what limits them, each with a goal to stay under, or to be over."""
     costs = {contender.name: contender.microseconds for contender in contenders}
     rows: list[dict[str, Any]] = []

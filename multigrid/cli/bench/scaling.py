@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from multigrid.cli.bench.contenders import playing_at_once, playing_together, restarting
+from multigrid.cli.bench.cases import playing_at_once, playing_together, restarting
 from multigrid.config import GridConfig, Part
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv

@@ -27,9 +27,9 @@ from multigrid.envs.vector import MultiGridVectorEnv
 __all__ = [
     "CROWDS",
     "WORLDS",
-    "Contender",
+    "Case",
     "group_of",
-    "local_contenders",
+    "local_cases",
     "playing_at_once",
     "playing_together",
     "restarting",
@@ -46,7 +46,7 @@ _DRAWN = 64
 
 
 @dataclasses.dataclass
-class Contender:
+class Case:
     """Something to be timed.
 
     Attributes:
@@ -104,7 +104,7 @@ def _played(call: Callable[[], Any], agent_steps: int) -> Callable[[float], tupl
     return play
 
 
-def local_contenders() -> Iterator[Contender]:
+def local_cases() -> Iterator[Case]:
     """Make all of them, those that others are compared with first."""
     yield from _one_agent()
     yield from _frames()
@@ -116,18 +116,18 @@ def local_contenders() -> Iterator[Contender]:
     yield from _stable_baselines()
 
 
-def _one_agent() -> Iterator[Contender]:
+def _one_agent() -> Iterator[Case]:
     group, made = "one agent on 5 x 5", f"{_DOCUMENTED}, gym.make"
     spec = EnvSpec("multigrid/Documented-v0", entry_point="multigrid.cli.bench.documented:DocumentedGridWorld")
     # Gymnasium's checker would warn, at every step, of the arrays that the documented code shares.
     made_documented = gymnasium.make(spec, disable_env_checker=True)
     made_ours = gymnasium.make("multigrid/GridWorld-v0", disable_env_checker=True)
-    yield Contender(_DOCUMENTED, group, _single(DocumentedGridWorld()), _DOCUMENTED)
-    yield Contender("GridWorldEnv", group, _single(GridWorldEnv()), _DOCUMENTED, 6.0)
-    yield _parallel_contender(1, 5, group, _DOCUMENTED, 1.0, "agent", "target")
+    yield Case(_DOCUMENTED, group, _single(DocumentedGridWorld()), _DOCUMENTED)
+    yield Case("GridWorldEnv", group, _single(GridWorldEnv()), _DOCUMENTED, 6.0)
+    yield _parallel_case(1, 5, group, _DOCUMENTED, 1.0, "agent", "target")
     group = f"{group}, through gym.make"
-    yield Contender(made, group, _single(made_documented), made)
-    yield Contender("GridWorldEnv, gym.make", group, _single(made_ours), made, 4.0)
+    yield Case(made, group, _single(made_documented), made)
+    yield Case("GridWorldEnv, gym.make", group, _single(made_ours), made, 4.0)
 
 
 def _single(env: gymnasium.Env[Any, Any]) -> Callable[[float], tuple[float, int]]:
@@ -143,10 +143,10 @@ def _single(env: gymnasium.Env[Any, Any]) -> Callable[[float], tuple[float, int]
     return _played(play, len(actions))
 
 
-def _frames() -> Iterator[Contender]:
+def _frames() -> Iterator[Case]:
     group, documented = "a step and its frame, 5 x 5", "512x512 frame, documented"
-    yield Contender(documented, group, _drawn(DocumentedGridWorld()), documented)
-    yield Contender("512x512 frame", group, _drawn(GridWorldEnv(render_mode="rgb_array")), documented, 3.0)
+    yield Case(documented, group, _drawn(DocumentedGridWorld()), documented)
+    yield Case("512x512 frame", group, _drawn(GridWorldEnv(render_mode="rgb_array")), documented, 3.0)
 
 
 def _drawn(env: gymnasium.Env[Any, Any]) -> Callable[[float], tuple[float, int]]:
@@ -161,26 +161,26 @@ def _drawn(env: gymnasium.Env[Any, Any]) -> Callable[[float], tuple[float, int]]
     return _played(play, 1)
 
 
-def _many_worlds_of_one_agent() -> Iterator[Contender]:
+def _many_worlds_of_one_agent() -> Iterator[Case]:
     group, documented = f"one agent on 5 x 5, {WORLDS:,} worlds", "SyncVectorEnv, documented"
     threaded = GridWorldVectorEnv(WORLDS, num_threads=2)
     made = gymnasium.make_vec("multigrid/GridWorld-v0", num_envs=WORLDS)
-    yield Contender(documented, group, playing_at_once(SyncVectorEnv([DocumentedGridWorld] * WORLDS)), documented)
-    yield Contender("GridWorld, gym.make_vec", group, playing_at_once(made), documented, 500.0)
-    yield Contender("GridWorld, gym.make_vec, 2 threads", group, playing_at_once(threaded), documented)
-    yield Contender("copying what gym.make_vec's returns", group, _copying(made), documented)
+    yield Case(documented, group, playing_at_once(SyncVectorEnv([DocumentedGridWorld] * WORLDS)), documented)
+    yield Case("GridWorld, gym.make_vec", group, playing_at_once(made), documented, 500.0)
+    yield Case("GridWorld, gym.make_vec, 2 threads", group, playing_at_once(threaded), documented)
+    yield Case("copying what gym.make_vec's returns", group, _copying(made), documented)
 
 
-def _crowd(agents: int, size: int, goal: float) -> Iterator[Contender]:
+def _crowd(agents: int, size: int, goal: float) -> Iterator[Case]:
     group, pogema = group_of(agents, size), f"POGEMA priority, N = {agents}"
-    yield _parallel_contender(agents, size, group, pogema, goal, "agent", "target")
-    yield _parallel_contender(agents, size, group, pogema, 5.0, "view")
+    yield _parallel_case(agents, size, group, pogema, goal, "agent", "target")
+    yield _parallel_case(agents, size, group, pogema, 5.0, "view")
 
 
-def _parallel_contender(agents: int, size: int, group: str, against: str, goal: float, *parts: Part) -> Contender:
+def _parallel_case(agents: int, size: int, group: str, against: str, goal: float, *parts: Part) -> Case:
     play = playing_together(MultiGridEnv(restarting(agents, size, *parts)))
     name = f"ParallelEnv, N = {agents}{', view' if 'view' in parts else ''}"
-    return Contender(name, group, play, against, goal)
+    return Case(name, group, play, against, goal)
 
 
 def playing_together(env: MultiGridEnv) -> Callable[[float], tuple[float, int]]:
@@ -198,7 +198,7 @@ def playing_together(env: MultiGridEnv) -> Callable[[float], tuple[float, int]]:
     return _played(play, agents * len(chosen))
 
 
-def _many_worlds_of_eight() -> Iterator[Contender]:
+def _many_worlds_of_eight() -> Iterator[Case]:
     agents, size = CROWDS[0]
     group, pogema = group_of(agents, size), f"POGEMA priority, N = {agents}"
     name = f"vector env, {agents} x {WORLDS:,}"
@@ -210,19 +210,19 @@ def _many_worlds_of_eight() -> Iterator[Contender]:
         # With the ordinary limit: the new layouts that autoresets draw are part of what is measured.
         config = dataclasses.replace(restarting(agents, size, *parts), max_cycles=300)
         one, two = (MultiGridVectorEnv(config, WORLDS, num_threads=threads) for threads in (1, 2))
-        yield Contender(name + suffix, group, playing_at_once(one), pogema, goal)
-        yield Contender(f"{name}{suffix}, 2 threads", group, playing_at_once(two), pogema)
+        yield Case(name + suffix, group, playing_at_once(one), pogema, goal)
+        yield Case(f"{name}{suffix}, 2 threads", group, playing_at_once(two), pogema)
         copying = _copying(MultiGridVectorEnv(config, WORLDS))
-        yield Contender(f"copying what it returns{suffix}", group, copying, pogema)
+        yield Case(f"copying what it returns{suffix}", group, copying, pogema)
 
 
-def _large_maps() -> Iterator[Contender]:
+def _large_maps() -> Iterator[Case]:
     for agents in (16, 1024):
         # A million steps a second where the documented code makes 0.13 million.
-        yield _parallel_contender(agents, 256, "a large map, 256 x 256", _DOCUMENTED, 7.7, "agent", "target")
+        yield _parallel_case(agents, 256, "a large map, 256 x 256", _DOCUMENTED, 7.7, "agent", "target")
 
 
-def _stable_baselines() -> Iterator[Contender]:
+def _stable_baselines() -> Iterator[Case]:
     """The two ways to Stable-Baselines3, as far as they are installed."""
     (agents, size), copies = CROWDS[0], 16
     group, supersuit = f"{agents} agents x {copies}, for Stable-Baselines3", "SuperSuit"
@@ -239,7 +239,7 @@ def _stable_baselines() -> Iterator[Contender]:
         env.reset()
         chosen = itertools.cycle(_actions(env.num_envs, config.num_actions))
         step = functools.partial(_step_next, env, chosen)
-        yield Contender(f"SB3 VecEnv, {name}", group, _played(step, env.num_envs), f"SB3 VecEnv, {supersuit}")
+        yield Case(f"SB3 VecEnv, {name}", group, _played(step, env.num_envs), f"SB3 VecEnv, {supersuit}")
 
 
 def playing_at_once(env: Any) -> Callable[[float], tuple[float, int]]:

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from multigrid.cli.bench.contenders import restarting
+from multigrid.cli.bench.cases import restarting
 from multigrid.config import GridConfig
 from multigrid.core.world import World
 from multigrid.envs.parallel import MultiGridEnv
 
-__all__ = ["memory_per_world", "start_times"]
+__all__ = ["memory_per_world", "startup_times"]
 
 _LIBRARIES = "import gymnasium, pettingzoo"
 _PACKAGE = "import multigrid"
 _FIRST_ENVIRONMENT = "import multigrid; multigrid.GridWorldEnv().reset(seed=0)"
 
 
-def start_times(repeats: int) -> list[dict[str, Any]]:
+def startup_times(repeats: int) -> list[dict[str, Any]]:
     """Return the median seconds of each, beside what they should stay under."""
     return [*_imports(repeats), _pool_resets(), _seeding(repeats)]
 
