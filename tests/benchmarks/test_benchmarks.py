@@ -29,7 +29,6 @@ from multigrid.cli.bench import rounds
 from multigrid.cli.bench.scaling import Curve
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = {path.stem: path for path in Path(serve_rounds.__file__).parent.glob("play_*.py")}
 
 # Stands for a peer's Python, which is started with serve_rounds.py; it answers that every round takes half a second.
 STUB = """#!{python}
@@ -224,35 +223,30 @@ def test_a_plot_in_no_folder_is_refused_before_anything_is_measured(
     assert (printed.out, "there is no folder" in printed.err) == ("", True)
 
 
-IMPORTED = {
-    "play_pogema": {"pogema"},
-    "play_rware": {"rware"},
-    "play_lbforaging": {"lbforaging"},
-    "play_ini_multigrid": set(),
-    "play_jumanji": {"jumanji", "jax"},
-}
-
-
-def imported(path: Path) -> set[str]:
+def imported(path: str) -> set[str]:
     """Return the packages that a file imports, without those of Python itself."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(Path(path).read_text())
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
 
 
-def test_every_peer_has_a_script() -> None:
-    """The scripts are those of the peers, and every peer is installed at one version."""
-    assert set(SCRIPTS) == {peer.script for peer in peers.PEERS} == set(IMPORTED)
-    assert all("==" in requirement for peer in peers.PEERS for requirement in peer.requirements)
+LIBRARIES = (["pogema"], ["rware"], ["lbforaging"], [], ["jumanji", "jax"])
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_a_script_imports_its_peer_alone(script: str) -> None:
-    """What runs in a peer's environment needs the peer, NumPy and Python's own modules; here it is imported without."""
-    assert imported(SCRIPTS[script]) == IMPORTED[script] | {"numpy"}
-    module = importlib.import_module(f"benchmarks.peer_scripts.{script}")
+@pytest.mark.parametrize(("peer", "libraries"), [*zip(peers.PEERS, LIBRARIES, strict=True)])
+def test_a_script_imports_its_peer_alone(peer: peers.Peer, libraries: list[str]) -> None:
+    """What runs in a peer's environment needs the peer, in one version, and NumPy; here it is imported without."""
+    module = importlib.import_module(f"benchmarks.peer_scripts.{peer.script}")
+    assert imported(str(module.__file__)) == {"numpy", *libraries}
     assert all(callable(make) for make in module.make_cases(8, 16).values())
+    assert all("==" in requirement for requirement in peer.requirements)
+
+
+def test_every_script_is_that_of_a_peer() -> None:
+    """No script is left over."""
+    scripts = {path.stem for path in Path(serve_rounds.__file__).parent.glob("play_*.py")}
+    assert scripts == {peer.script for peer in peers.PEERS}
 
 
 TOY = """
@@ -271,7 +265,7 @@ def make_cases(agents, size):
 
 def test_rounds_are_played_on_request(tmp_path: Path) -> None:
     """The program in a peer's environment names what there is and what failed, and counts the steps of every agent."""
-    assert imported(Path(serve_rounds.__file__)) | imported(Path(rounds.__file__)) == set()
+    assert imported(serve_rounds.__file__) | imported(rounds.__file__) == set()
     shutil.copy(serve_rounds.__file__, tmp_path)
     (tmp_path / "play_toy.py").write_text(TOY)
     done = subprocess.run(

@@ -6,10 +6,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid.cli.bench.cases import restart_config
 from multigrid.config import GridConfig
@@ -92,4 +93,8 @@ def memory_per_world() -> list[dict[str, Any]]:
 
 
 def _count_bytes(config: GridConfig, num_worlds: int) -> int:
-    return sum(array.nbytes for array in World(config, num_worlds).arrays)
+    return sum(array.nbytes for array in _make_arrays(config, num_worlds))
+
+
+def _make_arrays(config: GridConfig, num_worlds: int) -> Iterable[NDArray[Any]]:
+    return World(config, num_worlds).arrays
