@@ -14,7 +14,7 @@ PACKAGES = ("jumanji", "jax", "numpy")
 ROWS = 8192
 
 WAREHOUSES = {16: (2, 5, 6), 32: (3, 11, 9), 64: (2, 21, 30)}
-"""By size: rows and columns of shelves, and their height. What comes nearest to 32 x 32 is 34 x 32."""
+"""By size: rows and columns of shelves, and their height. The nearest to 32 x 32 is 34 x 32."""
 
 
 def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
@@ -34,7 +34,7 @@ def _make(make: Callable[[int, int], Any], num_actions: int, agents: int, size: 
     from jumanji.wrappers import VmapAutoResetWrapper  # type: ignore[import-not-found]
 
     env, worlds = VmapAutoResetWrapper(make(agents, size)), ROWS // agents
-    # The memory of a state is reused for the next one, so that nothing is copied that nobody reads.
+    # The memory of a state is reused for the next one, so that no memory is copied in vain.
     play = jax.jit(env.step, donate_argnums=0)
     state, _ = jax.jit(env.reset)(jax.random.split(jax.random.PRNGKey(0), worlds))
     rows = np.random.default_rng(0).integers(0, num_actions, (16, worlds, agents), dtype=np.int32)

@@ -12,7 +12,7 @@ import numpy as np
 PACKAGES = ("rware", "gymnasium", "numpy")
 
 WAREHOUSES = {16: (5, 6, 2), 32: (11, 9, 3), 64: (21, 30, 2)}
-"""By size: columns of shelves, their height, and rows of them. What comes nearest to 32 x 32 is 34 x 32."""
+"""By size: columns of shelves, their height, and rows of them. The nearest to 32 x 32 is 34 x 32."""
 
 
 def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:

@@ -28,6 +28,8 @@ from benchmarks.plot import write_plot
 from multigrid.cli.bench import rounds
 from multigrid.cli.bench.scaling import Curve
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 
 # Stands for a peer's Python, which is started with serve_rounds.py; it answers that every round takes half a second.
@@ -217,7 +219,7 @@ def test_a_curve_stands_where_its_costs_are(tmp_path: Path) -> None:
 def test_a_plot_in_no_folder_is_refused_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the plot cannot be written, nobody waits for the measurement first."""
+    """Where the plot cannot be written, nothing is measured."""
     assert main(["--plot", str(tmp_path / "nowhere" / "curves.png")]) == 2
     printed = capsys.readouterr()
     assert (printed.out, "there is no folder" in printed.err) == ("", True)

@@ -23,6 +23,8 @@ from multigrid.cli import main
 from multigrid.cli.bench import against, cases, intervals, measuring, processes, report, scaling, startup
 from oracle import Oracle
 
+pytestmark = pytest.mark.heavy
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
 VARIABLES = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 

@@ -6,7 +6,7 @@ FOLDER contains the version's ``multigrid/``; EFFORT is ``{"seconds": 0.015, "ag
 line on standard output names what can be played: ``["GridWorldEnv", "ParallelEnv, 64 agents", "starts", "rest"]``. Each
 line on standard input is such a name; it is answered by a line of figures, of which less is better:
 ``{"GridWorldEnv": 1.84}``. *starts* are the times to start up; *rest* is memory, and what follows from the rounds
-played so far. The end of the input ends the program.
+played so far. The end of standard input ends the program.
 
 FOLDER may be older than this file: what it measures is in modules of its own ``multigrid/cli/bench``, two of which
 older versions call ``contenders`` and ``starts``.
