@@ -27,7 +27,7 @@ import multigrid
 from apart import batches, limit_memory, play_apart, play_cases
 from judged import plain
 
-CASES, LONG_CASES, BATCH = 4_000, 100_000, 2_000
+CASES, LONG_CASES, BATCH = 4_000, 20_000, 1_000
 
 EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
