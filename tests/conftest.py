@@ -19,6 +19,7 @@ settings.load_profile("multigrid")
 
 HEAVY_FILES = {
     "test_bench.py",
+    "test_benchmarks.py",
     "test_cost.py",
     "test_doctests.py",
     "test_evaluate.py",

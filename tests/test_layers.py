@@ -27,6 +27,8 @@ LAYERS = [
     {"cli", "__init__", "__main__", "registration"},
     {"examples"},
 ]
+# The documented code, which the tests take as the oracle and the bench times.
+DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
     "numba",
     "llvmlite",
@@ -116,12 +118,19 @@ def test_who_may_import_what(parts):
         assert others <= {"numba", "llvmlite"}
     else:
         assert not others & {"numba", "llvmlite"}
-    if top != "rendering" and "play" not in parts:
+    if top != "rendering" and "play" not in parts and parts != DOCUMENTED:
         assert "pygame" not in others
     if top == "rendering":
         assert others <= {"pygame", "gymnasium"}
     if top not in ("integrations", "examples", "cli"):
         assert not others & (HEAVY - {"numba", "llvmlite", "pygame"})
+
+
+def test_the_oracle_shares_no_code_with_the_package():
+    """The documented GridWorld, by which the package is judged, imports nothing of it."""
+    assert {module.split(".")[0] for module, _ in imported(MODULES[DOCUMENTED])} == {
+        "__future__", "gymnasium", "numpy", "pygame", "typing",
+    }  # fmt: skip
 
 
 def run(code):

@@ -17,7 +17,7 @@ _COMMANDS = {
     "play": "play with the keyboard",
     "rollout": "let a policy play, and report how well it does",
     "replay": "turn a recording into a page for the browser",
-    "bench": "measure the documented code, other environments and this one, side by side",
+    "bench": "measure the speed of this package beside the documented code",
 }
 
 

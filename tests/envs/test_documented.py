@@ -99,7 +99,7 @@ def test_whole_episodes_equal_the_oracle(size, seed):
     env, oracle = GridWorldEnv(size=size), Oracle(size)
     assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
     play(env, oracle, 400, np.random.default_rng(seed))
-    assert stream_of(env.np_random) == stream_of(oracle.stream)
+    assert stream_of(env.np_random) == stream_of(oracle.np_random)
 
 
 @given(
@@ -125,16 +125,16 @@ def test_any_order_of_calls_equals_the_oracle(size, moves):
             case "reset":
                 assert plain(env.reset()) == oracle.reset()
             case "draw 32 bits":
-                assert env.np_random.integers(7) == oracle.stream.integers(7)
+                assert env.np_random.integers(7) == oracle.np_random.integers(7)
             case "draw 64 bits":
-                assert env.np_random.random() == oracle.stream.random()
+                assert env.np_random.random() == oracle.np_random.random()
             case "replace":
-                env.np_random, oracle.stream = np.random.default_rng(9), np.random.default_rng(9)
+                env.np_random, oracle.np_random = np.random.default_rng(9), np.random.default_rng(9)
             case "render":
                 env.render()
             case ("seed", seed):
                 assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
-    assert stream_of(env.np_random) == stream_of(oracle.stream)
+    assert stream_of(env.np_random) == stream_of(oracle.np_random)
 
 
 def test_stepping_on_after_the_end():
@@ -153,19 +153,19 @@ def test_a_generator_of_any_kind_can_replace_the_stream(bits):
     env, oracle = GridWorldEnv(size=6), Oracle(6)
     env.reset(seed=1), oracle.reset(seed=1)
     env.np_random = mine = np.random.Generator(bits(5))
-    oracle.stream = np.random.Generator(bits(5))
+    oracle.np_random = np.random.Generator(bits(5))
     actions = np.random.default_rng(2)
     for _ in range(4):
         assert plain(env.reset()) == oracle.reset()
         assert env.np_random is mine
-        assert mine.integers(5, size=3).tolist() == oracle.stream.integers(5, size=3).tolist()
-        assert mine.standard_normal() == oracle.stream.standard_normal()
+        assert mine.integers(5, size=3).tolist() == oracle.np_random.integers(5, size=3).tolist()
+        assert mine.standard_normal() == oracle.np_random.standard_normal()
         play(env, oracle, 60, actions)
-    assert stream_of(mine) == stream_of(oracle.stream)
+    assert stream_of(mine) == stream_of(oracle.np_random)
     assert env.np_random_seed == -1
     assert plain(env.reset(seed=3)) == oracle.reset(seed=3)
     play(env, oracle, 60, actions)
-    assert stream_of(env.np_random) == stream_of(oracle.stream)
+    assert stream_of(env.np_random) == stream_of(oracle.np_random)
 
 
 def test_np_random_is_one_object_until_a_seed():
@@ -180,7 +180,7 @@ def test_np_random_is_one_object_until_a_seed():
     env.reset()
     env.set_state(state)
     assert env.np_random is mine
-    assert stream_of(mine) == stream_of(oracle.stream)
+    assert stream_of(mine) == stream_of(oracle.np_random)
     assert env.np_random_seed == 4
 
 
@@ -189,7 +189,7 @@ def test_a_seeded_reset_leaves_the_users_generator_alone(bits):
     """reset(seed=...) begins a stream of the env's own: a generator that somebody gave it stays where it is."""
     env, oracle = GridWorldEnv(size=6), Oracle(6)
     env.np_random = mine = np.random.Generator(bits(5))
-    oracle.stream = untouched = np.random.Generator(bits(5))
+    oracle.np_random = untouched = np.random.Generator(bits(5))
     assert plain(env.reset()) == oracle.reset()
     assert plain(env.reset(seed=3)) == oracle.reset(seed=3)
     assert mine.standard_normal() == untouched.standard_normal()
@@ -205,7 +205,7 @@ def test_envs_that_share_a_generator_share_its_draws(bits):
     pairs = [(GridWorldEnv(size=6), Oracle(6)) for _ in range(2)]
     ours, theirs = np.random.Generator(bits(5)), np.random.Generator(bits(5))
     for env, oracle in pairs:
-        env.np_random, oracle.stream = ours, theirs
+        env.np_random, oracle.np_random = ours, theirs
     for seed in (None, None, 8, None, None):
         for env, oracle in pairs:
             assert plain(env.reset()) == oracle.reset()
@@ -513,7 +513,7 @@ def test_a_layout_by_hand():
     observation, info = env.reset(options={"agents": agents, "targets": [[1, 2]], "colour": "blue"})
     agents[:] = 2
     assert plain((observation, info)) == ({"agent": [3, 0], "target": [1, 2]}, {"distance": 4.0})
-    oracle.agent, oracle.target = [3, 0], [1, 2]
+    oracle.agent, oracle.target = np.array([3, 0]), np.array([1, 2])
     play(env, oracle, 60, np.random.default_rng(6))
 
 
@@ -530,7 +530,7 @@ def test_frames_equal_the_documented_drawing(size):
         frame = env.render()
         assert frame.shape == (512, 512, 3)
         assert frame.dtype == np.uint8
-        np.testing.assert_array_equal(frame, oracle.frame())
+        np.testing.assert_array_equal(frame, oracle.render())
         frame[:] = 0  # the next one is not this one
 
 
@@ -546,7 +546,7 @@ def test_rendering_never_changes_the_game(mode, fast_windows):
         env.render()
         env.close()
         np.testing.assert_equal(env.get_state(), before)
-    assert stream_of(env.np_random) == stream_of(oracle.stream)
+    assert stream_of(env.np_random) == stream_of(oracle.np_random)
 
 
 def test_the_human_window(pygame):
@@ -560,15 +560,15 @@ def test_the_human_window(pygame):
     assert not pygame.display.get_init()
     for _ in range(2):
         env.reset(seed=1), oracle.reset(seed=1)
-        np.testing.assert_array_equal(seen(), oracle.frame())
+        np.testing.assert_array_equal(seen(), oracle.render())
         env.step(0), oracle.step(0)
-        np.testing.assert_array_equal(seen(), oracle.frame())
+        np.testing.assert_array_equal(seen(), oracle.render())
         assert env.render() is None
         env.close()
         env.close()
         assert not pygame.display.get_init()
     env.step(1), oracle.step(1)
-    np.testing.assert_array_equal(seen(), oracle.frame())
+    np.testing.assert_array_equal(seen(), oracle.render())
     env.close()
 
 
@@ -765,7 +765,7 @@ def test_a_bad_state_is_refused(name, handed_out):
     env, oracle = GridWorldEnv(size=4), Oracle(4)
     env.reset(seed=9), oracle.reset(seed=9)
     if handed_out:
-        assert env.np_random.random() == oracle.stream.random()
+        assert env.np_random.random() == oracle.np_random.random()
     before, around = env.get_state(), np.random.get_state()  # noqa: NPY002 (the point is that nothing touches it)
     with pytest.raises(error, match=message):
         env.set_state(spoil(env.get_state()))

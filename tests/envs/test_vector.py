@@ -22,7 +22,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Dict
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import TimeLimit
 from gymnasium.wrappers import vector as wrappers
@@ -31,9 +31,9 @@ from hypothesis import strategies as st
 
 import multigrid
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, Outcome, vector_env
+from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.config import Collisions, OnTarget, Part
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
-from oracle import Oracle
 from played import STRICT
 
 GRID_WORLD = "multigrid/GridWorld-v0"
@@ -76,29 +76,9 @@ def streams(envs: Any) -> list[str]:
     return [str(generator.bit_generator.state) for generator in envs.np_random]
 
 
-class OracleEnv(gymnasium.Env[Any, Any]):
-    """The oracle of the documented code, with the spaces and arrays that a vector env needs."""
-
-    def __init__(self, size: int) -> None:
-        cell = Box(0, size - 1, (2,), np.int64)
-        self.observation_space, self.action_space = Dict(agent=cell, target=cell), Discrete(4)
-        self._oracle = Oracle(size)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        """Begin an episode."""
-        return self._arrays(*self._oracle.reset(seed))
-
-    def step(self, action: Any) -> Any:
-        """Move one cell."""
-        return self._arrays(*self._oracle.step(int(action)))
-
-    def _arrays(self, observation: dict[str, list[int]], *rest: Any) -> Any:
-        return {part: np.array(cell) for part, cell in observation.items()}, *rest
-
-
 def documented(size: int, limit: int | None) -> gymnasium.Env[Any, Any]:
-    """One documented env, from the oracle."""
-    env: Any = OracleEnv(size)
+    """One documented env."""
+    env: Any = DocumentedGridWorld(size)
     return env if limit is None else TimeLimit(env, limit)
 
 

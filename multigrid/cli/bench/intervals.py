@@ -14,14 +14,14 @@ from typing import Any
 __all__ = ["FEWEST_TURNS", "median_interval", "summary"]
 
 FEWEST_TURNS = 6
-"""Of fewer, not even the lowest and the highest enclose the median with a probability of 95 %."""
+"""The lowest and the highest of fewer enclose the median with a probability below 95 %."""
 
 
 def summary(turns: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Return a row for each figure, the worst first, and how many of them chance alone would put beyond 1.
+    """Return a row for each figure, the worst first, and the number of them that chance alone would put beyond 1.
 
     Args:
-        turns: the ratios of each turn, by figure; a figure that a turn lacks is left out, and named.
+        turns: the ratios of each turn, by figure; the figures that a turn lacks are named under "left_out".
 
     >>> content = summary([{"a step": k / 16} for k in range(1, 10)])
     >>> {key: content["figures"][0][key] for key in ("ratio", "low", "high", "verdict")}
@@ -54,7 +54,7 @@ def _row(name: str, ratios: list[float]) -> dict[str, Any]:
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the innermost two of the values that enclose the median with at least 95 %, and that probability.
+    """Return the innermost two values that enclose the median with at least 95 % probability, and that probability.
 
     >>> median_interval([3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0, 5.0, 8.0])
     (1.5, 8.0, 0.9609375)

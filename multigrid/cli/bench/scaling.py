@@ -1,14 +1,14 @@
-"""What a step of one agent costs as agents and worlds become more."""
+"""Scaling curves: the cost of an agent-step by the number of agents in a world, and by the number of worlds."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from multigrid.cli.bench.contenders import playing_at_once, playing_together, restarting
+from multigrid.cli.bench.cases import Play, parallel_play, restart_config, vector_play
 from multigrid.config import GridConfig, Part
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -21,28 +21,28 @@ WORLD_COUNTS = (1, 10, 100, 1000, 10_000, 100_000)
 
 @dataclasses.dataclass
 class Curve:
-    """The costs of one thing at growing counts.
+    """The costs of one face at growing counts.
 
     Attributes:
         name: what it is.
         axis: what is counted, "agents" or "worlds".
         counts: how many.
-        plays: for each count, plays for some seconds; returns the seconds that it took and the steps of an agent.
-        costs: for each count, the microseconds that a step of one agent took, by round.
+        plays: one for each count.
+        costs: for each count, microseconds per agent-step, one figure for each round.
     """
 
     name: str
     axis: str
     counts: tuple[int, ...]
-    plays: list[Callable[[float], tuple[float, int]]]
+    plays: list[Play]
     costs: list[list[float]] = dataclasses.field(default_factory=list)
 
     def measure(self, seconds: float) -> None:
-        """Play a round at every count."""
+        """Play a round at every count and append the costs."""
         self.costs = self.costs or [[] for _ in self.plays]
         for play, costs in zip(self.plays, self.costs, strict=True):
-            took, agent_steps = play(seconds)
-            costs.append(1e6 * took / agent_steps)
+            elapsed, agent_steps = play(seconds)
+            costs.append(1e6 * elapsed / agent_steps)
 
     @property
     def microseconds(self) -> list[float]:
@@ -51,31 +51,36 @@ class Curve:
 
     @property
     def rise(self) -> float:
-        """How far the cost rises again, once the price of a call is shared by many: the highest after the lowest."""
+        """The highest cost after the lowest, over the lowest; a cost that falls as calls grow is no rise."""
         costs = self.microseconds
         lowest = costs.index(min(costs))
         return max(costs[lowest:]) / costs[lowest]
 
     def row(self) -> dict[str, Any]:
-        """What JSON tells of it."""
+        """Return the curve as JSON takes it."""
         costs = [round(cost, 6) for cost in self.microseconds]
         return {"name": self.name, "axis": self.axis, "counts": self.counts, "microseconds_per_agent_step": costs}
 
+    def rise_row(self) -> dict[str, Any]:
+        """Return the rise as JSON takes it, with its goal."""
+        reach = f"from {self.counts[0]:,} to {self.counts[-1]:,} {self.axis}"
+        return {"name": f"{self.name}, {reach}: rise", "value": round(self.rise, 3), "under": 2.0}
+
 
 def curves(agents: Sequence[int], worlds: Sequence[int]) -> Iterator[Curve]:
-    """Make what the curves are measured on; all of it stays, so that rounds can go around."""
+    """Make the curves; all envs exist at once, so that rounds can take turns."""
     n, e = tuple(agents), tuple(worlds)
-    yield Curve("ParallelEnv", "agents", n, [playing_together(MultiGridEnv(_config(count))) for count in n])
-    yield Curve("vector env, one world", "agents", n, [_vector(1, _config(count)) for count in n])
-    yield Curve("vector env, one world, view", "agents", n, [_vector(1, _config(count, "view")) for count in n])
-    yield Curve("one agent each", "worlds", e, [_vector(count, _config(1)) for count in e])
-    yield Curve("8 agents each, view", "worlds", e, [_vector(count, _config(8, "view")) for count in e])
+    yield Curve("ParallelEnv", "agents", n, [parallel_play(MultiGridEnv(_config(count))) for count in n])
+    yield Curve("vector env, one world", "agents", n, [_vector_play(1, _config(count)) for count in n])
+    yield Curve("vector env, one world, view", "agents", n, [_vector_play(1, _config(count, "view")) for count in n])
+    yield Curve("one agent each", "worlds", e, [_vector_play(count, _config(1)) for count in e])
+    yield Curve("8 agents each, view", "worlds", e, [_vector_play(count, _config(8, "view")) for count in e])
 
 
 def _config(agents: int, *parts: Part) -> GridConfig:
-    """A grid of which the agents take about a tenth; `agent` and `target`, unless there are parts."""
-    return restarting(agents, max(5, math.ceil(math.sqrt(10 * agents))), *(parts or ("agent", "target")))
+    """Return a square grid of which the agents take about a tenth; they observe `agent` and `target` by default."""
+    return restart_config(agents, max(5, math.ceil(math.sqrt(10 * agents))), *(parts or ("agent", "target")))
 
 
-def _vector(worlds: int, config: GridConfig) -> Callable[[float], tuple[float, int]]:
-    return playing_at_once(MultiGridVectorEnv(config, worlds))
+def _vector_play(worlds: int, config: GridConfig) -> Play:
+    return vector_play(MultiGridVectorEnv(config, worlds))

@@ -1,4 +1,4 @@
-"""Jumanji's three multi-agent gridworlds on JAX: as many worlds as make 8,192 agents, and one compiled call a step."""
+"""Jumanji's three multi-agent gridworlds on JAX: 8,192 agents in all, and one compiled call a step."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PACKAGES = ("jumanji", "jax", "numpy")
 ROWS = 8192
 
 WAREHOUSES = {16: (2, 5, 6), 32: (3, 11, 9), 64: (2, 21, 30)}
-"""By size: rows and columns of shelves, and their height. What comes nearest to 32 x 32 is 34 x 32."""
+"""By size: rows and columns of shelves, and their height. The nearest to 32 x 32 is 34 x 32."""
 
 
-def contenders(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
-    """Return what makes a batch of each of the three."""
+def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
+    """Return a function for each of the three that makes a batch of worlds."""
     return {
-        f"Jumanji {name}": functools.partial(_made, make, actions, agents, size)
+        f"Jumanji {name}": functools.partial(_make, make, actions, agents, size)
         for name, make, actions in (
             ("Connector", _connector, 5),
             ("RobotWarehouse", _robot_warehouse, 5),
@@ -29,23 +29,23 @@ def contenders(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Call
     }
 
 
-def _made(make: Callable[[int, int], Any], num_actions: int, agents: int, size: int) -> tuple[int, Callable[[], Any]]:
+def _make(make: Callable[[int, int], Any], num_actions: int, agents: int, size: int) -> tuple[int, Callable[[], Any]]:
     import jax  # type: ignore[import-not-found]
     from jumanji.wrappers import VmapAutoResetWrapper  # type: ignore[import-not-found]
 
     env, worlds = VmapAutoResetWrapper(make(agents, size)), ROWS // agents
-    # The state is given up to the step that makes the next one: nothing is copied that nobody reads.
-    step = jax.jit(env.step, donate_argnums=0)
+    # The memory of a state is reused for the next one, so that no memory is copied in vain.
+    play = jax.jit(env.step, donate_argnums=0)
     state, _ = jax.jit(env.reset)(jax.random.split(jax.random.PRNGKey(0), worlds))
-    drawn = np.random.default_rng(0).integers(0, num_actions, (16, worlds, agents), dtype=np.int32)
-    actions = itertools.cycle([jax.device_put(row) for row in drawn])
+    rows = np.random.default_rng(0).integers(0, num_actions, (16, worlds, agents), dtype=np.int32)
+    actions = itertools.cycle([jax.device_put(row) for row in rows])
 
-    def play() -> None:
+    def step() -> None:
         nonlocal state
-        state, told = step(state, next(actions))
-        jax.block_until_ready((state, told))
+        state, timestep = play(state, next(actions))
+        jax.block_until_ready((state, timestep))
 
-    return worlds, play
+    return worlds, step
 
 
 def _connector(agents: int, size: int) -> Any:

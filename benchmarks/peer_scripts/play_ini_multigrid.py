@@ -13,13 +13,13 @@ import numpy as np
 PACKAGES = ("multigrid", "gymnasium", "numba", "numpy")
 
 
-def contenders(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
-    """Return what makes an empty room of that size, walls included."""
-    return {"ini/multigrid": functools.partial(_made, agents, size)}
+def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
+    """Return a function that makes an empty room of that size, walls included."""
+    return {"ini/multigrid": functools.partial(_make, agents, size)}
 
 
-def _made(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
-    # By name, for what an import statement of this name means here is not what it means there.
+def _make(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
+    # By name, for type checkers would look for it in this package.
     env = importlib.import_module("multigrid.envs").EmptyEnv(
         size=size,
         agents=agents,
@@ -29,12 +29,12 @@ def _made(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
         success_termination_mode="all",
     )
     env.reset(seed=0)
-    drawn = np.random.default_rng(0).integers(0, 7, (64, agents)).tolist()
-    actions = itertools.cycle([dict(enumerate(row)) for row in drawn])
+    rows = np.random.default_rng(0).integers(0, 7, (64, agents)).tolist()
+    actions = itertools.cycle([dict(enumerate(row)) for row in rows])
 
-    def play() -> None:
+    def step() -> None:
         _, _, terminations, _, _ = env.step(next(actions))
         if all(terminations.values()):
             env.reset()
 
-    return 1, play
+    return 1, step

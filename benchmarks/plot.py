@@ -21,23 +21,32 @@ _PEER = "#CC79A7"
 
 
 def write_plot(path: Path, curves: Sequence[Curve], pogema: Sequence[tuple[int, float]]) -> None:
-    """Write both axes side by side, log-log, with POGEMA's (agents, microseconds) where there are any."""
+    """Draw the curves by agents and by worlds side by side, log-log, as a PNG file.
+
+    Args:
+        path: the file.
+        curves: of both axes.
+        pogema: numbers of agents, and POGEMA's microseconds per agent-step; may be empty.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, axis, title in ((left, "agents", "agents in one world"), (right, "worlds", "worlds, by one call")):
-        chosen = [curve for curve in curves if curve.axis == axis]
-        for curve, colour, mark in zip(chosen, _COLOURS, _MARKS, strict=False):
+        shown = [curve for curve in curves if curve.axis == axis]
+        for curve, colour, mark in zip(shown, _COLOURS, _MARKS, strict=False):
             axes.plot(curve.counts, curve.microseconds, mark + "-", color=colour, lw=1.8, ms=5, label=curve.name)
         if axis == "agents" and pogema:
             axes.plot(*zip(*pogema, strict=True), "x--", color=_PEER, lw=1.2, ms=6, label="POGEMA 1.4, ParallelEnv")
-        _dress(axes, title)
+        _format_axes(axes, title)
     left.set_ylabel("microseconds per step of one agent")
     figure.suptitle("What a step of one agent costs, random play, one thread", fontsize=12)
     with replaced(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 
-def _dress(axes: Any, title: str) -> None:
+def _format_axes(axes: Any, title: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))

@@ -12,12 +12,12 @@ import numpy as np
 PACKAGES = ("lbforaging", "gymnasium", "numpy")
 
 
-def contenders(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
-    """Return what makes a field of that size."""
-    return {"lb-foraging": functools.partial(_made, agents, size)}
+def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
+    """Return a function that makes a field of that size."""
+    return {"lb-foraging": functools.partial(_make, agents, size)}
 
 
-def _made(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
+def _make(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
     from lbforaging.foraging.environment import ForagingEnv  # type: ignore[import-not-found]
 
     env = ForagingEnv(
@@ -35,9 +35,9 @@ def _made(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
     env.reset(seed=0)
     actions = itertools.cycle(np.random.default_rng(0).integers(0, 6, (64, agents)).tolist())
 
-    def play() -> None:
+    def step() -> None:
         _, _, terminated, truncated, _ = env.step(next(actions))
         if terminated or truncated:
             env.reset()
 
-    return 1, play
+    return 1, step

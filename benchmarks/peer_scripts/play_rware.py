@@ -12,15 +12,15 @@ import numpy as np
 PACKAGES = ("rware", "gymnasium", "numpy")
 
 WAREHOUSES = {16: (5, 6, 2), 32: (11, 9, 3), 64: (21, 30, 2)}
-"""By size: columns of shelves, their height, and rows of them. What comes nearest to 32 x 32 is 34 x 32."""
+"""By size: columns of shelves, their height, and rows of them. The nearest to 32 x 32 is 34 x 32."""
 
 
-def contenders(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
-    """Return what makes a warehouse of about that size."""
-    return {"rware": functools.partial(_made, agents, size)}
+def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
+    """Return a function that makes a warehouse of about that size."""
+    return {"rware": functools.partial(_make, agents, size)}
 
 
-def _made(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
+def _make(agents: int, size: int) -> tuple[int, Callable[[], Any]]:
     from rware.warehouse import RewardType, Warehouse  # type: ignore[import-not-found]
 
     columns, height, rows = WAREHOUSES[size]

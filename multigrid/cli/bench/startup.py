@@ -1,4 +1,4 @@
-"""Starting up and starting over: imports, first environments, resets, seeds; and what worlds take up in memory."""
+"""Times to start: imports, first environments, resets, seeds; and the memory of a world."""
 
 from __future__ import annotations
 
@@ -6,30 +6,35 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multigrid.cli.bench.contenders import restarting
+from multigrid.cli.bench.cases import restart_config
 from multigrid.config import GridConfig
 from multigrid.core.worlds import Worlds
 from multigrid.envs.parallel import MultiGridEnv
 
-__all__ = ["memory_per_world", "start_times"]
+__all__ = ["memory_per_world", "startup_times"]
 
 _LIBRARIES = "import gymnasium, pettingzoo"
 _PACKAGE = "import multigrid"
 _FIRST_ENVIRONMENT = "import multigrid; multigrid.GridWorldEnv().reset(seed=0)"
 
 
-def start_times(repeats: int) -> list[dict[str, Any]]:
-    """Return the median seconds of each, beside what they should stay under."""
-    return [*_imports(repeats), _pool_resets(), _seeding(repeats)]
+def startup_times(repeats: int) -> list[dict[str, Any]]:
+    """Measure each time to start; return rows of its name, the median seconds, and the goal to stay under.
+
+    Args:
+        repeats: the number of new Python processes, and of repetitions of what is slow in this one.
+    """
+    return [*_time_imports(repeats), _time_pool_resets(), _time_seeding(repeats)]
 
 
-def _imports(repeats: int) -> list[dict[str, Any]]:
-    """The time until each is there, in a Python of its own."""
+def _time_imports(repeats: int) -> list[dict[str, Any]]:
+    """Time statements in new Python processes."""
     timed = "import time; before = time.perf_counter(); {}; print(time.perf_counter() - before)"
     seconds: dict[str, list[float]] = {statement: [] for statement in (_LIBRARIES, _PACKAGE, _FIRST_ENVIRONMENT)}
     for _ in range(repeats):
@@ -45,21 +50,21 @@ def _imports(repeats: int) -> list[dict[str, Any]]:
     ]
 
 
-def _pool_resets() -> dict[str, Any]:
+def _time_pool_resets() -> dict[str, Any]:
     maps = np.random.default_rng(0).random((1000, 64, 64)) < 0.2
     env = MultiGridEnv(GridConfig(walls=maps, num_agents=16))
     env.reset(seed=0)
-    return _row("a reset, 16 agents, one of 1,000 maps of 64 x 64", _timed(env.reset, 200), 0.001)
+    return _row("a reset, 16 agents, one of 1,000 maps of 64 x 64", _time_calls(env.reset, 200), 0.001)
 
 
-def _seeding(repeats: int) -> dict[str, Any]:
-    worlds = np.arange(100_000)
-    world, seeds = Worlds(GridConfig(), len(worlds)), worlds.astype(np.uint64)
+def _time_seeding(repeats: int) -> dict[str, Any]:
+    indices = np.arange(100_000)
+    worlds, seeds = Worlds(GridConfig(), len(indices)), indices.astype(np.uint64)
     # NumPy's own generators take 7 microseconds each.
-    return _row("seeding 100,000 worlds", _timed(lambda: world.seed_many(worlds, seeds), repeats), 0.7)
+    return _row("seeding 100,000 worlds", _time_calls(lambda: worlds.seed_many(indices, seeds), repeats), 0.7)
 
 
-def _timed(call: Callable[[], Any], repeats: int) -> list[float]:
+def _time_calls(call: Callable[[], Any], repeats: int) -> list[float]:
     times = []
     for _ in range(repeats):
         before = time.perf_counter()
@@ -73,19 +78,23 @@ def _row(name: str, times: list[float], goal: float | None) -> dict[str, Any]:
 
 
 def memory_per_world() -> list[dict[str, Any]]:
-    """Return the bytes of all arrays that a further world adds."""
+    """Return rows of a name and the bytes that one more world adds to the arrays of many."""
     configs = {
-        "one agent on 5 x 5": restarting(1, 5, "agent", "target"),
-        "8 agents on 16 x 16": restarting(8, 16, "agent", "target"),
-        "8 agents on 16 x 16, view": restarting(8, 16, "view"),
-        "64 agents on 32 x 32": restarting(64, 32, "agent", "target"),
+        "one agent on 5 x 5": restart_config(1, 5, "agent", "target"),
+        "8 agents on 16 x 16": restart_config(8, 16, "agent", "target"),
+        "8 agents on 16 x 16, view": restart_config(8, 16, "view"),
+        "64 agents on 32 x 32": restart_config(64, 32, "agent", "target"),
     }
     few, more = 10, 1010
     return [
-        {"name": name, "bytes": (_bytes(config, more) - _bytes(config, few)) // (more - few)}
+        {"name": name, "bytes": (_count_bytes(config, more) - _count_bytes(config, few)) // (more - few)}
         for name, config in configs.items()
     ]
 
 
-def _bytes(config: GridConfig, num_worlds: int) -> int:
-    return sum(array.nbytes for array in Worlds(config, num_worlds).arrays)
+def _count_bytes(config: GridConfig, num_worlds: int) -> int:
+    return sum(array.nbytes for array in _make_arrays(config, num_worlds))
+
+
+def _make_arrays(config: GridConfig, num_worlds: int) -> Iterable[NDArray[Any]]:
+    return Worlds(config, num_worlds).arrays

@@ -12,16 +12,16 @@ import numpy as np
 PACKAGES = ("pogema", "numpy")
 
 
-def contenders(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
-    """Return what makes POGEMA under two of its rules, and with a smaller view."""
+def make_cases(agents: int, size: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
+    """Return functions that make POGEMA under two of its collision rules, and with a smaller view."""
     return {
-        "POGEMA priority": functools.partial(_made, agents, size, "priority"),
-        "POGEMA soft": functools.partial(_made, agents, size, "soft"),
-        "POGEMA priority, r = 2": functools.partial(_made, agents, size, "priority", obs_radius=2),
+        "POGEMA priority": functools.partial(_make, agents, size, "priority"),
+        "POGEMA soft": functools.partial(_make, agents, size, "soft"),
+        "POGEMA priority, r = 2": functools.partial(_make, agents, size, "priority", obs_radius=2),
     }
 
 
-def _made(agents: int, size: int, rule: str, **settings: Any) -> tuple[int, Callable[[], Any]]:
+def _make(agents: int, size: int, rule: str, **settings: Any) -> tuple[int, Callable[[], Any]]:
     from pogema import GridConfig, pogema_v0  # type: ignore[import-not-found]
 
     config = GridConfig(
@@ -37,6 +37,6 @@ def _made(agents: int, size: int, rule: str, **settings: Any) -> tuple[int, Call
     )
     env = pogema_v0(config)
     env.reset()
-    drawn = np.random.default_rng(0).integers(0, 5, (64, agents)).tolist()
-    actions = itertools.cycle([dict(zip(env.possible_agents, row, strict=True)) for row in drawn])
+    rows = np.random.default_rng(0).integers(0, 5, (64, agents)).tolist()
+    actions = itertools.cycle([dict(zip(env.possible_agents, row, strict=True)) for row in rows])
     return 1, lambda: env.step(next(actions))

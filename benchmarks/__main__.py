@@ -1,0 +1,68 @@
+"""``python -m benchmarks``: this package and other environments, all of them in turns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+
+from benchmarks.environments import default_folder, set_up_peers
+from benchmarks.measuring import FULL, QUICK, measure
+from benchmarks.peers import BASELINE
+from benchmarks.report import print_report
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkOptions:
+    """Measure this package beside other environments, and by number of agents and worlds; print medians and ratios.
+
+    The other environments are measured once `python -m benchmarks --setup-peers` has installed them.
+    """
+
+    json: bool = False
+    """Print JSON in place of tables."""
+    quick: bool = False
+    """Play fewer and shorter rounds, for less than a minute."""
+    plot: Path | None = None
+    """Write the scaling curves to this file: PNG, log-log."""
+    setup_peers: bool = False
+    """Install the other environments, 1.5 GB in all, with venv and pip, and measure nothing."""
+    peers_folder: Path = dataclasses.field(default_factory=default_folder)
+    """The folder of the other environments."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, measure, print, and return the exit code."""
+    options = tyro.cli(BenchmarkOptions, args=list(arguments), prog="python -m benchmarks")
+    folder = options.peers_folder.absolute()
+    if options.setup_peers:
+        console = Console(soft_wrap=True, highlight=False, markup=False)
+        return 0 if set_up_peers(folder, console.print) else 1
+    if options.plot is not None and not options.plot.parent.is_dir():
+        sys.stderr.write(f"benchmarks: there is no folder {options.plot.parent} to write the plot to\n")
+        return 2
+    if options.plot is not None and find_spec("matplotlib") is None:
+        sys.stderr.write("benchmarks: --plot needs matplotlib, which is not installed: pip install matplotlib\n")
+        return 1
+    content, curves = measure(QUICK if options.quick else FULL, folder, Console(stderr=True, quiet=options.json))
+    if options.json:
+        sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    else:
+        print_report(Console(), content, folder)
+    if options.plot is not None:
+        from benchmarks.plot import write_plot
+
+        costs = {row["name"]: row["microseconds_per_agent_step"] for row in content["steps"]}
+        pogema = [(agents, costs[name]) for agents, name in BASELINE.items() if name in costs]
+        write_plot(options.plot, curves, pogema)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
