@@ -58,7 +58,7 @@ class OneWorld(OneCallAtATime):
         self._seed: int | None = None
         self._look = checked_look(config, render_size, render_trails, render_view)
         # The cells of the last states before this one, each with its number of steps.
-        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._look[1])
+        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._look[1] + 1)
         self._painter: Painter | None = None
         self._window: Window | None = None
 
@@ -242,7 +242,8 @@ class OneWorld(OneCallAtATime):
 
     def _scene(self) -> Scene:
         steps = self._world.arrays.steps[0]
-        past = [cells for number, cells in self._cells if number < steps]
+        # The last one is of this state if an exception came before the step that it was noted for.
+        past = [cells for number, cells in self._cells if number < steps][-self._look[1] :]
         return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
 
     def _frame(self) -> NDArray[np.uint8]:

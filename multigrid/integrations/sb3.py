@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from multigrid._checks import checked_int
+from multigrid._checks import checked_int, shown
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.parts import flat_slices
 
@@ -259,10 +259,10 @@ class MultiGridVecEnv(VecEnv):
         """
         if len(set(self._rows(indices))) < self.num_envs:
             raise ValueError(
-                f"{attr_name!r} is set for rows {indices}, but all rows share one vector env; set it for all"
+                f"{shown(attr_name)} is set for rows {indices}, but all rows share one vector env; set it for all"
             )
         if attr_name in self._fixed:
-            raise AttributeError(f"{attr_name!r} cannot be set once the vector env is made; make a new one with it")
+            raise AttributeError(f"{shown(attr_name)} cannot be set once the vector env is made; make a new one")
         setattr(self.vector_env, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:

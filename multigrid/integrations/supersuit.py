@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
 
+from multigrid._checks import shown
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 
@@ -127,7 +128,7 @@ class SuperSuitVecEnv(VecEnv):
             AttributeError: any other; the copies may live in other processes.
         """
         if attr_name not in self._attributes:
-            raise AttributeError(f"{attr_name!r} is not to be had through SuperSuit; only {sorted(self._attributes)}")
+            raise AttributeError(f"{shown(attr_name)} is not available with SuperSuit; only {sorted(self._attributes)}")
         return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -136,7 +137,7 @@ class SuperSuitVecEnv(VecEnv):
         Raises:
             NotImplementedError: always.
         """
-        raise NotImplementedError(f"{attr_name!r} cannot be set on SuperSuit's copies; make a new GridConfig instead")
+        raise NotImplementedError(f"{shown(attr_name)} cannot be set on SuperSuit's copies; make a new GridConfig")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """SuperSuit's copies cannot be reached.

@@ -409,6 +409,22 @@ def test_an_interrupted_step_is_in_the_trails(monkeypatch: pytest.MonkeyPatch) -
             env.step(dict.fromkeys(env.agents, 2))
 
 
+def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception before a step is played takes no cell from a trail that is full."""
+    env = played(2, render_mode="rgb_array", render_trails=2)
+    for action in (1, 2, 3, 2):
+        env.step(dict.fromkeys(env.agents, action))
+    before = env.render()
+
+    def interrupted() -> None:
+        raise InterruptError
+
+    monkeypatch.setattr(env._world, "step", interrupted)
+    with pytest.raises(InterruptError):
+        env.step(dict.fromkeys(env.agents, 0))
+    assert (env.render() == before).all()
+
+
 @pytest.mark.parametrize("make", [GridWorldEnv, played, lambda: vector_env(2)], ids=["one", "N", "E"])
 def test_the_configuration_cannot_be_replaced(make: Callable[[], Any]) -> None:
     """The kernels' arrays have the shapes of the configuration that an env was made with, which stays."""
