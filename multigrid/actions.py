@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import shown
 
-__all__ = ["DIRECTIONS", "Action", "Outcome", "checked_action"]
+__all__ = ["BLOCKED", "BLOCKED_BY_AGENT", "DIRECTIONS", "MOVES", "Action", "Outcome", "checked_action"]
 
 
 class Action(IntEnum):
@@ -36,6 +36,9 @@ class Action(IntEnum):
 DIRECTIONS: NDArray[np.int64] = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [0, 0]], dtype=np.int64)
 """int64 (5, 2): the step ``[dx, dy]`` of each `Action`."""
 DIRECTIONS.setflags(write=False)
+
+MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy)
+"""The steps ``(dx, dy)`` of the four actions that move an agent, in their order: each a quarter turn from the last."""
 
 
 class Outcome(IntEnum):
@@ -63,6 +66,13 @@ class Outcome(IntEnum):
     """It asked for the cell of an agent that asked for its own."""
     PARKED = 7
     """It has arrived earlier, and its actions are ignored."""
+
+
+BLOCKED_BY_AGENT = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
+"""The outcomes of a move that was refused because of another agent."""
+
+BLOCKED = (Outcome.EDGE, Outcome.WALL, *BLOCKED_BY_AGENT)
+"""The outcomes of a move that was refused."""
 
 
 def checked_action(action: Any, num_actions: int, whose: str = "") -> int:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import DIRECTIONS, Outcome
+from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
@@ -30,8 +30,6 @@ __all__ = ["Policy", "random_policy", "shortest_path_policy"]
 
 Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 """From an environment and its last observations to an action for each agent in ``env.agents``."""
-
-_REFUSED = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
 
 
 def random_policy(generator: np.random.Generator) -> Policy:
@@ -82,8 +80,9 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
             known.clear()
         which, cells = int(state["map_index"]), state["location"]
         regions = env.config.regions[which]
-        asked = cells[:, None] + DIRECTIONS[: env.config.num_actions]
-        free = np.pad(regions, 1, constant_values=WALL)[asked[..., 0] + 1, asked[..., 1] + 1] != WALL
+        wanted = cells[:, None] + DIRECTIONS[: env.config.num_actions]
+        asked = np.clip(wanted, 0, np.array(regions.shape) - 1)
+        free = (asked == wanted).all(axis=2) & (regions[asked[..., 0], asked[..., 1]] != WALL)
         asked = np.where(free[..., None], asked, cells[:, None])
         far = np.empty(free.shape, dtype=np.int64)
         for row, goal in enumerate(state["goal"].tolist()):
@@ -94,7 +93,7 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         if env.config.allow_stay:
             # Who can stay need not ask for a wall to do so.
             far[~free] = UNREACHABLE
-        astray = np.isin(state["outcomes"], _REFUSED) & (generator.random(len(cells)) < sidestep)
+        astray = np.isin(state["outcomes"], BLOCKED_BY_AGENT) & (generator.random(len(cells)) < sidestep)
         options = np.where(astray[:, None], free, far == far.min(axis=1, keepdims=True))
         chosen = np.where(options, generator.random(options.shape), -1.0).argmax(axis=1).tolist()
         by_agent = dict(zip(env.possible_agents, chosen, strict=True))

@@ -49,6 +49,7 @@ EXCLUDED = {
     "multigrid.scenarios.watching": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
+    "multigrid.maps.flat": "a helper, for maps that are checked already",
     "multigrid._footprint": "a helper of the configuration, for numbers that are checked already",
     "multigrid.maps.pools": "a helper of the configuration",
     "multigrid._checks": "a helper, to which only the argument's value comes from a user",

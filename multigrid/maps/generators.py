@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import checked_int, is_int, shown
-from multigrid.actions import DIRECTIONS
+from multigrid.actions import MOVES
+from multigrid.maps.flat import FlatMap
 
 __all__ = ["maze", "random_map", "rooms", "warehouse"]
 
 # What is to be worked out takes some hundred bytes for a cell.
 _MOST_CELLS = 2**27
-# In the order of DIRECTIONS each is a quarter of a turn from the one before.
-_STEPS = [(int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy]
 
 
 def random_map(width: int, height: int, density: float, seed: int | np.random.Generator) -> NDArray[np.bool_]:
@@ -54,15 +53,10 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
         raise ValueError(f"density is {density}, which leaves no free cell of {width} x {height}; use a lower one")
     order = _random_order(width * height, _generator(seed))
 
-    # A flat list with a rim that is not free: no bounds to check.
-    stride = height + 2
-    steps = [dx * stride + dy for dx, dy in _STEPS]
-    padded = np.zeros((width + 2, stride), dtype=bool)
-    padded[1:-1, 1:-1] = True
-    cells = np.flatnonzero(padded)[order].tolist()
+    flat = FlatMap(np.ones((width, height), dtype=bool))
+    free, steps = flat.free, flat.steps
+    cells = np.flatnonzero(free)[order].tolist()
     rank_of = {cell: rank for rank, cell in enumerate(cells)}
-    free = padded.ravel().tolist()
-
     ranks = list(range(len(cells)))
     waiting = set()
     while num_walls:
@@ -78,7 +72,7 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
             if cell + step in waiting:
                 waiting.remove(cell + step)
                 heapq.heappush(ranks, rank_of[cell + step])
-    return ~np.array(free, dtype=bool).reshape(padded.shape)[1:-1, 1:-1]
+    return ~flat.grid(free)
 
 
 def maze(width: int, height: int, seed: int | np.random.Generator, loops: float = 0.0) -> NDArray[np.bool_]:
@@ -296,7 +290,7 @@ def _passages(
     columns: int, rows: int, loops: float, generator: np.random.Generator
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Which neighbours of a lattice are joined: a random depth-first tree, and the share `loops` of the other pairs."""
-    words = generator.integers(0, 2**64, size=(columns, rows, len(_STEPS)), dtype=np.uint64)
+    words = generator.integers(0, 2**64, size=(columns, rows, len(MOVES)), dtype=np.uint64)
     untried = np.argsort(words, axis=-1, kind="stable").tolist()
     start = divmod(int(generator.integers(columns * rows)), rows)
     visited, path, tree = {start}, [start], []
@@ -305,7 +299,7 @@ def _passages(
         if not untried[x][y]:
             path.pop()
             continue
-        dx, dy = _STEPS[untried[x][y].pop()]
+        dx, dy = MOVES[untried[x][y].pop()]
         neighbour = (x + dx, y + dy)
         if 0 <= x + dx < columns and 0 <= y + dy < rows and neighbour not in visited:
             visited.add(neighbour)
@@ -316,7 +310,7 @@ def _passages(
         ((x, y), (x + dx, y + dy))
         for x in range(columns)
         for y in range(rows)
-        for dx, dy in _STEPS
+        for dx, dy in MOVES
         if x <= x + dx < columns and y <= y + dy < rows and frozenset(((x, y), (x + dx, y + dy))) not in joined
     ]
     chosen = _random_order(len(others), generator)[: round(loops * len(others))]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.actions import MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
@@ -32,10 +32,8 @@ def moves_by_sight() -> dict[str, Action]:
     <Action.DOWN: 3>
     """
     moves = {}
-    for action in Action:
-        dx, dy = DIRECTIONS[action].tolist()
-        if dx or dy:
-            moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = action
+    for action, (dx, dy) in enumerate(MOVES):
+        moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
     return moves
 
 

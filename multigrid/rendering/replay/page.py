@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import Outcome
+from multigrid.actions import BLOCKED, Outcome
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours, contrast
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.svg import hexadecimal, rim
 
-__all__ = ["BLOCKED", "replay_page"]
-
-BLOCKED = (Outcome.EDGE, Outcome.WALL, Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
-"""The outcomes of a move that was refused."""
+__all__ = ["replay_page"]
 
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 _FIGURES = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
