@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
+from multigrid.maps.components import WALL
 
-__all__ = ["Episode"]
+__all__ = ["Episode", "find_settled"]
+
+
+def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where an agent is present and stands on its target, as booleans in the shape of the arguments.
+
+    >>> find_settled(np.array([0.0, 3.0, 0.0]), np.array([True, True, False])).tolist()
+    [True, False, False]
+    """
+    settled: NDArray[np.bool_] = (distances == 0) & present
+    return settled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,5 +54,16 @@ class Episode:
 
     @property
     def num_steps(self) -> int:
-        """T."""
+        """The number of steps T."""
         return len(self.agents) - 1
+
+    @functools.cached_property
+    def walls(self) -> NDArray[np.bool_]:
+        """The map as bool (W, H), True at a wall."""
+        walls: NDArray[np.bool_] = self.regions == WALL
+        return walls
+
+    @functools.cached_property
+    def settled(self) -> NDArray[np.bool_]:
+        """Which agents stand on their targets, as bool (T + 1, N); False for an agent that has left."""
+        return find_settled(self.distances, self.present)

@@ -99,7 +99,7 @@ class GeneralStyle:
 
     def _placed(self, scene: Scene) -> list[Sprite]:
         """Return what goes on the background, in order."""
-        settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled & scene.present
+        settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
         on_the_way = np.flatnonzero(scene.present & ~settled).tolist()
         here = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)

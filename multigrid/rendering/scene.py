@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.arrays import LEFT, Arrays
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.episode import Episode, find_settled
 
 __all__ = ["Scene", "scene_in", "scene_of"]
 
@@ -26,7 +26,7 @@ class Scene:
     present: NDArray[np.bool_]
     """bool (N,), False for an agent that has left, which is not drawn, nor is its target."""
     settled: NDArray[np.bool_] | None = None
-    """bool (N,), True for an agent that stands on its target; None for nobody."""
+    """bool (N,), True for an agent that is present and stands on its target; None for no agent."""
     trail: NDArray[np.int64] | None = None
     """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no past."""
 
@@ -47,12 +47,13 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     >>> scene_in(world.arrays, 0).settled.tolist()
     [False, False]
     """
+    present = arrays.status[world] != LEFT
     return Scene(
         regions=arrays.regions[arrays.map_index[world]],
         agents=arrays.location[world],
         targets=arrays.goal[world],
-        present=arrays.status[world] != LEFT,
-        settled=arrays.distances[world] == 0,
+        present=present,
+        settled=find_settled(arrays.distances[world], present),
         trail=trail,
     )
 
@@ -70,6 +71,6 @@ def scene_of(episode: Episode, step: int) -> Scene:
         agents=episode.agents[step],
         targets=episode.targets[step],
         present=episode.present[step],
-        settled=episode.distances[step] == 0,
+        settled=episode.settled[step],
         trail=episode.agents[:step],
     )

@@ -148,7 +148,7 @@ def _ground(episode: Episode, side: int, width: int, height: int) -> str:
     walls = []
     for y in range(rows):
         # Walls side by side are one rectangle.
-        row = np.concatenate([[False], episode.regions[:, y] == 0, [False]])
+        row = np.concatenate([[False], episode.walls[:, y], [False]])
         for begin, end in np.flatnonzero(np.diff(row)).reshape(-1, 2).tolist():
             walls.append(f"M{side * begin} {side * y}h{side * (end - begin)}v{side}H{side * begin}z")
     if walls:
@@ -160,7 +160,7 @@ def _ground(episode: Episode, side: int, width: int, height: int) -> str:
 def _target(view: _View, agent: int, colour: Colour) -> str:
     episode, step, side, clock = view
     cells = episode.targets[:, agent]
-    settled = (episode.distances[:, agent] == 0) & episode.present[:, agent]
+    settled = episode.settled[:, agent]
     jumps = ""
     if clock:
         names = []

@@ -16,6 +16,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
 from multigrid.maps.text import Picture
 from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.rendering.episode import find_settled
 from multigrid.rendering.scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
 
@@ -164,7 +165,7 @@ class Session:
             agents=self._state["location"],
             targets=self._state["goal"],
             present=self.present,
-            settled=self._state["distances"] == 0,
+            settled=find_settled(self._state["distances"], self.present),
         )
 
     def play(self, action: Action) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, Outcome
+from multigrid.core.metrics import LABELS
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours, contrast
 from multigrid.rendering.replay.packing import pack
@@ -23,7 +24,6 @@ from multigrid.rendering.svg import hexadecimal, rim
 __all__ = ["replay_page"]
 
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
-_FIGURES = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
 
 
 def replay_page(episode: Episode) -> str:
@@ -69,8 +69,13 @@ def _data(episode: Episode) -> dict[str, Any]:
         "rims": [hexadecimal(rim(colour)) for colour in palette],
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
         "blocked": [int(outcome) for outcome in BLOCKED],
-        "metrics": {name: _finite(episode.metrics[name]) for name in _FIGURES},
-        "walls": pack((episode.regions == 0).T.reshape(1, -1)),
+        # What is not defined under the rules is NaN.
+        "metrics": [
+            (label.short, episode.metrics[name], label.meaning)
+            for name, label in LABELS.items()
+            if math.isfinite(episode.metrics[name])
+        ],
+        "walls": pack(episode.walls.T.reshape(1, -1)),
         "cells": pack(_cells(episode, episode.agents)),
         "targets": pack(_cells(episode, episode.targets)),
         "present": pack(episode.present.T),
@@ -91,10 +96,6 @@ def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
 def _values(rows: NDArray[np.float64]) -> dict[str, Any]:
     values, places = np.unique(rows, return_inverse=True)
     return {"values": values.tolist(), "places": pack(places.reshape(rows.shape))}
-
-
-def _finite(figure: float) -> float | None:
-    return figure if math.isfinite(figure) else None
 
 
 def _resource(name: str) -> str:
