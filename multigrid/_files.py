@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["MOST_BYTES", "bytes_of", "new_folder", "replaced"]
+__all__ = ["MOST_BYTES", "create_folder", "read_bytes", "replace_file"]
 
 MOST_BYTES = 2**27
 """The size of the largest file that is read, 128 MiB: more than ten million agent-steps, or cells, take."""
@@ -19,7 +19,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
 @contextlib.contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """Give a temporary file beside the path, which takes the path's place if all went well.
 
     Every process at every moment reads the old file or the new one, each as a whole, also when several processes write
@@ -41,7 +41,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replaced(Path(folder) / "notes.txt") as temporary:
+    ...     with replace_file(Path(folder) / "notes.txt") as temporary:
     ...         _ = temporary.write_text("all or nothing")
     ...     [path.name for path in Path(folder).iterdir()]
     ['notes.txt']
@@ -60,7 +60,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def create_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside the path, which gets that name, with all that is in it, if all went well.
 
     A killed process leaves at most a hidden folder under a name that no other process uses.
@@ -76,7 +76,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     with new_folder(Path(parent) / "run") as temporary:
+    ...     with create_folder(Path(parent) / "run") as temporary:
     ...         _ = (temporary / "notes.txt").write_text("all or nothing")
     ...     [path.name for path in Path(parent).rglob("*")]
     ['run', 'notes.txt']
@@ -118,7 +118,7 @@ def _move_folder(folder: Path, path: Path) -> None:
         raise
 
 
-def bytes_of(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Return what is in a file.
 
     Raises:
@@ -129,10 +129,10 @@ def bytes_of(path: Path) -> bytes:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "notes.txt").write_text("short")
-    ...     bytes_of(Path(folder) / "notes.txt")
+    ...     read_bytes(Path(folder) / "notes.txt")
     b'short'
     """
-    with open(path, "rb", opener=_opened_at_once) as file:
+    with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
         content = file.read(MOST_BYTES + 1)
@@ -141,6 +141,6 @@ def bytes_of(path: Path) -> bytes:
     return content
 
 
-def _opened_at_once(path: str, flags: int) -> int:
+def _open_at_once(path: str, flags: int) -> int:
     # Without this flag, opening a pipe waits for somebody who writes to it. Windows lacks both.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
 __all__ = ["check_grid", "check_observations", "check_worlds"]
 
@@ -32,7 +32,7 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
     >>> check_grid(2**10, 2**10, num_maps=None)
     """
     cells = width * height
-    size = f"{shown(width)} x {shown(height)} cells"
+    size = f"{shorten(width)} x {shorten(height)} cells"
     if num_maps is None:
         _check(f"size is {size}, which", cells * _BYTES_OF_A_CELL, _MOST_BYTES, "use a smaller size")
     else:
@@ -65,7 +65,7 @@ def check_observations(
             "view",
             3 * (2 * view_radius + 1) ** 2,
             1,
-            f"view_radius is {shown(view_radius)}: the part 'view' of observe",
+            f"view_radius is {shorten(view_radius)}: the part 'view' of observe",
             f"use a smaller view_radius; {whole_map} shows the whole grid from each of its cells",
         ),
         (
@@ -104,12 +104,12 @@ def check_worlds(num_worlds: int, needed: int) -> None:
 
     >>> check_worlds(1000, 10**6)
     """
-    _check(f"num_worlds is {shown(num_worlds)}, which", needed, _MOST_BYTES, "use fewer worlds")
+    _check(f"num_worlds is {shorten(num_worlds)}, which", needed, _MOST_BYTES, "use fewer worlds")
 
 
 def _check(what: str, needed: int, most: int, advice: str) -> None:
     if needed > most:
-        raise ValueError(f"{what} takes about {shown(needed)} bytes; expected at most {most}: {advice}")
+        raise ValueError(f"{what} takes about {shorten(needed)} bytes; expected at most {most}: {advice}")
     if needed > _LITTLE:
         try:
             np.empty(needed, dtype=np.uint8)

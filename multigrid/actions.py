@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
-__all__ = ["BLOCKED", "BLOCKED_BY_AGENT", "DIRECTIONS", "MOVES", "Action", "Outcome", "checked_action"]
+__all__ = ["BLOCKED", "BLOCKED_BY_AGENT", "DIRECTIONS", "MOVES", "Action", "Outcome", "check_action"]
 
 
 class Action(IntEnum):
@@ -75,7 +75,7 @@ BLOCKED = (Outcome.EDGE, Outcome.WALL, *BLOCKED_BY_AGENT)
 """The outcomes of a move that was refused."""
 
 
-def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
+def check_action(action: Any, num_actions: int, whose: str = "") -> int:
     """Return the action as an int.
 
     Args:
@@ -87,7 +87,7 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
         TypeError: a bool, a float or anything else that is not an integer.
         ValueError: an integer out of range, or an array of more or less than one element.
 
-    >>> checked_action(np.array([3]), 4)
+    >>> check_action(np.array([3]), 4)
     3
     """
     whom = f" for {whose}" if whose else ""
@@ -98,7 +98,7 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
         action = action.reshape(-1)[0]
     if isinstance(action, bool) or not isinstance(action, int | np.integer):
         hint = "; an action drawn from the action space is one" if isinstance(action, float | np.floating) else ""
-        raise TypeError(f"action{whom} is {shown(action)} of type {type(action).__name__}; {expected}{hint}")
+        raise TypeError(f"action{whom} is {shorten(action)} of type {type(action).__name__}; {expected}{hint}")
     if not 0 <= action < num_actions:
         stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY else ""
         raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
 from multigrid.cli.rolling.intervals import Estimate
 from multigrid.maps.components import WALL
@@ -57,7 +57,7 @@ def write_figure(path: Path, figure: Figure) -> None:
         raise ValueError(f"{path} is to be a figure; expected a name that ends in .png, .svg or .pdf")
     # Journals want fonts that can be edited, of type 42; the salt makes the names in an SVG the same each time.
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "multigrid"}
-    with replaced(path) as temporary, mpl.rc_context(settings):
+    with replace_file(path) as temporary, mpl.rc_context(settings):
         figure.savefig(temporary, format=kind, dpi=_DPI, metadata=undated[kind])
 
 

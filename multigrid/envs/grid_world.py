@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import checked_action
+from multigrid.actions import check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
@@ -127,7 +127,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             raise refusal("step", under_way)
         try:
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
-                action = checked_action(action, 4)
+                action = check_action(action, 4)
             if not self._started:
                 self._complete()
                 self._check_started()

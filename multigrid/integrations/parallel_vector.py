@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 
 __all__ = ["ParallelVectorEnv"]
 
@@ -41,7 +41,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not isinstance(mode, str | AutoresetMode):
             raise TypeError(f"autoreset_mode is of type {type(mode).__name__}; expected an AutoresetMode or its value")
         self.autoreset_mode = AutoresetMode(mode)
-        self.envs, self.single_observation_space, self.single_action_space = _made(env_fns)
+        self.envs, self.single_observation_space, self.single_action_space = _make_envs(env_fns)
         self.possible_agents = list(self.envs[0].possible_agents)
         self.num_envs = len(self.envs) * len(self.possible_agents)
         self.metadata = {**getattr(self.envs[0], "metadata", {}), "autoreset_mode": self.autoreset_mode}
@@ -51,8 +51,8 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         firsts = range(0, self.num_envs, len(self.possible_agents))
         self._rows = [list(enumerate(self.possible_agents, first)) for first in firsts]
         zeros: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
-        self._seen = list(iterate(self.observation_space, zeros))
-        self._nothing = self._seen[0]
+        self._latest = list(iterate(self.observation_space, zeros))
+        self._nothing = self._latest[0]
         self._started = np.zeros(len(self.envs), dtype=bool)
 
     def reset(self, *, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -64,8 +64,8 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         count, size = len(self.envs), len(self.possible_agents)
         if not isinstance(seed, Sequence | np.ndarray):
-            seed = [None if seed is None else checked_int("seed", seed, 0) + k for k in range(count)]
-        seeds = [None if one is None else checked_int("a seed", one, 0) for one in seed]
+            seed = [None if seed is None else check_int("seed", seed, 0) + k for k in range(count)]
+        seeds = [None if one is None else check_int("a seed", one, 0) for one in seed]
         if len(seeds) != count:
             raise ValueError(f"there are {len(seeds)} seeds; expected one for each of {count} envs")
         others = None if options is None else {**options}
@@ -77,7 +77,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"options['reset_mask'] is {mask}; {expected}")
         infos: dict[str, Any] = {}
         for k in np.flatnonzero(mask[::size]).tolist():
-            infos = self._tell(infos, k, *self.envs[k].reset(seed=seeds[k], options=others))
+            infos = self._store(infos, k, *self.envs[k].reset(seed=seeds[k], options=others))
             self._started[k] = True
         return self._observations(), infos
 
@@ -98,30 +98,30 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 acts = {agent: chosen[row] for row, agent in self._rows[k] if agent in asked}
                 observations, gained, ended, cut, told = env.step(acts)
                 resets = not env.agents and self.autoreset_mode is AutoresetMode.SAME_STEP
-                infos = self._tell(infos, k, observations, told, asked, final=resets)
+                infos = self._store(infos, k, observations, told, asked, final=resets)
                 for row, agent in self._rows[k]:
                     if agent in asked:
                         rewards[row], terminated[row], truncated[row] = gained[agent], ended[agent], cut[agent]
                     truncated[row] |= not (env.agents or terminated[row])
             if resets:
-                infos = self._tell(infos, k, *env.reset())
+                infos = self._store(infos, k, *env.reset())
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _tell(self, infos: Any, k: int, observations: Any, told: Any, asked: Any = (), *, final: bool = False) -> Any:
+    def _store(self, infos: Any, k: int, observations: Any, told: Any, asked: Any = (), *, final: bool = False) -> Any:
         """Keep what the rows of an env see, and return the infos with theirs."""
         present = {*asked, *self.envs[k].agents}
         for row, agent in self._rows[k]:
             alive = agent in present
-            self._seen[row] = observations[agent] if alive else self._nothing
+            self._latest[row] = observations[agent] if alive else self._nothing
             info = {**told[agent], "alive": True} if alive else {"alive": False}
             if final:  # a copy, for an env may write to its arrays when it is reset
-                info = {"final_obs": deepcopy(self._seen[row]), "final_info": info}
+                info = {"final_obs": deepcopy(self._latest[row]), "final_info": info}
             infos = self._add_info(infos, info, row)
         return infos
 
     def _observations(self) -> Any:
         zeros: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
-        return concatenate(self.single_observation_space, self._seen, zeros)
+        return concatenate(self.single_observation_space, self._latest, zeros)
 
     def render(self) -> tuple[Any, ...]:
         """Return a frame for each row: that of its env."""
@@ -134,7 +134,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             env.close()
 
 
-def _made(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[Any], Any, Any]:
+def _make_envs(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[Any], Any, Any]:
     """Make the envs, and see that they fit together; return the spaces of their agents, too."""
     envs = [env_fn() for env_fn in env_fns]
     kinds = [type(env).__name__ for env in envs if isinstance(env, AECEnv) or not hasattr(env, "possible_agents")]

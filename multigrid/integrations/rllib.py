@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ray.rllib.core.rl_module.rl_module import RLModule
     from ray.rllib.env.env_context import EnvContext
 
-__all__ = ["NAME", "RLlibEnv", "agent_modules", "drawn_actions", "ppo_config", "register", "trained_policy"]
+__all__ = ["NAME", "RLlibEnv", "agent_modules", "ppo_config", "register", "sample_actions", "trained_policy"]
 
 NAME = "multigrid"
 """What the env is registered as."""
@@ -64,7 +64,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
     """
 
     def __init__(self, context: EnvContext | dict[str, Any]) -> None:
-        config = _checked(GridConfig(**context))
+        config = _check_flat(GridConfig(**context))
         super().__init__(MultiGridEnv(config))
         self.agents = self.possible_agents = list(config.agents)
         self._runner = int(getattr(context, "worker_index", 0) or 0)
@@ -137,7 +137,7 @@ def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int]
     model = DefaultModelConfig(fcnet_hiddens=list(hidden), fcnet_activation="tanh", vf_share_layers=False)
     return (
         PPOConfig()
-        .environment(register(), env_config=_fields(_checked(config)))
+        .environment(register(), env_config=_fields(_check_flat(config)))
         .multi_agent(
             policies={_SHARED} if shared else set(config.agents),
             policy_mapping_fn=_all_share if shared else _each_its_own,
@@ -178,12 +178,12 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         seen = [observations[agent] for agent in env.agents]
-        return dict(zip(env.agents, drawn_actions(modules, env.agents, seen, generator), strict=True))
+        return dict(zip(env.agents, sample_actions(modules, env.agents, seen, generator), strict=True))
 
     return choose
 
 
-def drawn_actions(
+def sample_actions(
     modules: Mapping[str, RLModule],
     agents: Sequence[str],
     observations: Sequence[NDArray[np.float32]],
@@ -212,7 +212,7 @@ def drawn_actions(
     return actions
 
 
-def _checked(config: GridConfig) -> GridConfig:
+def _check_flat(config: GridConfig) -> GridConfig:
     if not config.flatten:
         raise ValueError(
             "config has flatten=False, but RLlib's networks take one float32 vector an agent; "

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 from multigrid.core.world import part_shapes
 from multigrid.envs.vector import MultiGridVectorEnv
 
@@ -75,7 +75,7 @@ class MultiGridVecEnv(VecEnv):
         self._num_agents = vector_env.config.num_agents
         self._leaves = vector_env.config.on_target == "leave"
         # Whoever cannot leave is always alive, which is not worth a word in every info.
-        self._untold = frozenset() if self._leaves else frozenset({"alive"})
+        self._omitted = frozenset() if self._leaves else frozenset({"alive"})
         self._fixed = frozenset([*vars(vector_env), "config"])
         self._actions: Any = None
         self._masks = np.ones((vector_env.num_envs, vector_env.config.num_actions), dtype=bool)
@@ -88,7 +88,7 @@ class MultiGridVecEnv(VecEnv):
         Raises:
             TypeError, ValueError: it is no integer from 0.
         """
-        super().seed(None if seed is None else checked_int("seed", seed, 0))
+        super().seed(None if seed is None else check_int("seed", seed, 0))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
         return self._seeds
 
@@ -102,14 +102,16 @@ class MultiGridVecEnv(VecEnv):
         Raises:
             TypeError, ValueError: a mask, or a list that does not fit; nothing is set then.
         """
-        together: Any = self._stacked(options) if isinstance(options, list) else {} if options is None else options
+        together: Any = (
+            self._stack_options(options) if isinstance(options, list) else {} if options is None else options
+        )
         if not isinstance(together, dict):
             raise TypeError(f"options are of type {type(options).__name__}; expected a dict, a list of dicts, or None")
         if "reset_mask" in together:
             raise ValueError("options have 'reset_mask', but reset() of a Stable-Baselines3 VecEnv resets every world")
         super().set_options(together)
 
-    def _stacked(self, options: list[dict[str, Any]]) -> dict[str, Any]:
+    def _stack_options(self, options: list[dict[str, Any]]) -> dict[str, Any]:
         if len(options) != self.num_envs:
             raise ValueError(f"there are {len(options)} options; expected {self.num_envs}, those of each row")
         by_world = options[:: self._num_agents]
@@ -128,7 +130,7 @@ class MultiGridVecEnv(VecEnv):
         """Begin an episode in every world, and return the observations; the infos are in `reset_infos`."""
         seeds = None if self._seeds[0] is None else self._seeds[:: self._num_agents]
         observations, told = self.vector_env.reset(seed=seeds, options=self._options[0])
-        self.reset_infos = self._listed(told)
+        self.reset_infos = self._list_infos(told)
         self._reset_seeds()
         self._reset_options()
         self._keep_masks(observations)
@@ -143,12 +145,12 @@ class MultiGridVecEnv(VecEnv):
         observations, rewards, terminated, truncated, told = self.vector_env.step(self._actions)
         observations = self._own(observations)
         dones = terminated | truncated
-        infos = self._listed(told)
+        infos = self._list_infos(told)
         if dones.any():
             if "final_info" in told:
-                self._tell_ends(told, infos)
+                self._report_ends(told, infos)
             if self._leaves:
-                self._tell_departures(observations, dones, told, infos)
+                self._report_departures(observations, dones, told, infos)
             rows = np.flatnonzero(dones)
             for row, limited in zip(rows.tolist(), (truncated & ~terminated)[rows].tolist(), strict=True):
                 infos[row]["TimeLimit.truncated"] = limited
@@ -203,30 +205,30 @@ class MultiGridVecEnv(VecEnv):
             return {part: rows.copy() for part, rows in observations.items()}
         return observations.copy()
 
-    def _listed(self, told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _list_infos(self, told: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The infos of all rows, as a dict for each."""
         # Dict displays are quicker than dict(): this is made for every row of every step.
         infos: list[dict[str, Any]] = [{"distance": distance} for distance in told["distance"].tolist()]
         for name in ("outcome", "alive"):
-            if name in told and name not in self._untold:
+            if name in told and name not in self._omitted:
                 for info, value in zip(infos, told[name].tolist(), strict=True):
                     info[name] = value
         return infos
 
-    def _tell_ends(self, told: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
+    def _report_ends(self, told: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
         """Replace the infos of worlds that have ended by those of the last step, and keep those of the first one."""
         rows = np.flatnonzero(told["_final_info"])
         finals = {
             name: array[rows].tolist()
             for name, array in told["final_info"].items()
-            if not name.startswith("_") and name not in self._untold
+            if not name.startswith("_") and name not in self._omitted
         }
         for row, *values in zip(rows.tolist(), *finals.values(), strict=True):
             self.reset_infos[row] = infos[row]
             infos[row] = dict(zip(finals, values, strict=True))
             infos[row]["terminal_observation"] = told["final_obs"][row]
 
-    def _tell_departures(
+    def _report_departures(
         self, observations: Any, dones: NDArray[np.bool_], told: Mapping[str, Any], infos: list[dict[str, Any]]
     ) -> None:
         """Give agents that leave before their world ends a last observation, and zeros from here on."""

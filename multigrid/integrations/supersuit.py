@@ -100,7 +100,7 @@ class SuperSuitVecEnv(VecEnv):
             pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
         spread: Any = decompress_info
         infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - it has no other way in
-        return _copied(venv.observations_buffers), infos
+        return _copy(venv.observations_buffers), infos
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Take the actions, one a row."""
@@ -165,7 +165,7 @@ def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
             process.join()
 
 
-def _copied(observations: Any) -> Any:
+def _copy(observations: Any) -> Any:
     if isinstance(observations, dict):
         return {part: rows.copy() for part, rows in observations.items()}
     return observations.copy()

@@ -13,7 +13,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, is_int, shown
+from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import MOVES
 from multigrid.maps.flat import FlatMap
 
@@ -47,11 +47,11 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
     >>> walls.shape, int(walls.sum())
     ((10, 6), 18)
     """
-    width, height = _checked_sides(width, height)
-    num_walls = round(_checked_share("density", density) * width * height)
+    width, height = _check_sides(width, height)
+    num_walls = round(_check_share("density", density) * width * height)
     if num_walls == width * height:
         raise ValueError(f"density is {density}, which leaves no free cell of {width} x {height}; use a lower one")
-    order = _random_order(width * height, _generator(seed))
+    order = _draw_order(width * height, _make_generator(seed))
 
     flat = FlatMap(np.ones((width, height), dtype=bool))
     free, steps = flat.free, flat.steps
@@ -101,11 +101,11 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
     .###.#####.
     ...#.......
     """
-    width, height = _checked_sides(width, height)
-    loops = _checked_share("loops", loops)
+    width, height = _check_sides(width, height)
+    loops = _check_share("loops", loops)
     walls = np.ones((width, height), dtype=bool)
     walls[::2, ::2] = False
-    for (x, y), (next_x, next_y) in _passages((width + 1) // 2, (height + 1) // 2, loops, _generator(seed)):
+    for (x, y), (next_x, next_y) in _draw_passages((width + 1) // 2, (height + 1) // 2, loops, _make_generator(seed)):
         walls[x + next_x, y + next_y] = False
     return walls
 
@@ -142,17 +142,17 @@ def rooms(
     ..#..#.....#..
     .....#..#.....
     """
-    width, height = _checked_sides(width, height)
-    room_size = checked_int("room_size", room_size, 1)
-    loops, generator = _checked_share("loops", loops), _generator(seed)
+    width, height = _check_sides(width, height)
+    room_size = check_int("room_size", room_size, 1)
+    loops, generator = _check_share("loops", loops), _make_generator(seed)
     columns, rows = _spans(width, room_size), _spans(height, room_size)
     walls = np.ones((width, height), dtype=bool)
     for left, right in columns:
         for top, bottom in rows:
             walls[left:right, top:bottom] = False
-    for (i, j), (next_i, next_j) in _passages(len(columns), len(rows), loops, generator):
-        x = _door(columns, i, next_i, generator)
-        y = _door(rows, j, next_j, generator)
+    for (i, j), (next_i, next_j) in _draw_passages(len(columns), len(rows), loops, generator):
+        x = _draw_door(columns, i, next_i, generator)
+        y = _draw_door(rows, j, next_j, generator)
         walls[x, y] = False
     return walls
 
@@ -197,10 +197,10 @@ def warehouse(
     ..#####.#####..
     ...............
     """
-    width, height = _checked_sides(width, height)
-    shelf_length = checked_int("shelf_length", shelf_length, 1)
-    shelf_height = checked_int("shelf_height", shelf_height, 1)
-    aisle_width = checked_int("aisle_width", aisle_width, 1)
+    width, height = _check_sides(width, height)
+    shelf_length = check_int("shelf_length", shelf_length, 1)
+    shelf_height = check_int("shelf_height", shelf_height, 1)
+    aisle_width = check_int("aisle_width", aisle_width, 1)
     columns = (width - aisle_width) // (shelf_length + aisle_width)
     rows = (height - aisle_width) // (shelf_height + aisle_width)
     if columns < 1 or rows < 1:
@@ -209,19 +209,19 @@ def warehouse(
             f"{aisle_width} around it needs {shelf_length + 2 * aisle_width} x {shelf_height + 2 * aisle_width}; "
             "use a larger map or smaller blocks"
         )
-    num_blocks = round(_checked_share("fill", fill) * columns * rows)
+    num_blocks = round(_check_share("fill", fill) * columns * rows)
     left = (width + aisle_width - columns * (shelf_length + aisle_width)) // 2
     top = (height + aisle_width - rows * (shelf_height + aisle_width)) // 2
     walls = np.zeros((width, height), dtype=bool)
-    for block in _random_order(columns * rows, _generator(seed))[:num_blocks].tolist():
+    for block in _draw_order(columns * rows, _make_generator(seed))[:num_blocks].tolist():
         x = left + block // rows * (shelf_length + aisle_width)
         y = top + block % rows * (shelf_height + aisle_width)
         walls[x : x + shelf_length, y : y + shelf_height] = True
     return walls
 
 
-def _checked_sides(width: int, height: int) -> tuple[int, int]:
-    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+def _check_sides(width: int, height: int) -> tuple[int, int]:
+    width, height = check_int("width", width, 1), check_int("height", height, 1)
     if width * height > _MOST_CELLS:
         raise ValueError(
             f"width and height are {width} and {height}, {width * height} cells; expected at most {_MOST_CELLS} cells"
@@ -229,28 +229,28 @@ def _checked_sides(width: int, height: int) -> tuple[int, int]:
     return width, height
 
 
-def _generator(seed: int | np.random.Generator) -> np.random.Generator:
+def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     if not is_int(seed):
         raise TypeError(
-            f"seed is {shown(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
+            f"seed is {shorten(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
             "Generator"
         )
     # Not default_rng, which may come to stand for another bit generator.
-    return np.random.Generator(np.random.PCG64(checked_int("seed", seed, 0)))
+    return np.random.Generator(np.random.PCG64(check_int("seed", seed, 0)))
 
 
-def _checked_share(name: str, value: float) -> float:
+def _check_share(name: str, value: float) -> float:
     expected = "expected a number from 0 to 1"
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; {expected}")
+        raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; {expected}")
     if not 0 <= value <= 1:
-        raise ValueError(f"{name} is {shown(value)}; {expected}")
+        raise ValueError(f"{name} is {shorten(value)}; {expected}")
     return float(value)
 
 
-def _random_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _draw_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """A random permutation of 0 .. count - 1."""
     return np.argsort(generator.integers(0, 2**64, size=count, dtype=np.uint64), kind="stable").astype(np.int64)
 
@@ -263,10 +263,10 @@ def _cuts(free: list[bool], cell: int, steps: list[int]) -> bool:
         # Two neighbours with a free corner between them need one representative; most cells are settled by this alone.
         if free[cell + step] and not (free[cell + previous] and free[cell + previous + step])
     ]
-    return any(not _joined(free, neighbours[0], other, steps) for other in neighbours[1:])
+    return any(not _are_joined(free, neighbours[0], other, steps) for other in neighbours[1:])
 
 
-def _joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
+def _are_joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
     """Say whether one free cell reaches another, searching from both ends, the narrower front first."""
     right, up, left, down = steps
     mine, theirs = {one}, {other}
@@ -286,7 +286,7 @@ def _joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
     return False
 
 
-def _passages(
+def _draw_passages(
     columns: int, rows: int, loops: float, generator: np.random.Generator
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Which neighbours of a lattice are joined: a random depth-first tree, and the share `loops` of the other pairs."""
@@ -313,7 +313,7 @@ def _passages(
         for dx, dy in MOVES
         if x <= x + dx < columns and y <= y + dy < rows and frozenset(((x, y), (x + dx, y + dy))) not in joined
     ]
-    chosen = _random_order(len(others), generator)[: round(loops * len(others))]
+    chosen = _draw_order(len(others), generator)[: round(loops * len(others))]
     return [*tree, *(others[index] for index in chosen)]
 
 
@@ -323,7 +323,7 @@ def _spans(length: int, room_size: int) -> list[tuple[int, int]]:
     return [(index * (length + 1) // count, (index + 1) * (length + 1) // count - 1) for index in range(count)]
 
 
-def _door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
+def _draw_door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
     """A coordinate of the door between two rooms: in the wall between them, or anywhere along the side they share."""
     first, end = spans[min(here, there)]
     return end if here != there else first + int(generator.integers(end - first))

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from multigrid.maps.components import WALL
 
-__all__ = ["checked_cells", "checked_layout"]
+__all__ = ["check_cells", "check_layout"]
 
 _LARGEST = np.iinfo(np.int64).max
 
 
-def checked_layout(
+def check_layout(
     regions: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, called: str = "{}"
 ) -> NDArray[np.int64]:
     """Return a layout as int64 (2, N, 2): the agents' cells, then their targets.
@@ -31,12 +31,12 @@ def checked_layout(
         ValueError: another shape, a cell outside the grid or in a wall, one cell twice, an agent that starts on its own
             target or cannot reach it. The message names the agent.
 
-    >>> checked_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
+    >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
     """
     names = [called.format(name) for name in ("agents", "targets")]
     layout = np.stack(
-        [checked_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
+        [check_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
     )
     width, height = regions.shape
     for name, what, cells in zip(names, ("location", "target"), layout, strict=True):
@@ -64,14 +64,14 @@ def checked_layout(
     return layout
 
 
-def checked_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
+def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
     """Return cells as int64 (N, 2), wherever they lie.
 
     Raises:
         TypeError: not integers.
         ValueError: another shape.
 
-    >>> checked_cells("agents", [(0, 1)], 1).tolist()
+    >>> check_cells("agents", [(0, 1)], 1).tolist()
     [[0, 1]]
     """
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"

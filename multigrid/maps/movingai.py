@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import is_int, shown
-from multigrid._files import bytes_of, replaced
-from multigrid.maps.text import checked_walls
+from multigrid._checks import is_int, shorten
+from multigrid._files import read_bytes, replace_file
+from multigrid.maps.text import check_walls
 
 __all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
 
@@ -108,7 +108,7 @@ def save_map(path: str | PathLike[str], walls: NDArray[np.bool_]) -> None:
     ...     (Path(folder) / "small.map").read_text()
     'type octile\nheight 3\nwidth 1\nmap\n@\n.\n.\n'
     """
-    width, height = checked_walls(walls).shape
+    width, height = check_walls(walls).shape
     rows = ["".join(row) for row in np.where(walls, _BLOCKED[0], _PASSABLE[0]).T.tolist()]
     _write_lines(path, ["type octile", f"height {height}", f"width {width}", "map", *rows])
 
@@ -176,7 +176,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
     for index, row in enumerate(rows):
         expected = _what_is_wrong(row)
         if expected:
-            raise ValueError(f"row {index} is {shown(row)}; expected {expected}")
+            raise ValueError(f"row {index} is {shorten(row)}; expected {expected}")
         length = f"{row.optimal_length:.8f}"
         if float(length) != row.optimal_length:
             length = repr(float(row.optimal_length))
@@ -188,7 +188,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
 def _read_lines(path: str | PathLike[str]) -> list[str]:
     """The lines of a file, without blank ones at the end."""
     # A byte that is no text becomes a letter that no map has, which is then refused with its line.
-    text = bytes_of(Path(path)).decode("utf-8-sig", errors="replace")
+    text = read_bytes(Path(path)).decode("utf-8-sig", errors="replace")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -196,7 +196,7 @@ def _read_lines(path: str | PathLike[str]) -> list[str]:
 
 
 def _write_lines(path: str | PathLike[str], lines: list[str]) -> None:
-    with replaced(Path(path)) as temporary:
+    with replace_file(Path(path)) as temporary:
         temporary.write_bytes("".join(f"{line}\n" for line in lines).encode())
 
 
@@ -206,7 +206,7 @@ def _line(lines: list[str], number: int) -> str:
 
 
 def _malformed(path: str | PathLike[str], lines: list[str], number: int, expected: str) -> ValueError:
-    got = shown(lines[number - 1]) if number <= len(lines) else "the file ends"
+    got = shorten(lines[number - 1]) if number <= len(lines) else "the file ends"
     return ValueError(f"{path}, line {number}: {got}; expected {expected}")
 
 
@@ -236,13 +236,13 @@ def _complaints(row: object) -> Iterator[str]:
     wholes = {"bucket": bucket, "map width": width, "map height": height}
     for name, cell in (("start", start), ("goal", goal)):
         if not isinstance(cell, tuple) or len(cell) != 2:
-            yield f"{name} to be a cell (x, y), not {shown(cell)}"
+            yield f"{name} to be a cell (x, y), not {shorten(cell)}"
         wholes |= {f"{name} x": cell[0], f"{name} y": cell[1]}
     for name, value in wholes.items():
         if not is_int(value) or value < 0:
-            yield f"{name} to be an integer of at least 0, not {shown(value)}"
+            yield f"{name} to be an integer of at least 0, not {shorten(value)}"
     if not isinstance(map_name, str) or not map_name or re.search(r"[\t\r\n]", map_name):
-        yield f"map to be the name of a file, not {shown(map_name)}"
+        yield f"map to be the name of a file, not {shorten(map_name)}"
     for name, (x, y) in (("start", start), ("goal", goal)):
         if x >= width or y >= height:
             yield f"{name} {(x, y)} to be inside the map of {width} x {height} cells"
@@ -251,4 +251,4 @@ def _complaints(row: object) -> Iterator[str]:
         or not isinstance(length, int | float | np.integer | np.floating)
         or not 0 <= length < math.inf
     ):
-        yield f"optimal length to be a number of at least 0, not {shown(length)}"
+        yield f"optimal length to be a number of at least 0, not {shorten(length)}"

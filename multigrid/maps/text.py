@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
-__all__ = ["Picture", "checked_walls", "format_map", "parse_map"]
+__all__ = ["ParsedMap", "check_walls", "format_map", "parse_map"]
 
 _FREE, _WALL = ".", "#"
 
 
-class Picture(NamedTuple):
+class ParsedMap(NamedTuple):
     r"""What a picture shows. Its fields are the arguments of `format_map`, in order.
 
     >>> picture = parse_map("a#B\n.bA")
@@ -36,7 +36,7 @@ class Picture(NamedTuple):
     """int64 (N, 2), their targets."""
 
 
-def parse_map(text: str) -> Picture:
+def parse_map(text: str) -> ParsedMap:
     """Read a picture.
 
     Indentation that all lines share is dropped, and so are blank lines before and after the picture. Letters need not
@@ -70,7 +70,7 @@ def parse_map(text: str) -> Picture:
         lines.pop(0)
     if not lines:
         raise ValueError(f"the picture is empty; expected at least one line of {_FREE!r}, {_WALL!r} and letters")
-    cells = _lettered_cells(lines)
+    cells = _find_letters(lines)
     for letter, cell in cells.items():
         if letter.swapcase() not in cells:
             has, lacks = ("agent", "target") if letter.islower() else ("target", "agent")
@@ -79,7 +79,7 @@ def parse_map(text: str) -> Picture:
                 f"expected one {letter.swapcase()!r} somewhere in the picture"
             )
     letters = sorted(filter(str.islower, cells))
-    return Picture(
+    return ParsedMap(
         walls=np.array([[character == _WALL for character in column] for column in zip(*lines, strict=True)]),
         agents=np.array([cells[letter] for letter in letters], dtype=np.int64).reshape(-1, 2),
         targets=np.array([cells[letter.upper()] for letter in letters], dtype=np.int64).reshape(-1, 2),
@@ -109,13 +109,13 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
     a#
     .A
     """
-    walls = checked_walls(walls)
+    walls = check_walls(walls)
     characters = np.where(walls, _WALL, _FREE)
     counts = []
     for name, letters, given in (("targets", ascii_uppercase, targets), ("agents", ascii_lowercase, agents)):
         if given is None:
             continue
-        cells = _checked_cells(name, given, walls)
+        cells = _check_cells(name, given, walls)
         counts.append(len(cells))
         # Backwards, for what is drawn later stays.
         for index in range(len(cells) - 1, -1, -1):
@@ -129,14 +129,14 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
     return "\n".join("".join(line) for line in characters.T.tolist())
 
 
-def checked_walls(walls: Any) -> NDArray[np.bool_]:
+def check_walls(walls: Any) -> NDArray[np.bool_]:
     """Return one map unchanged.
 
     Raises:
         TypeError: anything but a boolean array.
         ValueError: an array that has not two axes, or no cells.
 
-    >>> checked_walls(np.zeros((2, 3), dtype=bool)).shape
+    >>> check_walls(np.zeros((2, 3), dtype=bool)).shape
     (2, 3)
     """
     expected = "expected a boolean array [x, y], True at a wall"
@@ -152,21 +152,21 @@ def _position(x: int, y: int) -> str:
     return f"line {y + 1}, column {x + 1} of the picture"
 
 
-def _lettered_cells(lines: list[str]) -> dict[str, tuple[int, int]]:
+def _find_letters(lines: list[str]) -> dict[str, tuple[int, int]]:
     """Where each letter stands, in reading order."""
     cells: dict[str, tuple[int, int]] = {}
     for y, line in enumerate(lines):
         if len(line) != len(lines[0]):
             raise ValueError(
-                f"line {y + 1} of the picture, {shown(line)}, has {len(line)} characters; "
-                f"expected {len(lines[0])}, as in line 1, {shown(lines[0])}"
+                f"line {y + 1} of the picture, {shorten(line)}, has {len(line)} characters; "
+                f"expected {len(lines[0])}, as in line 1, {shorten(lines[0])}"
             )
         for x, character in enumerate(line):
             if character in (_FREE, _WALL):
                 continue
             if character not in ascii_letters:
                 raise ValueError(
-                    f"{_position(x, y)}: {character!r} in {shown(line)}; expected {_FREE!r} for a free cell, "
+                    f"{_position(x, y)}: {character!r} in {shorten(line)}; expected {_FREE!r} for a free cell, "
                     f"{_WALL!r} for a wall, a to z for an agent, or A to Z for its target"
                 )
             if character in cells:
@@ -178,7 +178,7 @@ def _lettered_cells(lines: list[str]) -> dict[str, tuple[int, int]]:
     return cells
 
 
-def _checked_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _check_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDArray[np.int64]:
     cells = np.asarray(given)
     if cells.size == 0:
         return np.empty((0, 2), dtype=np.int64)

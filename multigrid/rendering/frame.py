@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 from multigrid.config import GridConfig
 from multigrid.rendering.backend import surface_on
 from multigrid.rendering.documented import DocumentedStyle
@@ -17,7 +17,7 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["WINDOW_SIZE", "Painter", "checked_look"]
+__all__ = ["WINDOW_SIZE", "Painter", "check_render_options"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
@@ -55,7 +55,7 @@ class Painter:
     def __init__(
         self, config: GridConfig, size: int = WINDOW_SIZE, trails: int = 0, view_of: int | None = None
     ) -> None:
-        size, trails, view_of = checked_look(config, size, trails, view_of)
+        size, trails, view_of = check_render_options(config, size, trails, view_of)
         longer = max(config.width, config.height)
         width, height = (max(1, round(size * cells / longer)) for cells in (config.width, config.height))
         self.size = width, height
@@ -77,19 +77,21 @@ class Painter:
         return surface_on(self.frame(scene))
 
 
-def checked_look(config: GridConfig, size: int, trails: int, view_of: int | None) -> tuple[int, int, int | None]:
+def check_render_options(
+    config: GridConfig, size: int, trails: int, view_of: int | None
+) -> tuple[int, int, int | None]:
     """Return the arguments of a `Painter`, as ints.
 
     Raises:
         TypeError: an argument that is no integer.
         ValueError: an integer out of range.
 
-    >>> checked_look(GridConfig(), 64, 0, None)
+    >>> check_render_options(GridConfig(), 64, 0, None)
     (64, 0, None)
     """
-    size, trails = checked_int("render_size", size, _SMALLEST), checked_int("render_trails", trails, 0)
+    size, trails = check_int("render_size", size, _SMALLEST), check_int("render_trails", trails, 0)
     if view_of is not None:
-        view_of = checked_int("render_view", view_of, 0, " or None for nobody's view")
+        view_of = check_int("render_view", view_of, 0, " or None for nobody's view")
         if view_of >= config.num_agents:
             raise ValueError(
                 f"render_view is {view_of}; expected the index of an agent, below {config.num_agents}, or None"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.maps.components import WALL
 from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_on
-from multigrid.rendering.palette import colours, contrast, mixed, tint
+from multigrid.rendering.palette import colours, contrast, mix, tint
 from multigrid.rendering.scene import Scene
 
 __all__ = ["TARGET_TINT", "GeneralStyle"]
@@ -64,7 +64,7 @@ class GeneralStyle:
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (height, width, 3), a fresh array."""
         self._canvas.blit(self._background(scene.regions), (0, 0))
-        self._canvas.blits(self._placed(scene), doreturn=False)
+        self._canvas.blits(self._place_sprites(scene), doreturn=False)
         width, height = self._size
         frame = np.empty((height, width, 3), np.uint8)
         surface_on(frame).blit(self._canvas, (0, 0))
@@ -86,7 +86,7 @@ class GeneralStyle:
         columns, rows = (self._edges(cells, end) for cells, end in zip(regions.shape, self._size, strict=True))
         strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
         if strength:
-            line = mixed(_LINE, _WHITE, 1 - strength)
+            line = mix(_LINE, _WHITE, 1 - strength)
             pixels[:, columns[1:-1]] = line
             pixels[rows[1:-1], :] = line
         walls = np.repeat(np.repeat(regions == WALL, np.diff(columns), axis=0), np.diff(rows), axis=1)
@@ -97,7 +97,7 @@ class GeneralStyle:
         background.blit(surface_on(pixels), (0, 0))
         return background
 
-    def _placed(self, scene: Scene) -> list[Sprite]:
+    def _place_sprites(self, scene: Scene) -> list[Sprite]:
         """Return what goes on the background, in order."""
         settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
         on_the_way = np.flatnonzero(scene.present & ~settled).tolist()
@@ -132,7 +132,7 @@ class GeneralStyle:
 
     def _draw(self, kind: str, index: int) -> Any:
         side, colour = self._sprite_side, self._colours[index]
-        square = _covered(_from_square(side, self._square, _CORNER * side))
+        square = _cover(_from_square(side, self._square, _CORNER * side))
         if kind == "target":
             return sprite(tint(colour, TARGET_TINT), square)
         distance = _from_centre(side) - self._disc
@@ -140,13 +140,13 @@ class GeneralStyle:
         if kind == "settled":
             drawn = sprite(colour, square)
             if side >= _SMALLEST_RING:
-                around = _covered(distance + ring / 2) - _covered(distance + ring * 1.5)
+                around = _cover(distance + ring / 2) - _cover(distance + ring * 1.5)
                 drawn.blit(sprite(contrast(colour), around), (0, 0))
         elif side >= _SMALLEST_RING:
-            drawn = sprite(mixed(colour, _BLACK, _SHADE), _covered(distance))
-            drawn.blit(sprite(colour, _covered(distance + ring / 2)), (0, 0))
+            drawn = sprite(mix(colour, _BLACK, _SHADE), _cover(distance))
+            drawn.blit(sprite(colour, _cover(distance + ring / 2)), (0, 0))
         else:
-            drawn = sprite(colour, _covered(distance))
+            drawn = sprite(colour, _cover(distance))
         self._write_number(drawn, index)
         return drawn
 
@@ -221,7 +221,7 @@ def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
     return distance
 
 
-def _covered(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cover(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much of each pixel a shape covers, from the pixels' distances to its rim."""
     covered: NDArray[np.float64] = np.clip(0.5 - distance, 0, 1)
     return covered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 
-__all__ = ["Colour", "colours", "contrast", "mixed", "tint"]
+__all__ = ["Colour", "colours", "contrast", "mix", "tint"]
 
 Colour = tuple[int, int, int]
 
@@ -48,10 +48,10 @@ def _generated(index: int) -> Colour:
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def mixed(colour: Colour, other: Colour, share: float) -> Colour:
+def mix(colour: Colour, other: Colour, share: float) -> Colour:
     """Mix a colour with another one, of which there is the given share.
 
-    >>> mixed((0, 100, 200), (0, 0, 0), 0.25)
+    >>> mix((0, 100, 200), (0, 0, 0), 0.25)
     (0, 75, 150)
     """
     red, green, blue = (round(one + (two - one) * share) for one, two in zip(colour, other, strict=True))
@@ -64,7 +64,7 @@ def tint(colour: Colour, share: float) -> Colour:
     >>> tint((0, 100, 200), 0.5)
     (128, 178, 228)
     """
-    return mixed(colour, (255, 255, 255), share)
+    return mix(colour, (255, 255, 255), share)
 
 
 def contrast(colour: Colour) -> Colour:

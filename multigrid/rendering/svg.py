@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.rendering.episode import Episode
-from multigrid.rendering.palette import Colour, colours, contrast, mixed
+from multigrid.rendering.palette import Colour, colours, contrast, mix
 
 __all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
 
@@ -42,8 +42,8 @@ def animated_svg(
         ValueError: an argument is out of range.
 
     >>> import multigrid.scenarios
-    >>> from multigrid.scenarios.watching import watch
-    >>> animated_svg(watch(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> animated_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
     4
     """
     for name, value, good in (
@@ -54,7 +54,7 @@ def animated_svg(
             raise ValueError(f"{name} is {value!r}; expected a number of seconds")
     played = episode.num_steps * seconds_per_step
     clock = _Clock(seconds_per_step, played + pause) if played else None
-    return _drawn(_View(episode, 0, _side(episode, cell), clock))
+    return _draw(_View(episode, 0, _side(episode, cell), clock))
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
@@ -69,13 +69,13 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
         ValueError: an argument is out of range.
 
     >>> import multigrid.scenarios
-    >>> from multigrid.scenarios.watching import watch
-    >>> still_svg(watch(multigrid.scenarios.get("empty-9x7-2")), 3).count("<circle")
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> still_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2")), 3).count("<circle")
     2
     """
     if not 0 <= step <= episode.num_steps:
         raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}")
-    return _drawn(_View(episode, step, _side(episode, cell), None))
+    return _draw(_View(episode, step, _side(episode, cell), None))
 
 
 class _Clock:
@@ -111,7 +111,7 @@ class _View(NamedTuple):
     clock: _Clock | None
 
 
-def _drawn(view: _View) -> str:
+def _draw(view: _View) -> str:
     episode, step, side, clock = view
     width, height = (side * length for length in episode.regions.shape)
     palette = colours(episode.config.num_agents)
@@ -165,10 +165,10 @@ def _target(view: _View, agent: int, colour: Colour) -> str:
     if clock:
         names = []
         if (moves := _changes(cells)).size > 1:
-            names.append(clock.frames(moves, [_moved(cells[at], side) for at in moves]))
+            names.append(clock.frames(moves, [_translate(cells[at], side) for at in moves]))
         if (turns := _changes(settled)).size > 1:
             names.append(clock.frames(turns, [f"fill-opacity:{_opacity(settled[at])}" for at in turns]))
-        jumps = _animated("j", names)
+        jumps = _animate("j", names)
     x, y = (cells[step] * side).tolist()
     inset, size = _number(0.1 * side), _number(0.8 * side)
     square = (
@@ -177,7 +177,7 @@ def _target(view: _View, agent: int, colour: Colour) -> str:
         f'stroke="{hexadecimal(colour)}" stroke-opacity=".85" stroke-width="{_number(0.05 * side)}"{jumps}/>'
     )
     fading = _fading(episode, agent, clock)
-    return f"<g{_animated('g', fading)}>{square}</g>" if fading else square
+    return f"<g{_animate('g', fading)}>{square}</g>" if fading else square
 
 
 def _agent(view: _View, agent: int, colour: Colour) -> str:
@@ -187,7 +187,7 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
     if clock:
         knots = _knots(cells)
         if knots.size > 1:
-            names.append(clock.frames(knots, [_moved(cells[at], side) for at in knots]))
+            names.append(clock.frames(knots, [_translate(cells[at], side) for at in knots]))
         names += _fading(episode, agent, clock)
     x, y = (cells[step] * side).tolist()
     middle, hue, ink = _number(side / 2), hexadecimal(colour), hexadecimal(contrast(colour))
@@ -196,7 +196,7 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
     number = ""
     if side >= _NUMBERS_FROM:
         number = f'<text x="{middle}" y="{_number(0.63 * side)}" fill="{ink}">{agent}</text>'
-    return f'<g transform="translate({x} {y})"{_animated("g", names)}>{disc}{number}</g>'
+    return f'<g transform="translate({x} {y})"{_animate("g", names)}>{disc}{number}</g>'
 
 
 def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
@@ -220,12 +220,12 @@ def _knots(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return _changes(motion)
 
 
-def _moved(cell: NDArray[np.int64], side: int) -> str:
+def _translate(cell: NDArray[np.int64], side: int) -> str:
     x, y = (cell * side).tolist()
     return f"transform:translate({x}px,{y}px)"
 
 
-def _animated(kind: str, names: list[str]) -> str:
+def _animate(kind: str, names: list[str]) -> str:
     return f' class="{kind}" style="animation-name:{",".join(names)}"' if names else ""
 
 
@@ -261,4 +261,4 @@ def rim(colour: Colour) -> Colour:
     >>> rim((230, 160, 0)), rim((0, 0, 160))
     ((138, 96, 0), (102, 102, 198))
     """
-    return mixed(colour, contrast(colour), _RIM)
+    return mix(colour, contrast(colour), _RIM)

@@ -43,7 +43,7 @@ class Window:
         if self.clicked_away:
             return
         game = import_pygame()
-        surface = self._opened(game, canvas.get_size())
+        surface = self._open_window(game, canvas.get_size())
         _fit(game, canvas, surface)
         game.event.pump()
         if game.event.get(game.QUIT, pump=False):
@@ -54,7 +54,7 @@ class Window:
         game.display.update()
         self._clock.tick(self._frames_per_second)
 
-    def _opened(self, game: Any, size: tuple[int, int]) -> pygame.Surface:
+    def _open_window(self, game: Any, size: tuple[int, int]) -> pygame.Surface:
         """Return the surface of the window, which somebody else may have opened, or closed, in the meantime."""
         game.display.init()
         surface = game.display.get_surface()

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
-from multigrid.actions import checked_action
+from multigrid.actions import check_action
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from multigrid.scenarios.scenario import ABSENT, Scenario
 
 __all__ = ["RecordEpisode", "Step", "replay"]
@@ -93,7 +93,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         told = self._grid.step(actions)
         if agents:
             num_actions = self._grid.config.num_actions
-            chosen = {agent: checked_action(actions[agent], num_actions) for agent in agents}
+            chosen = {agent: check_action(actions[agent], num_actions) for agent in agents}
             self._actions.append([chosen.get(agent, ABSENT) for agent in self._grid.possible_agents])
             self._log.note(Step(*told))
         return told
@@ -114,7 +114,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         env = self._grid
-        picture = Picture(env.config.regions[start["map_index"]] == WALL, start["location"], start["goal"])
+        picture = ParsedMap(env.config.regions[start["map_index"]] == WALL, start["location"], start["goal"])
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),

@@ -8,12 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import RecordEpisode, Scenario, get, load, names
-from multigrid.scenarios.watching import watch
+from multigrid.scenarios.tracing import trace_episode
 
 __all__ = ["Replay", "replay"]
 
@@ -59,7 +59,7 @@ class Replay:
         self._write(path, animated_svg(self.episode, **options))
 
     def _write(self, path: str | PathLike[str], text: str) -> None:
-        with replaced(Path(path)) as temporary:
+        with replace_file(Path(path)) as temporary:
             temporary.write_bytes(text.encode())
 
     def __repr__(self) -> str:
@@ -94,18 +94,18 @@ def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> 
     if isinstance(source, Episode):
         return Replay(source)
     if isinstance(source, RecordEpisode):
-        return Replay(watch(source.scenario("episode")))
+        return Replay(trace_episode(source.scenario("episode")))
     if isinstance(source, Scenario):
-        return Replay(watch(source))
+        return Replay(trace_episode(source))
     if isinstance(source, str | PathLike):
-        return Replay(watch(_found(source)))
+        return Replay(trace_episode(_find_scenario(source)))
     raise TypeError(
         f"source is of type {type(source).__name__}; expected the path of a scenario file, a name of the suite, a "
         "Scenario, an Episode, or a RecordEpisode, which records what an environment plays"
     )
 
 
-def _found(source: str | PathLike[str]) -> Scenario:
+def _find_scenario(source: str | PathLike[str]) -> Scenario:
     path = Path(source)
     if not path.is_file() and isinstance(source, str):
         if source in names():

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shown
-from multigrid._files import bytes_of, replaced
+from multigrid._checks import shorten
+from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.text import Picture, format_map, parse_map
+from multigrid.maps.text import ParsedMap, format_map, parse_map
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
 
@@ -70,10 +70,10 @@ class Scenario:
     def __post_init__(self) -> None:
         name: Any = self.name
         if not isinstance(name, str) or not name:
-            raise ValueError(f"name is {shown(name)}; expected a text")
+            raise ValueError(f"name is {shorten(name)}; expected a text")
         if not isinstance(self.config, GridConfig):
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
-        if not isinstance(self.config.walls, Picture) or self.config.num_maps != 1:
+        if not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
             raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
         restart = self.config.on_target == "restart"
         if (self.stream is not None) != restart:
@@ -86,8 +86,8 @@ class Scenario:
         if (self.actions is None) != (self.told is None):
             raise ValueError("expected both actions and what they told, or neither")
         if self.actions is not None and self.told is not None:
-            object.__setattr__(self, "actions", _checked_actions(self.actions, self.config))
-            object.__setattr__(self, "told", _checked_digests(self.told, len(self.actions)))
+            object.__setattr__(self, "actions", _check_actions(self.actions, self.config))
+            object.__setattr__(self, "told", _check_digests(self.told, len(self.actions)))
 
     def env(self, render_mode: str | None = None) -> MultiGridEnv:
         """Return an environment each of whose resets has this layout; what *restart* draws is as recorded at the first.
@@ -101,7 +101,7 @@ class Scenario:
         return env
 
     def _generator(self) -> np.random.Generator:
-        message = f"stream is {shown(self.stream)}; expected the state of a PCG64 generator"
+        message = f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator"
         try:
             bits = generators.bit_generator(self.stream)
         except ValueError as error:
@@ -136,7 +136,7 @@ def save(scenario: Scenario, path: str | PathLike[str]) -> None:
     """
     if not isinstance(scenario, Scenario):
         raise TypeError(f"scenario is of type {type(scenario).__name__}; expected a Scenario")
-    with replaced(Path(path)) as temporary:
+    with replace_file(Path(path)) as temporary:
         temporary.write_bytes(_text(scenario).encode())
 
 
@@ -156,7 +156,7 @@ def load(path: str | PathLike[str]) -> Scenario:
 
 
 def _read(path: Path) -> Scenario:
-    written = bytes_of(path)
+    written = read_bytes(path)
     try:
         text = written.decode()
         content = json.loads(text)
@@ -169,10 +169,10 @@ def _read(path: Path) -> Scenario:
     for key, what, known in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != known:
             raise ValueError(
-                f"{path} is written for version {shown(content.get(key))} of the {what}, but this multigrid has "
+                f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
                 f"version {known}; use the multigrid that wrote it, or make the scenario anew"
             )
-    if content.get("checksum") != _checksum(content) or text != _rendered(content):
+    if content.get("checksum") != _checksum(content) or text != _render(content):
         raise ValueError(
             f"{path} has been changed since it was written: its checksum does not fit its bytes. "
             "Copies that convert line ends change a file, too"
@@ -187,7 +187,7 @@ def _read(path: Path) -> Scenario:
     return scenario
 
 
-def _checked_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
+def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
     array = np.asarray(actions)
     expected = f"expected integers (T, {config.num_agents}) from 0 to {config.num_actions - 1}, or {ABSENT}"
     if array.dtype.kind not in "iu" and array.size:
@@ -201,7 +201,7 @@ def _checked_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
     return checked
 
 
-def _checked_digests(told: Any, num_steps: int) -> tuple[str, ...]:
+def _check_digests(told: Any, num_steps: int) -> tuple[str, ...]:
     digits = frozenset(string.hexdigits.lower())
     good = all(isinstance(one, str) and len(one) == _DIGEST_LENGTH and digits.issuperset(one) for one in told)
     if not good or len(told) != num_steps + 1:
@@ -246,9 +246,9 @@ def _letter(action: int) -> str:
 def _scenario(content: dict[str, Any]) -> Scenario:
     if sorted(content) != sorted([*_KEYS, "checksum"]) or sorted(content["config"]) != sorted(_CONFIG_KEYS):
         keys, inner = list(content), list(content["config"])
-        raise ValueError(f"it has the keys {shown(keys)}, with {shown(inner)} in its config")
+        raise ValueError(f"it has the keys {shorten(keys)}, with {shorten(inner)} in its config")
     walls = parse_map("\n".join(content["map"])).walls
-    picture = Picture(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
+    picture = ParsedMap(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
     config = GridConfig(walls=picture, **content["config"])
     stream, actions = content["stream"], content["actions"]
     if stream is not None:
@@ -263,15 +263,15 @@ def _scenario(content: dict[str, Any]) -> Scenario:
 
 def _text(scenario: Scenario) -> str:
     content = _content(scenario)
-    return _rendered({**content, "checksum": _checksum(content)})
+    return _render({**content, "checksum": _checksum(content)})
 
 
 def _checksum(content: dict[str, Any]) -> str:
     rest = {key: value for key, value in content.items() if key != "checksum"}
-    return hashlib.sha256(_rendered(rest).encode()).hexdigest()
+    return hashlib.sha256(_render(rest).encode()).hexdigest()
 
 
-def _rendered(content: dict[str, Any]) -> str:
+def _render(content: dict[str, Any]) -> str:
     """JSON with a key a line, and a line for each row of the map and of the actions."""
     lines = []
     for key, value in content.items():

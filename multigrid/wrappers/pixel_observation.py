@@ -10,7 +10,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 
 __all__ = ["PixelObservation"]
 
@@ -45,7 +45,7 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
                 f"the env has render_mode {env.render_mode!r}, which gives no frames; make it with "
                 'render_mode="rgb_array"'
             )
-        self.size = checked_int("size", size, 1)
+        self.size = check_int("size", size, 1)
         self.observation_space = Box(0, 255, (3, self.size, self.size), np.uint8)
 
     def observation(self, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
@@ -59,10 +59,10 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
             raise ValueError(
                 f"size is {self.size}, but the env's frames are {frame.shape[1]} x {frame.shape[0]} pixels"
             )
-        return _shrunk(frame, self.size)
+        return _shrink(frame, self.size)
 
 
-def _shrunk(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+def _shrink(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     """Return the means of size x size equal parts of a frame: (height, width, 3) to (3, size, size).
 
     The parts are spread evenly from edge to edge, and overlap by a pixel here and there where the sides do not divide.

@@ -57,7 +57,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
-        self.gamma = _checked_discount(gamma)
+        self.gamma = _check_discount(gamma)
         _check_callable(potential)
         RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
         gymnasium.Wrapper.__init__(self, env)
@@ -104,7 +104,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
         super().__init__(env)
-        self.gamma = _checked_discount(gamma)
+        self.gamma = _check_discount(gamma)
         _check_callable(potential)
         self.potential = potential
         self._left: dict[str, float] = {}
@@ -151,7 +151,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         self._left = dict(state["potentials"])
 
 
-def _checked_discount(gamma: float) -> float:
+def _check_discount(gamma: float) -> float:
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {gamma!r}; expected the discount of the learner, from 0 to 1")
     return float(gamma)

@@ -20,7 +20,7 @@ from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.svg import animated_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.replay_page import Replay, replay
-from multigrid.scenarios.watching import watch
+from multigrid.scenarios.tracing import trace_episode
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><script>alert(1)</script>\"'&lt; {{data}} \u2028 猫 \ud800 \x00 \\u003c"
@@ -48,7 +48,7 @@ def recorded() -> Scenario:
 @pytest.fixture(scope="module")
 def episode(recorded: Scenario) -> Episode:
     """The episode of the moves."""
-    return watch(recorded)
+    return trace_episode(recorded)
 
 
 def unpacked(text: str, length: int) -> list[list[int]]:
@@ -230,7 +230,7 @@ def test_a_still_shows_a_state(episode):
     assert discs(still_svg(episode, 2, cell=20)) == [(hues[0], 1, 1), (hues[1], 2, 1), (hues[2], 4, 1)]
     assert discs(still_svg(episode, 3, cell=20)) == [(hues[0], 2, 1), (hues[2], 4, 1)]
     assert discs(still_svg(episode, 4, cell=20)) == [(hues[2], 3, 1)]
-    settled = watch(scenarios.get("maze-9x7-2"))
+    settled = trace_episode(scenarios.get("maze-9x7-2"))
     last = still_svg(settled, settled.num_steps)
     assert last.count('fill-opacity="1"') == 2
     assert 'fill-opacity="1"' not in still_svg(settled, 0)
@@ -275,7 +275,7 @@ def test_who_leaves_fades_in_the_last_move(episode):
 
 def test_pictures_are_small_and_considerate():
     """Eight agents take less than 30 KB; readers who want no motion get none; no script is needed."""
-    svg = animated_svg(watch(scenarios.get("maze-17x13-8")))
+    svg = animated_svg(trace_episode(scenarios.get("maze-17x13-8")))
     assert len(svg) < 30_000
     assert "prefers-reduced-motion" in svg
     assert "<script" not in svg
@@ -326,7 +326,7 @@ def test_the_command_writes_where_it_is_told(tmp_path, monkeypatch, capsys):
     assert main(["replay", "maze-9x7-2"]) == 0
     assert main(["replay", "maze-9x7-2", "--output", "seen.html", "--svg"]) == 0
     assert listed(tmp_path) == ["maze-9x7-2.html", "seen.html", "seen.svg"]
-    assert Path("seen.svg").read_text() == animated_svg(watch(scenarios.get("maze-9x7-2")))
+    assert Path("seen.svg").read_text() == animated_svg(trace_episode(scenarios.get("maze-9x7-2")))
     assert capsys.readouterr().out == "maze-9x7-2.html\nseen.html\nseen.svg\n"
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.bench.intervals import summary
 from multigrid.cli.bench.measuring import FULL, QUICK, Effort
 from multigrid.cli.bench.peers import last_line
@@ -66,7 +66,7 @@ def compare(folders: Folders, turns: int, effort: Effort, kept: Path | None, con
         with console.status(f"turn {len(done) + 1} of {turns}"):
             done.append(_turn(folders, effort, len(done)))
         if kept is not None:
-            with replaced(kept) as temporary:
+            with replace_file(kept) as temporary:
                 temporary.write_text(json.dumps({**measured, "turns": done}), encoding="utf-8")
     return {"this": str(folders[0]), "other": str(folders[1]), **summary(done)}
 

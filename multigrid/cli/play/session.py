@@ -14,7 +14,7 @@ from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 from multigrid.rendering.episode import find_settled
 from multigrid.rendering.scene import Scene
@@ -250,7 +250,7 @@ def _drawn(env: MultiGridEnv, name: str) -> Scenario:
     """Return the layout that an environment has just drawn."""
     state = env.get_state()
     walls = env.config.regions[state["map_index"]] == WALL
-    config = dataclasses.replace(env.config, walls=Picture(walls, state["location"], state["goal"]))
+    config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], state["goal"]))
     return Scenario(name, config, state["np_random"] if config.on_target == "restart" else None)
 
 

@@ -33,8 +33,8 @@ def replay_page(episode: Episode) -> str:
     security policy forbids. ``window.multigrid.drawn()`` tells its tests what it has drawn last.
 
     >>> import multigrid.scenarios
-    >>> from multigrid.scenarios.watching import watch
-    >>> page = replay_page(watch(multigrid.scenarios.get("empty-9x7-2")))
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> page = replay_page(trace_episode(multigrid.scenarios.get("empty-9x7-2")))
     >>> page[:15], len(page) < 100_000
     ('<!doctype html>', True)
     """

@@ -12,22 +12,22 @@ from multigrid.rendering.episode import Episode
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
 
-__all__ = ["Watcher", "watch"]
+__all__ = ["EpisodeTrace", "trace_episode"]
 
 _FIELDS = ("location", "goal", "status", "distances", "arrivals", "outcomes", "rewards")
 
 
-class Watcher:
+class EpisodeTrace:
     """Collects the episode that an environment plays: `note` after its reset, and after each step.
 
     >>> from multigrid import parallel_env
     >>> env = parallel_env(size=(4, 3), num_agents=2)
-    >>> watcher = Watcher(env)
+    >>> trace = EpisodeTrace(env)
     >>> _ = env.reset(seed=0)
-    >>> watcher.note()
+    >>> trace.note()
     >>> _ = env.step({"agent_0": 0, "agent_1": 3})
-    >>> watcher.note()
-    >>> watcher.episode("first").agents.shape
+    >>> trace.note()
+    >>> trace.episode("first").agents.shape
     (2, 2, 2)
     """
 
@@ -64,18 +64,18 @@ class Watcher:
         )
 
 
-def watch(scenario: Scenario) -> Episode:
+def trace_episode(scenario: Scenario) -> Episode:
     """Play a recorded episode again, compared with the recording step by step, and return what happened.
 
     Raises:
         ValueError: as `multigrid.scenarios.replay`.
 
     >>> import multigrid.scenarios
-    >>> watch(multigrid.scenarios.get("empty-9x7-2")).metrics["csr"]
+    >>> trace_episode(multigrid.scenarios.get("empty-9x7-2")).metrics["csr"]
     1.0
     """
     env = scenario.env()
-    watcher = Watcher(env)
+    trace = EpisodeTrace(env)
     for _ in replay(scenario, env):
-        watcher.note()
-    return watcher.episode(scenario.name)
+        trace.note()
+    return trace.episode(scenario.name)
