@@ -27,7 +27,7 @@ from multigrid import GridConfig, maps, parallel_env, scenarios
 from multigrid._files import MOST_BYTES
 from multigrid.maps import ParsedMap, format_map, parse_map
 from multigrid.scenarios import RecordEpisode, Scenario, replay
-from multigrid.scenarios.replay_page import replay as shown_again
+from multigrid.scenarios.replay_page import show_episode
 from multigrid.scenarios.scenario import _checksum, _rendered
 
 FIELDS = [field.name for field in dataclasses.fields(GridConfig)]
@@ -545,7 +545,7 @@ def test_hostile_configurations(number_of: Callable[[int], range]) -> None:
 
 # What is no file ----------------------------------------------------------------------------------------------------
 
-LOADERS = [scenarios.load, maps.load_map, maps.load_scenario, shown_again]
+LOADERS = [scenarios.load, maps.load_map, maps.load_scenario, show_episode]
 
 
 @pytest.mark.parametrize("load", LOADERS)

@@ -251,7 +251,7 @@ def makers() -> dict[str, Callable[[], Any]]:
         "ScenarioRow": lambda: good_values()["rows"][0]()[0],
         "RecordEpisode": recorded,
         "Scenario": lambda: recorded().scenario("recorded"),
-        "Replay": lambda: multigrid.replay(recorded()),
+        "Replay": lambda: multigrid.show_episode(recorded()),
         "GridConfig": multigrid.GridConfig,
     }
     known |= {name: functools.partial(wrapped, name) for name in multigrid.wrappers.__all__}

@@ -48,7 +48,7 @@ def draw_map(path: Path) -> None:
     env.reset(seed=0)
     for action in GIVING_WAY:
         env.step({"agent_0": action, "agent_1": Action.RIGHT})
-    multigrid.replay(env).save_svg(path)
+    multigrid.show_episode(env).save_svg(path)
 
 
 def grid(path: Path, **settings: int) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import is_int, shorten
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import Colour, colours, contrast, mix
 
@@ -58,12 +59,12 @@ def animated_svg(
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
-    """Return an SVG of the state after a step; 0 is the one after the reset.
+    """Return an SVG of one state of an episode.
 
     Args:
-        episode: of which to draw a state.
-        step: from 0 to T.
-        cell: the side of a cell in pixels; by default the longer side has about 640.
+        episode: the episode.
+        step: the step after which the state is shown, from 0, which is the reset, to T.
+        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
 
     Raises:
         ValueError: an argument is out of range.
@@ -73,8 +74,8 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
     >>> still_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2")), 3).count("<circle")
     2
     """
-    if not 0 <= step <= episode.num_steps:
-        raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}")
+    if not is_int(step) or not 0 <= step <= episode.num_steps:
+        raise ValueError(f"step is {shorten(step)}; expected 0 to {episode.num_steps}")
     return _draw(_View(episode, step, _side(episode, cell), None))
 
 

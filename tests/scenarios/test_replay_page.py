@@ -17,7 +17,7 @@ from multigrid.rendering.palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import RecordEpisode
-from multigrid.scenarios.replay_page import Replay, replay
+from multigrid.scenarios.replay_page import Replay, show_episode
 from test_replay import walk
 
 FLAGS = [
@@ -52,7 +52,7 @@ class Recording:
             self.infos.append(infos)
             self.rewards.append(rewards)
         self.steps = len(self.states) - 1
-        self.shown = replay(env.scenario("four in a yard"))
+        self.shown = show_episode(env.scenario("four in a yard"))
 
     def cells(self, step: int) -> list[list[int] | None]:
         """Where the agents are, None for one that has left."""
@@ -447,7 +447,7 @@ def test_a_long_recording_is_shown(opened):
 
 def test_on_a_phone(opened):
     """At 390 pixels nothing sticks out, on a dense screen the canvas has its pixels, and buttons fit a finger."""
-    shown = replay("maze-17x13-8")
+    shown = show_episode("maze-17x13-8")
     page = opened(shown.html, viewport={"width": 390, "height": 844}, device_scale_factor=3, has_touch=True)
     page.get_by_role("combobox", name="Agent", exact=True).select_option("3")
     drawn(page)
@@ -498,7 +498,7 @@ def test_an_odd_name(opened, leaving):
     recorder = RecordEpisode(env)
     recorder.reset(seed=1)
     recorder.step(dict.fromkeys(env.agents, 0))
-    page = opened(replay(recorder.scenario(odd)).html)
+    page = opened(show_episode(recorder.scenario(odd)).html)
     assert page.title() == odd
     assert page.get_by_role("heading", level=1).inner_text() == odd
     assert page.evaluate("window.hacked === undefined")
@@ -562,7 +562,7 @@ def test_the_animated_picture(kind, opened, request):
 
 def test_a_picture_in_a_page(opened, tmp_path):
     """In an <img>, where scripts do not run, the picture moves; for whoever prefers reduced motion it does not."""
-    svg = animated_svg(replay("empty-9x7-2").episode, seconds_per_step=0.2, pause=0.1)
+    svg = animated_svg(show_episode("empty-9x7-2").episode, seconds_per_step=0.2, pause=0.1)
     (tmp_path / "film.svg").write_text(svg)
     page = opened("<!doctype html><title>film</title><img src='film.svg'>")
     first = page.locator("img").screenshot()
