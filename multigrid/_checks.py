@@ -1,4 +1,4 @@
-"""Arguments that are checked the same way everywhere."""
+"""Checks of arguments, and how messages show them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _SHORT.maxtuple = _SHORT.maxlist = 16
 
 
 def shorten(value: object) -> str:
-    """Return a value as error messages show it: as `repr` does, but shortened, and without an error of its own.
+    """Return the `repr` of a value for an error message, shortened; never raise an error.
 
     >>> shorten([1, "a"]), len(shorten("a" * 1000)), len(shorten(10**9999)) < 100
     ("[1, 'a']", 200, True)
     """
     try:
         return _SHORT.repr(value)
-    except ValueError:  # Python writes out no integer of thousands of digits
+    except ValueError:  # Python does not print integers of thousands of digits
         return f"<a value of type {type(value).__name__} that is too large to show>"
 
 
 def is_int(value: object) -> bool:
-    """Say whether a value is an integer, Python's or NumPy's; a bool is none.
+    """Return whether a value is an integer, Python's or NumPy's; a bool is not.
 
     >>> is_int(np.int8(3)), is_int(True), is_int(3.0)
     (True, False, False)
@@ -41,14 +41,14 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
     """Return the value as an int.
 
     Args:
-        name: what the messages call it.
+        name: the argument's name, for the messages.
         value: an int or a NumPy integer.
-        least: the smallest that is allowed.
+        least: the smallest allowed value.
         otherwise: what else is expected, for the messages, such as " or None for no limit".
 
     Raises:
-        TypeError: anything that is not an integer.
-        ValueError: an integer that is too small, or that 64 bits do not hold.
+        TypeError: the value is not an integer.
+        ValueError: the value is less than `least`, or does not fit into 64 bits.
 
     >>> check_int("width", np.int64(7), 1)
     7
@@ -70,8 +70,8 @@ def check_seed(seed: Any) -> int:
         seed: an int or a NumPy integer of at least 0, of any size.
 
     Raises:
-        TypeError: anything that is not an integer.
-        ValueError: a negative integer.
+        TypeError: the seed is not an integer.
+        ValueError: the seed is negative.
 
     >>> check_seed(np.uint8(7))
     7

@@ -1,4 +1,4 @@
-"""How much memory a configuration takes, found out before any of it is asked for."""
+"""Estimates of the memory that a configuration takes, checked before it is allocated."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["check_grid", "check_observations", "check_worlds"]
 
 _MOST_BYTES = 2**36
 _MOST_BYTES_OF_AN_OBSERVATION = 2**30
-# Less than this is not asked for on trial.
+# A trial allocation is made only for more than this.
 _LITTLE = 2**30
-# As measured: of a world's arrays, of the search for the regions of a map, and of what there is once for each map.
+# Measured: the arrays of a world, the search for the components of a map, and what is kept for each map.
 _BYTES_OF_A_CELL, _BYTES_OF_A_SEARCHED_CELL, _BYTES_OF_A_MAP = 25, 100, 500
 
 
 def check_grid(width: int, height: int, num_maps: int | None) -> None:
-    """Refuse a grid that is too large for any machine, or for this one.
+    """Raise an error for a grid that is too large for any machine, or for this one.
 
     Args:
         width: the number of cells along x.
@@ -27,7 +27,7 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
         num_maps: how many maps there are; None for a grid without walls.
 
     Raises:
-        ValueError: it is too large; the message has the bytes.
+        ValueError: the grid is too large; the message gives the bytes.
 
     >>> check_grid(2**10, 2**10, num_maps=None)
     """
@@ -43,7 +43,7 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
 def check_observations(
     width: int, height: int, num_agents: int, parts: Collection[str], view_radius: int, *, flatten: bool
 ) -> None:
-    """Refuse observations that are too large for any machine, or for this one.
+    """Raise an error for observations that are too large for any machine, or for this one.
 
     Args:
         width: the number of cells along x.
@@ -54,12 +54,12 @@ def check_observations(
         flatten: whether the parts are one float32 vector.
 
     Raises:
-        ValueError: they are too large; the message has the field and the bytes.
+        ValueError: the observations are too large; the message gives the field and the bytes.
 
     >>> check_observations(5, 5, 2, ("agent", "view"), view_radius=2, flatten=False)
     """
     whole_map = max(width, height) - 1
-    # How many numbers of how many bytes; other parts are small.
+    # The number of elements and their size in bytes; other parts are small.
     for part, numbers, in_a_dict, cause, advice in (
         (
             "view",
@@ -87,20 +87,20 @@ def check_observations(
             continue
         itemsize = 4 if flatten else in_a_dict
         _check(f"{cause}, for one agent,", numbers * itemsize, _MOST_BYTES_OF_AN_OBSERVATION, advice)
-        # They are in the world's arrays and in what a step returns; and an agent's space has the bounds, with masks.
+        # The world's arrays and what a step returns hold them; an agent's space holds their bounds, with masks.
         needed = num_agents * numbers * (4 * itemsize + 2)
         _check(f"{cause}, for {num_agents} agents, with their spaces,", needed, _MOST_BYTES, advice)
 
 
 def check_worlds(num_worlds: int, needed: int) -> None:
-    """Refuse more worlds than there is memory for, on any machine or on this one.
+    """Raise an error for more worlds than any machine, or this one, has memory for.
 
     Args:
-        num_worlds: how many.
+        num_worlds: the number of worlds.
         needed: the bytes of their arrays.
 
     Raises:
-        ValueError: there are too many; the message has the bytes.
+        ValueError: there are too many worlds; the message gives the bytes.
 
     >>> check_worlds(1000, 10**6)
     """

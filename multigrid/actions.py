@@ -17,10 +17,10 @@ __all__ = ["BLOCKED", "BLOCKED_BY_AGENT", "DIRECTIONS", "MOVES", "Action", "Outc
 
 
 class Action(IntEnum):
-    """What an agent may ask for. ``STAY`` exists only with ``allow_stay=True``.
+    """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
 
     A cell is ``[x, y]``, and ``UP`` adds 1 to y, as in Gymnasium's documented GridWorld. A picture has y growing
-    downwards, so an agent that moves ``UP`` is seen to move down.
+    downwards, so an agent that moves ``UP`` moves down on the screen.
 
     >>> Action.UP, DIRECTIONS[Action.UP].tolist()
     (<Action.UP: 1>, [0, 1])
@@ -44,28 +44,28 @@ MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRE
 class Outcome(IntEnum):
     """Why the last move of an agent ended as it did; a plain int in ``infos[agent]["outcome"]``.
 
-    Where several reasons apply, the first of this order is told: parked, stayed, edge, wall, swap, contested, occupied.
+    Where several reasons apply, it is the first in this order: parked, stayed, edge, wall, swap, contested, occupied.
 
     >>> Outcome(5)
     <Outcome.CONTESTED: 5>
     """
 
     MOVED = 0
-    """The agent is in the cell that it asked for."""
+    """The agent moved to the requested cell."""
     STAYED = 1
-    """It asked to stay, or the episode has just begun."""
+    """It requested to stay, or the episode has just begun."""
     EDGE = 2
-    """It asked to leave the grid."""
+    """It requested a cell outside the grid."""
     WALL = 3
-    """It asked for a wall."""
+    """It requested a wall."""
     OCCUPIED = 4
-    """The cell that it asked for was not free."""
+    """The requested cell was not free."""
     CONTESTED = 5
-    """It was refused a cell that another agent asked for too."""
+    """Another agent requested the same cell."""
     SWAP = 6
-    """It asked for the cell of an agent that asked for its own."""
+    """It and another agent requested each other's cells."""
     PARKED = 7
-    """It has arrived earlier, and its actions are ignored."""
+    """It arrived in an earlier step, and its actions are ignored."""
 
 
 BLOCKED_BY_AGENT = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)

@@ -1,4 +1,4 @@
-"""Maps: as text, in MovingAI's files, and made by generators.
+"""Maps: as text, as MovingAI's files, and from generators.
 
 Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 

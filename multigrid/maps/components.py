@@ -1,4 +1,4 @@
-"""Which cells can reach one another."""
+"""Connected components: which cells can reach one another."""
 
 from __future__ import annotations
 

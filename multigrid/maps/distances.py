@@ -1,4 +1,4 @@
-"""How far the cells of a map are from one of them."""
+"""Distances between cells around the walls of a map."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from multigrid.maps.flat import FlatMap, flood
 __all__ = ["UNREACHABLE", "distances_to"]
 
 UNREACHABLE = np.iinfo(np.int64).max
-"""The distance of cells from which there is no way."""
+"""The distance of a cell from which the goal cannot be reached."""
 
 
 def distances_to(regions: NDArray[np.int32], goal: tuple[int, int]) -> NDArray[np.int64]:
-    """Return how many moves each cell is away from one of them, around walls and through agents.
+    """Return the number of moves from each cell to one of them, around walls and through agents.
 
     Args:
         regions: int32 (W, H), 0 at a wall.

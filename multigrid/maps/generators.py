@@ -1,9 +1,8 @@
 """Random maps of four kinds, in each of which every free cell can reach every other.
 
-The same arguments and seed give the same map on every platform: all chance comes from ``Generator.integers``, which is
-also what a world's resets are drawn with, and an order is made by sorting such draws. NumPy promises the stream of a
-bit generator for ever and that of ``integers`` as long as no bug is found in it; a test holds maps that were made
-before.
+The same arguments and seed give the same map on every platform: all randomness comes from ``Generator.integers``, as in
+a world's resets, and a random order is the order of such draws. NumPy guarantees the stream of a bit generator, and
+that of ``integers`` unless a bug is found in it; a test compares the maps with recorded ones.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from multigrid.maps.flat import FlatMap
 
 __all__ = ["maze", "random_map", "rooms", "warehouse"]
 
-# What is to be worked out takes some hundred bytes for a cell.
+# A generator takes some hundred bytes for each cell.
 _MOST_CELLS = 2**27
 
 
 def random_map(width: int, height: int, density: float, seed: int | np.random.Generator) -> NDArray[np.bool_]:
-    """Scatter walls without cutting the free cells apart.
+    """Return randomly scattered walls that do not disconnect the free cells.
 
     Cells become walls in a random order. One whose wall would cut the free cells apart waits until it no longer would.
     So the number of walls is exact, and the map is as near to independent walls as connectivity allows: at densities up
@@ -67,7 +66,7 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
             waiting.add(cell)
             continue
         num_walls -= 1
-        # What keeps a cell waiting can only change with a neighbour.
+        # Whether a cell has to wait can only change with a neighbour.
         for step in steps:
             if cell + step in waiting:
                 waiting.remove(cell + step)
@@ -76,7 +75,7 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
 
 
 def maze(width: int, height: int, seed: int | np.random.Generator, loops: float = 0.0) -> NDArray[np.bool_]:
-    """Make a maze of corridors one cell wide, by a random depth-first walk.
+    """Return a maze of corridors one cell wide, by a random depth-first walk.
 
     Corridors meet at even x and y. So a side of an even number of cells ends in a line of walls.
 
@@ -84,7 +83,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
         width: the number of cells along x.
         height: the number of cells along y.
         seed: a seed, or a generator to draw from.
-        loops: the share of the walls between corridors that are opened afterwards. With 0 the maze is perfect: one
+        loops: the share of the walls between corridors that are removed afterwards. With 0 the maze is perfect: one
             path joins any two cells. With 1 only the pillars at odd x and y stay.
 
     Returns:
@@ -113,7 +112,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
 def rooms(
     width: int, height: int, room_size: int, seed: int | np.random.Generator, loops: float = 0.5
 ) -> NDArray[np.bool_]:
-    """Make rooms, with walls one cell thick between them and doors one cell wide.
+    """Return rooms, with walls one cell thick between them and doors one cell wide.
 
     There are as many rooms of `room_size` along each side as fit, and what is left over makes some of them larger.
 
@@ -167,7 +166,7 @@ def warehouse(
     fill: float = 1.0,
     seed: int | np.random.Generator = 0,
 ) -> NDArray[np.bool_]:
-    r"""Make blocks of shelves with aisles between and around them.
+    r"""Return blocks of shelves with aisles between and around them.
 
     There are as many blocks as fit, in the middle of the map; what is left over widens the outermost aisles.
 
@@ -251,12 +250,12 @@ def _check_share(name: str, value: float) -> float:
 
 
 def _draw_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """A random permutation of 0 .. count - 1."""
+    """Return a random permutation of 0 .. count - 1."""
     return np.argsort(generator.integers(0, 2**64, size=count, dtype=np.uint64), kind="stable").astype(np.int64)
 
 
 def _cuts(free: list[bool], cell: int, steps: list[int]) -> bool:
-    """Say whether the free neighbours of a cell cannot all reach one another now that it is a wall."""
+    """Return whether the wall in a cell keeps its free neighbours from reaching one another."""
     neighbours = [
         cell + step
         for previous, step in zip([steps[-1], *steps[:-1]], steps, strict=True)
@@ -267,7 +266,7 @@ def _cuts(free: list[bool], cell: int, steps: list[int]) -> bool:
 
 
 def _are_joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
-    """Say whether one free cell reaches another, searching from both ends, the narrower front first."""
+    """Return whether one free cell reaches another, by a search from both ends, the smaller front first."""
     right, up, left, down = steps
     mine, theirs = {one}, {other}
     front, far_front = [one], [other]
@@ -289,7 +288,7 @@ def _are_joined(free: list[bool], one: int, other: int, steps: list[int]) -> boo
 def _draw_passages(
     columns: int, rows: int, loops: float, generator: np.random.Generator
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Which neighbours of a lattice are joined: a random depth-first tree, and the share `loops` of the other pairs."""
+    """Return pairs of neighbours in a lattice: a random depth-first tree, and the share `loops` of all other pairs."""
     words = generator.integers(0, 2**64, size=(columns, rows, len(MOVES)), dtype=np.uint64)
     untried = np.argsort(words, axis=-1, kind="stable").tolist()
     start = divmod(int(generator.integers(columns * rows)), rows)
@@ -313,17 +312,17 @@ def _draw_passages(
         for dx, dy in MOVES
         if x <= x + dx < columns and y <= y + dy < rows and frozenset(((x, y), (x + dx, y + dy))) not in joined
     ]
-    chosen = _draw_order(len(others), generator)[: round(loops * len(others))]
-    return [*tree, *(others[index] for index in chosen)]
+    added = _draw_order(len(others), generator)[: round(loops * len(others))]
+    return [*tree, *(others[index] for index in added)]
 
 
 def _spans(length: int, room_size: int) -> list[tuple[int, int]]:
-    """Where rooms begin and end along a side of the map, with a cell of wall between two; sizes differ by 1 at most."""
+    """Return where rooms begin and end along a side, with one cell of wall between two; sizes differ by at most 1."""
     count = max(1, (length + 1) // (room_size + 1))
     return [(index * (length + 1) // count, (index + 1) * (length + 1) // count - 1) for index in range(count)]
 
 
 def _draw_door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
-    """A coordinate of the door between two rooms: in the wall between them, or anywhere along the side they share."""
+    """Return a coordinate of the door between two rooms: in the wall between them, or along the side they share."""
     first, end = spans[min(here, there)]
     return end if here != there else first + int(generator.integers(end - first))

@@ -1,4 +1,4 @@
-"""Layouts that somebody gives: agents' cells and their targets, checked."""
+"""Checks of layouts: the cells of agents and of their targets."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def check_layout(
         called: what the messages call the two, with ``{}`` for "agents" or "targets".
 
     Raises:
-        TypeError: not integers.
-        ValueError: another shape, a cell outside the grid or in a wall, one cell twice, an agent that starts on its own
-            target or cannot reach it. The message names the agent.
+        TypeError: the cells are not integers.
+        ValueError: the shape is another one, a cell lies outside the grid or in a wall, two agents share a cell
+            or a target, or an agent starts on its own target or cannot reach it. The message names the agent.
 
     >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
@@ -65,11 +65,16 @@ def check_layout(
 
 
 def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
-    """Return cells as int64 (N, 2), wherever they lie.
+    """Return cells as int64 (N, 2), whether or not they lie in the grid.
+
+    Args:
+        name: what the messages call the cells.
+        cells: integers (N, 2).
+        num_agents: N.
 
     Raises:
-        TypeError: not integers.
-        ValueError: another shape.
+        TypeError: the cells are not integers.
+        ValueError: the shape is another one.
 
     >>> check_cells("agents", [(0, 1)], 1).tolist()
     [[0, 1]]

@@ -1,4 +1,4 @@
-"""Pools of maps, as `GridConfig` takes them, checked and stacked."""
+"""Pools of maps, as the ``walls`` of a `GridConfig`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ __all__ = ["stack_maps"]
 
 
 def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
-    """Return the maps as bool (M, W, H); as a ParsedMap of such stacks if they have agents and targets.
+    """Check the maps of a pool, and return them stacked.
 
     Args:
         walls: one map or several, each a picture as text, a `ParsedMap` or bool (W, H); or all of them stacked.
 
+    Returns:
+        bool (M, W, H), True at a wall; if the maps have agents and targets, a `ParsedMap` of three stacks.
+
     Raises:
-        TypeError, ValueError: it is something else, maps differ in size or in their number of agents, or they are too
-            large. The message has the map's index.
+        TypeError, ValueError: `walls` is something else, or maps are too large or differ in size or in their number of
+            agents. The message gives the map's index.
 
     >>> stack_maps(["..#", "#.."]).shape
     (2, 3, 1)
@@ -84,7 +87,7 @@ def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
     if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
         kind = walls.dtype if isinstance(walls, np.ndarray) else type(walls).__name__
         raise TypeError(f"map {index} of walls is of {kind}; {expected}")
-    nobody = np.empty((0, 2), dtype=np.int64)
+    no_cells = np.empty((0, 2), dtype=np.int64)
     for name, given in (("agents", agents), ("targets", targets)):
         if not isinstance(given, Sequence) and not (isinstance(given, np.ndarray) and given.ndim):
             raise TypeError(
@@ -92,7 +95,7 @@ def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
             )
     counts = len(agents), len(targets)
     cells = [
-        check_cells(f"the {name} of map {index} of walls", given, counts[0]) if counts[0] or count else nobody
+        check_cells(f"the {name} of map {index} of walls", given, counts[0]) if counts[0] or count else no_cells
         for name, given, count in zip(("agents", "targets"), (agents, targets), counts, strict=True)
     ]
     # A subclass of ndarray may stack, compare and index in ways of its own.

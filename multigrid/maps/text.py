@@ -21,7 +21,7 @@ _FREE, _WALL = ".", "#"
 
 
 class ParsedMap(NamedTuple):
-    r"""What a picture shows. Its fields are the arguments of `format_map`, in order.
+    r"""The walls, agents and targets of a map; its fields are the arguments of `format_map`, in order.
 
     >>> picture = parse_map("a#B\n.bA")
     >>> format_map(*picture) == "a#B\n.bA"
@@ -37,20 +37,20 @@ class ParsedMap(NamedTuple):
 
 
 def parse_map(text: str) -> ParsedMap:
-    """Read a picture.
+    """Read a map from a picture in text.
 
     Indentation that all lines share is dropped, and so are blank lines before and after the picture. Letters need not
-    be consecutive. An agent that stands on a target cannot be drawn, for a cell has one character.
+    be consecutive. A cell has one character, so it cannot show both an agent and a target.
 
     Args:
         text: the picture, of lines of equal length.
 
     Returns:
-        Fresh arrays.
+        The map, in new arrays.
 
     Raises:
         TypeError: anything but a str.
-        ValueError: no line at all, lines of different lengths, a character that means nothing, a letter twice, an
+        ValueError: no line at all, lines of different lengths, an unknown character, a letter twice, an
             agent without a target or a target without an agent. The message gives line and column within the picture,
             counted from 1.
 
@@ -87,15 +87,15 @@ def parse_map(text: str) -> ParsedMap:
 
 
 def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, targets: ArrayLike | None = None) -> str:
-    """Draw a picture; `parse_map` reads it again wherever each letter has a cell of its own.
+    """Write a map as a picture in text, which `parse_map` reads if no two letters share a cell.
 
-    Every agent and every target is drawn where one character a cell allows it: an agent hides a target, and a lower
-    index hides a higher one. The 27th agent is another ``a``, and so on.
+    In a cell with several letters, an agent hides a target, and a lower index hides a higher one. The 27th agent is
+    another ``a``, and so on.
 
     Args:
         walls: bool (W, H), True at ``[x, y]`` for a wall.
-        agents: integers (N, 2), the agents' cells, (-1, -1) for one that is not there; None draws none.
-        targets: integers (N, 2), their targets, in the same manner.
+        agents: integers (N, 2), the agents' cells, (-1, -1) for an absent agent; None for no agents.
+        targets: integers (N, 2), their targets, likewise.
 
     Returns:
         H lines of W characters, without a newline at the end.
@@ -117,7 +117,7 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
             continue
         cells = _check_cells(name, given, walls)
         counts.append(len(cells))
-        # Backwards, for what is drawn later stays.
+        # Backwards, so that a lower index overwrites a higher one.
         for index in range(len(cells) - 1, -1, -1):
             x, y = cells[index]
             if x >= 0:
@@ -130,7 +130,7 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
 
 
 def check_walls(walls: Any) -> NDArray[np.bool_]:
-    """Return one map unchanged.
+    """Return the array of one map unchanged if it is one.
 
     Raises:
         TypeError: anything but a boolean array.
@@ -153,7 +153,7 @@ def _position(x: int, y: int) -> str:
 
 
 def _find_letters(lines: list[str]) -> dict[str, tuple[int, int]]:
-    """Where each letter stands, in reading order."""
+    """Return the cell of each letter, in reading order."""
     cells: dict[str, tuple[int, int]] = {}
     for y, line in enumerate(lines):
         if len(line) != len(lines[0]):

@@ -1,4 +1,4 @@
-"""A whole episode as arrays: what films, pages and figures are made of."""
+"""A whole episode as arrays, from which films, pages and figures are made."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
-    """What happened in an episode of T steps; index 0 is the state after the reset, index t that after step t."""
+    """An episode of T steps; index 0 is the state after the reset, index t the state after step t."""
 
     name: str
-    """What people call it."""
+    """The title of its page."""
     config: GridConfig
-    """The world; its walls may be other ones than those of this episode."""
+    """The configuration of the world; with several maps, only `regions` is the map of this episode."""
     regions: NDArray[np.int32]
     """int32 (W, H), the map: 0 at a wall."""
     agents: NDArray[np.int64]
-    """int64 (T + 1, N, 2), cells, kept where it was for an agent that has left."""
+    """int64 (T + 1, N, 2), the agents' cells; the last cell for an agent that has left."""
     targets: NDArray[np.int64]
-    """int64 (T + 1, N, 2)."""
+    """int64 (T + 1, N, 2), the cells of their targets."""
     present: NDArray[np.bool_]
     """bool (T + 1, N), False for an agent that has left."""
     distances: NDArray[np.float64]
-    """float64 (T + 1, N), to the target, in cells; 0 for one that stands on it."""
+    """float64 (T + 1, N), the L1 distance of each agent to its target."""
     arrivals: NDArray[np.int64]
-    """int64 (T + 1, N), how often the agent has arrived so far."""
+    """int64 (T + 1, N), the number of arrivals of each agent so far."""
     outcomes: NDArray[np.int64]
     """int64 (T + 1, N), as `multigrid.Outcome` numbers them; "stayed" for an agent that had left."""
     rewards: NDArray[np.float64]

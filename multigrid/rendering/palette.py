@@ -8,7 +8,7 @@ __all__ = ["Colour", "colours", "contrast", "mix", "tint"]
 
 Colour = tuple[int, int, int]
 
-# Okabe and Ito's palette (2008) without its black, then five more, chosen so that readers with protanopia, deuteranopia
+# Okabe and Ito's palette (2008) without its black, then five more, such that readers with protanopia, deuteranopia
 # or ordinary sight tell any two apart at least as well as the closest two of Okabe and Ito's.
 _FIRST: tuple[Colour, ...] = (
     (0, 114, 178),
@@ -49,7 +49,7 @@ def _generated(index: int) -> Colour:
 
 
 def mix(colour: Colour, other: Colour, share: float) -> Colour:
-    """Mix a colour with another one, of which there is the given share.
+    """Mix a colour with the given share of another one.
 
     >>> mix((0, 100, 200), (0, 0, 0), 0.25)
     (0, 75, 150)
@@ -59,7 +59,7 @@ def mix(colour: Colour, other: Colour, share: float) -> Colour:
 
 
 def tint(colour: Colour, share: float) -> Colour:
-    """Mix a colour with white, of which there is the given share.
+    """Mix a colour with the given share of white.
 
     >>> tint((0, 100, 200), 0.5)
     (128, 178, 228)
@@ -68,7 +68,7 @@ def tint(colour: Colour, share: float) -> Colour:
 
 
 def contrast(colour: Colour) -> Colour:
-    """Return white or black, whichever can be read better on a colour, by the contrast that WCAG 2 defines.
+    """Return white or black, whichever has the higher contrast with a colour as defined in WCAG 2.
 
     >>> contrast((0, 0, 160)), contrast((230, 159, 0))
     ((255, 255, 255), (0, 0, 0))

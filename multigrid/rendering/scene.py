@@ -1,4 +1,4 @@
-"""What there is to draw of one world, taken from its arrays or from an episode."""
+"""The state of one world that a frame shows, from its arrays or from an episode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Scene", "scene_in", "scene_of"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scene:
-    """What there is to draw of one world."""
+    """The state of one world that a frame shows."""
 
     regions: NDArray[np.int32]
     """int32 (W, H), 0 at a wall."""
@@ -24,19 +24,19 @@ class Scene:
     targets: NDArray[np.int64]
     """int64 (N, 2), their targets."""
     present: NDArray[np.bool_]
-    """bool (N,), False for an agent that has left, which is not drawn, nor is its target."""
+    """bool (N,), False for an agent that has left; neither it nor its target is drawn."""
     settled: NDArray[np.bool_] | None = None
     """bool (N,), True for an agent that is present and stands on its target; None for no agent."""
     trail: NDArray[np.int64] | None = None
-    """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no past."""
+    """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
 
 
 def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
-    """Return what there is to draw of one of the worlds in these arrays; most of it is theirs, not copied.
+    """Return the scene of one world; most of its fields are views of the arrays, not copies.
 
     Args:
-        arrays: those of E worlds.
-        world: which, from 0 to E - 1.
+        arrays: the arrays of E worlds.
+        world: the index of the world, from 0 to E - 1.
         trail: int64 (K, N, 2), as in `Scene`.
 
     >>> from multigrid import GridConfig
@@ -59,7 +59,7 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
 
 
 def scene_of(episode: Episode, step: int) -> Scene:
-    """Return what there is to draw of an episode after a step; 0 is the state after the reset.
+    """Return the scene of an episode after a step; step 0 is the state after the reset.
 
     Raises:
         ValueError: the episode has no such step.

@@ -1,4 +1,4 @@
-"""An episode as one SVG file, animated by style sheets alone, for papers, slides and READMEs."""
+"""Episodes as SVG files, animated by style sheets, for papers, slides and READMEs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST_CELL, _SMALLEST_CELL = 40, 3
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _RIM = 0.4
 _NUMBERS_FROM, _LINES_FROM = 16, 5
-# XML has no way to write these.
+# XML cannot represent these.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -34,8 +34,8 @@ def animated_svg(
     ``<img>``, too. Whoever prefers reduced motion sees the state after the reset.
 
     Args:
-        episode: what to play.
-        seconds_per_step: how long a step takes.
+        episode: the episode.
+        seconds_per_step: the duration of a step.
         pause: seconds for which the last state stays.
         cell: the side of a cell in pixels; by default the longer side has about 640.
 
@@ -80,7 +80,7 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
 
 
 class _Clock:
-    """Collects the animations of a drawing."""
+    """Collects the animations of a picture."""
 
     def __init__(self, seconds_per_step: float, total: float) -> None:
         self._share = 100 * seconds_per_step / total
@@ -90,7 +90,7 @@ class _Clock:
     def frames(self, steps: NDArray[np.int64], values: Sequence[str]) -> str:
         """Add keyframes, which begin at step 0, and return their name."""
         name = f"k{len(self.rules)}"
-        # What holds at the last of them holds until the end.
+        # The last value holds until the end.
         marks = [*zip(steps.tolist(), values, strict=True), (None, values[-1])]
         frames = "".join(f"{_number(100 if step is None else step * self._share)}%{{{text}}}" for step, text in marks)
         self.rules.append(f"@keyframes {name}{{{frames}}}")
@@ -104,7 +104,7 @@ class _Clock:
 
 
 class _View(NamedTuple):
-    """What to draw: the state after a step, and what follows if there is a clock."""
+    """The state after a step, and, with a clock, the animation from there on."""
 
     episode: Episode
     step: int
@@ -201,7 +201,7 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
 
 
 def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
-    """Return the animation in which an agent, or its target, goes while it makes its last move."""
+    """Return the animation in which an agent, or its target, disappears during its last move."""
     left = np.flatnonzero(~episode.present[:, agent])
     if clock is None or not left.size:
         return []
@@ -257,7 +257,7 @@ def _number(value: float) -> str:
 
 
 def rim(colour: Colour) -> Colour:
-    """Return the colour of the rim of a disc, which stands out from the disc whether that is light or dark.
+    """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one.
 
     >>> rim((230, 160, 0)), rim((0, 0, 160))
     ((138, 96, 0), (102, 102, 198))

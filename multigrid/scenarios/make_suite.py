@@ -32,14 +32,14 @@ _ATTEMPTS = 1000
 
 
 def make_scenarios() -> Iterator[Scenario]:
-    """Make the scenarios of the suite, one after the other."""
+    """Yield the scenarios of the suite."""
     for kind in _KINDS:
         for num_agents, width, height in _SIZES:
             yield _solve(kind, num_agents, width, height)
 
 
 def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
-    """The first of the layouts drawn from seeds 0, 1, 2, ... for which a plan is found, with that plan's episode."""
+    """Return the first layout, of those from seeds 0, 1, 2, ..., for which a plan is found, with the plan's episode."""
     for seed in range(_ATTEMPTS):
         walls = _KINDS[kind](width, height, seed)
         env = MultiGridEnv(GridConfig(walls=walls, num_agents=num_agents))
@@ -64,7 +64,7 @@ def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
 
 
 def write(folder: Path) -> None:
-    """Write the suite's files into a folder, which is made if need be."""
+    """Write the suite's files into a folder, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for scenario in make_scenarios():
         save(scenario, folder / f"{scenario.name}.json")

@@ -34,16 +34,16 @@ class _Planner:
         return [self.flat.index(x, y) for x, y in cells.tolist()]
 
     def step(self, now: list[int], waited: list[int]) -> list[int]:
-        """Choose an action for everyone; the longest away from its target first."""
+        """Return an action for each agent; those longest away from their targets choose first."""
         self.now, self.occupant = now, {cell: agent for agent, cell in enumerate(now)}
         self.after: list[int | None] = [None] * len(now)
-        self.chosen = [int(Action.STAY)] * len(now)
+        self.actions = [int(Action.STAY)] * len(now)
         self.taken: set[int] = set()
         self.luck = self.generator.random((len(now), len(self.moves))).tolist()
         for agent in sorted(range(len(now)), key=lambda agent: -waited[agent]):
             if self.after[agent] is None:
                 self._choose(agent)
-        return self.chosen
+        return self.actions
 
     def _choose(self, agent: int) -> bool:
         here, distances = self.now[agent], self.distances[agent]
@@ -54,11 +54,11 @@ class _Planner:
             if cell in self.taken or (other is not None and other != agent and self.after[other] == here):
                 continue
             self.taken.add(cell)
-            self.after[agent], self.chosen[agent] = cell, action
+            self.after[agent], self.actions[agent] = cell, action
             if other is None or self.after[other] is not None or self._choose(other):
                 return True
             # The other could not make way, and stays where it is.
-        self.after[agent], self.chosen[agent] = here, int(Action.STAY)
+        self.after[agent], self.actions[agent] = here, int(Action.STAY)
         self.taken.add(here)
         return False
 

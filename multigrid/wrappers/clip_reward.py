@@ -22,7 +22,7 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
         max_reward: the highest reward.
 
     Raises:
-        TypeError: a bound is no real number.
+        TypeError: a bound is not a real number.
         ValueError: the lowest is above the highest, or a bound is NaN.
 
     >>> from multigrid import GridWorldEnv

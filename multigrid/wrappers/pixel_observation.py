@@ -16,15 +16,15 @@ __all__ = ["PixelObservation"]
 
 
 class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any], RecordConstructorArgs):
-    """Observe the env's own frame, made small: uint8 (3, size, size), colour first, as networks of convolutions expect.
+    """Observe the env's frame, scaled down: uint8 (3, size, size), colour first, as convolutional networks expect.
 
-    Each pixel is the mean colour of the part of the frame that it stands for, so that whatever is drawn leaves a trace.
-    A frame that is not square is made square. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` together
+    Each pixel is the mean colour of a part of the frame, so no detail disappears altogether. A frame that is not square
+    is distorted into a square. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` together
     do the same with the colour last, and need OpenCV.
 
     Args:
-        env: made with ``render_mode="rgb_array"``.
-        size: the side in pixels, at least 1. Stable-Baselines3's ``NatureCNN`` was made for 84, and needs 36.
+        env: any env with ``render_mode="rgb_array"``.
+        size: the side in pixels, at least 1. Stable-Baselines3's ``NatureCNN`` was designed for 84 and needs 36.
 
     Raises:
         TypeError: `size` is no integer.

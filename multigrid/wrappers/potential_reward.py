@@ -35,8 +35,8 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     an episode sums up to minus the potential of its first state, whichever way it went, so exactly the policies that
     are optimal without it are optimal with it.
 
-    Learners that estimate values learn those of the env minus the potential: one on the scale of the env's returns,
-    such as a tenth of the distance, is the easier to learn. A state that is set on the env underneath goes unnoticed.
+    A learner then estimates the env's values minus the potential, which is easiest with a potential on the scale of the
+    env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
 
     Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
     episodes of any length: Grzes 2017, "Reward shaping in episodic reinforcement learning".
@@ -65,13 +65,13 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._left = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, and take down the potential of its first state."""
+        """Reset the env, and store the potential of the first state."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._left = self.potential(observation, info)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Step the env and add the difference of potentials."""
+        """Step the env, and add the difference of potentials to the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         reached = 0.0 if terminated else self.potential(observation, info)
         shaped = float(reward) + self.gamma * reached - self._left
@@ -112,7 +112,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begin an episode, and take down the potential of each agent's first state."""
+        """Reset the env, and store the potential of each agent's first state."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._left = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
         return observations, infos
@@ -133,12 +133,12 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         return observations, shaped, terminations, truncations, infos
 
     def get_state(self) -> dict[str, Any]:
-        """Return the env's state, and with it the potentials that the next step is compared with."""
+        """Return the env's state and the potentials of the agents' current states."""
         env: Any = self.env
         return {"env": env.get_state(), "potentials": dict(self._left)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `get_state` of such a wrapper returned.
+        """Set a state that `get_state` of such a wrapper returned.
 
         Raises:
             TypeError, ValueError: it is no such state.

@@ -129,7 +129,7 @@ def names(folder):
 def drawn(page) -> dict:
     """What the page says that it has drawn, once it has."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return page.evaluate("multigrid.drawn()")
+    return page.evaluate("multigrid.lastDrawing()")
 
 
 def go_to(page, step: int) -> dict:
@@ -198,7 +198,7 @@ def test_playing_and_pausing(opened, leaving):
     page.get_by_role("combobox", name="Steps a second").select_option("4")
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(1100)
-    told = page.evaluate("multigrid.drawn()")
+    told = page.evaluate("multigrid.lastDrawing()")
     assert told["playing"]
     assert 4.1 < told["time"] < 4.6
     share = told["time"] % 1
@@ -208,20 +208,20 @@ def test_playing_and_pausing(opened, leaving):
     assert told["agents"] != leaving.cells(4)
     page.get_by_role("button", name="Pause").click()
     page.clock.run_for(50)
-    stopped = page.evaluate("multigrid.drawn()")
+    stopped = page.evaluate("multigrid.lastDrawing()")
     page.clock.run_for(2000)
-    assert page.evaluate("multigrid.drawn()") == stopped | {"playing": False}
+    assert page.evaluate("multigrid.lastDrawing()") == stopped | {"playing": False}
     page.get_by_role("combobox", name="Steps a second").select_option("8")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(1100)
-    assert 8.1 < page.evaluate("multigrid.drawn().time") - stopped["time"] < 9
+    assert 8.1 < page.evaluate("multigrid.lastDrawing().time") - stopped["time"] < 9
     page.clock.run_for(20_000)
-    told = page.evaluate("multigrid.drawn()")
+    told = page.evaluate("multigrid.lastDrawing()")
     assert (told["time"], told["playing"]) == (leaving.steps, False)
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(500)
-    assert 2 < page.evaluate("multigrid.drawn().time") < 5
+    assert 2 < page.evaluate("multigrid.lastDrawing().time") < 5
 
 
 def test_buttons_keys_and_scrubbing(opened, leaving):
@@ -275,7 +275,7 @@ def test_buttons_keys_and_scrubbing(opened, leaving):
 
 def place(page, cell) -> dict[str, float]:
     """Where a cell's middle is on the canvas."""
-    side = page.evaluate("multigrid.drawn().side")
+    side = page.evaluate("multigrid.lastDrawing().side")
     return {"x": (cell[0] + 0.5) * side, "y": (cell[1] + 0.5) * side}
 
 
@@ -430,13 +430,13 @@ def test_less_motion(opened, leaving):
     page.get_by_role("combobox", name="Steps a second").select_option("4")
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(1100)
-    told = page.evaluate("multigrid.drawn()")
+    told = page.evaluate("multigrid.lastDrawing()")
     assert 4.1 < told["time"] < 4.6
     assert told["agents"] == leaving.cells(4)
     assert page.get_by_role("slider", name="Step").input_value() == "4"
     page.get_by_role("button", name="Pause", exact=True).click()
     page.clock.run_for(100)
-    assert page.evaluate("multigrid.drawn().time") == 4
+    assert page.evaluate("multigrid.lastDrawing().time") == 4
 
 
 def test_a_long_recording_is_shown(opened):
@@ -452,7 +452,7 @@ def test_on_a_phone(opened):
     page.get_by_role("combobox", name="Agent", exact=True).select_option("3")
     drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    wide, pixel_wide = page.evaluate("[multigrid.drawn().side * 17, document.getElementById('grid').width]")
+    wide, pixel_wide = page.evaluate("[multigrid.lastDrawing().side * 17, document.getElementById('grid').width]")
     assert wide > 300
     assert pixel_wide == pytest.approx(3 * wide)
     for button in page.get_by_role("button").all():

@@ -1,4 +1,4 @@
-"""The page of an episode."""
+"""The HTML page of an episode."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 
 
 def replay_page(episode: Episode) -> str:
-    """Return an HTML page, in ASCII, that shows an episode: the same one gives the same page.
+    """Return an HTML page, in ASCII, that shows an episode; equal episodes give equal pages.
 
     The page plays, pauses, steps and scrubs, follows an agent, and needs nothing from the network, which its content
-    security policy forbids. ``window.multigrid.drawn()`` tells its tests what it has drawn last.
+    security policy forbids. ``window.multigrid.lastDrawing()`` returns what it has drawn last, for its tests.
 
     >>> import multigrid.scenarios
     >>> from multigrid.scenarios.tracing import trace_episode
@@ -88,7 +88,7 @@ def _data(episode: Episode) -> dict[str, Any]:
 
 
 def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (N, T + 1), the number of each cell: row by row, as the eye reads."""
+    """Return (N, T + 1), the number of each cell, counted row by row."""
     numbers: NDArray[np.int64] = locations[..., 0].T + locations[..., 1].T * episode.config.width
     return numbers
 
