@@ -1,4 +1,4 @@
-"""Any PettingZoo ParallelEnv, many times over, as a Gymnasium VectorEnv: one row for each agent of each env."""
+"""Several PettingZoo ParallelEnvs as one Gymnasium VectorEnv, with a row for each agent of each env."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ParallelVectorEnv"]
 
 
 class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """ParallelEnvs played by one call, one after the other: row = env * N + agent, for N possible agents.
+    """A Gymnasium VectorEnv that steps ParallelEnvs one after the other; row = env * N + agent, for N possible agents.
 
     Agents may leave before the others, or come later. The row of an absent one is zeros, with a reward of 0 and the
     info ``alive`` False, and its action is ignored; when its env ends it is truncated, so that learners cut there.
@@ -56,7 +56,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._started = np.zeros(len(self.envs), dtype=bool)
 
     def reset(self, *, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every env, or in those of a mask; return all observations, and the infos of those.
+        """Reset every env, or those of a mask; return all observations, and the infos of the envs that were reset.
 
         Args:
             seed: s seeds env k with s + k; a list has a seed, or None, for each env; None goes on.
@@ -82,23 +82,23 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._observations(), infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Play one step of every env, in turn; when one refuses its actions, those before it have moved."""
+        """Step every env in turn; if one raises an error, the envs before it have moved."""
         waiting = [k for k, env in enumerate(self.envs) if not self._started[k] or not env.agents]
         if not self._started.all() or (waiting and self.autoreset_mode is AutoresetMode.DISABLED):
             raise ResetNeeded(f"envs {waiting} have no episode, or one that is over; call reset() first")
-        chosen = list(iterate(self.action_space, actions))
-        if len(chosen) != self.num_envs:
-            raise ValueError(f"there are {len(chosen)} actions; expected {self.num_envs}, one for each row")
+        row_actions = list(iterate(self.action_space, actions))
+        if len(row_actions) != self.num_envs:
+            raise ValueError(f"there are {len(row_actions)} actions; expected {self.num_envs}, one for each row")
         rewards, (terminated, truncated) = np.zeros(self.num_envs), np.zeros((2, self.num_envs), dtype=bool)
         infos: dict[str, Any] = {}
         for k, env in enumerate(self.envs):
             resets = k in waiting
             if not resets:
                 asked = set(env.agents)
-                acts = {agent: chosen[row] for row, agent in self._rows[k] if agent in asked}
-                observations, gained, ended, cut, told = env.step(acts)
+                acts = {agent: row_actions[row] for row, agent in self._rows[k] if agent in asked}
+                observations, gained, ended, cut, agent_infos = env.step(acts)
                 resets = not env.agents and self.autoreset_mode is AutoresetMode.SAME_STEP
-                infos = self._store(infos, k, observations, told, asked, final=resets)
+                infos = self._store(infos, k, observations, agent_infos, asked, final=resets)
                 for row, agent in self._rows[k]:
                     if agent in asked:
                         rewards[row], terminated[row], truncated[row] = gained[agent], ended[agent], cut[agent]
@@ -107,13 +107,15 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 infos = self._store(infos, k, *env.reset())
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _store(self, infos: Any, k: int, observations: Any, told: Any, asked: Any = (), *, final: bool = False) -> Any:
-        """Keep what the rows of an env see, and return the infos with theirs."""
+    def _store(
+        self, infos: Any, k: int, observations: Any, agent_infos: Any, asked: Any = (), *, final: bool = False
+    ) -> Any:
+        """Store the observations of an env's rows, and return the infos with theirs."""
         present = {*asked, *self.envs[k].agents}
         for row, agent in self._rows[k]:
             alive = agent in present
             self._latest[row] = observations[agent] if alive else self._nothing
-            info = {**told[agent], "alive": True} if alive else {"alive": False}
+            info = {**agent_infos[agent], "alive": True} if alive else {"alive": False}
             if final:  # a copy, for an env may write to its arrays when it is reset
                 info = {"final_obs": deepcopy(self._latest[row]), "final_info": info}
             infos = self._add_info(infos, info, row)
@@ -130,12 +132,12 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_kwargs: Any) -> None:
         """Close the envs."""
-        for env in getattr(self, "envs", []):  # Gymnasium 1.1 also closes what could not be made
+        for env in getattr(self, "envs", []):  # Gymnasium 1.1 also closes envs whose constructor failed
             env.close()
 
 
 def _make_envs(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[Any], Any, Any]:
-    """Make the envs, and see that they fit together; return the spaces of their agents, too."""
+    """Create the envs, check that they fit together, and return them with the spaces of their agents."""
     envs = [env_fn() for env_fn in env_fns]
     kinds = [type(env).__name__ for env in envs if isinstance(env, AECEnv) or not hasattr(env, "possible_agents")]
     if kinds:

@@ -282,7 +282,7 @@ def test_what_can_be_asked_of_the_copies(make: Callable[..., SuperSuitVecEnv]) -
 def test_what_cannot_be_reached_says_so(make: Callable[..., SuperSuitVecEnv]) -> None:
     """Reading what is not shared, setting anything and calling anything are errors that name it."""
     vec_env = make(WORLD, 2)
-    with pytest.raises(AttributeError, match=r"'state' is not to be had.*\['config', 'render_mode'\]"):
+    with pytest.raises(AttributeError, match=r"'state' cannot be read.*\['config', 'render_mode'\]"):
         vec_env.get_attr("state")
     with pytest.raises(NotImplementedError, match="'max_cycles' cannot be set"):
         vec_env.set_attr("max_cycles", 5)
