@@ -52,7 +52,7 @@ def animated_svg(
         ("pause", pause, 0 <= pause < np.inf),
     ):
         if not good:
-            raise ValueError(f"{name} is {value!r}; expected a number of seconds")
+            raise ValueError(f"{name} is {shorten(value)}; expected a number of seconds")
     played = episode.num_steps * seconds_per_step
     clock = _Clock(seconds_per_step, played + pause) if played else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))
