@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.bench.scaling import Curve
 
 __all__ = ["write_plot"]
@@ -42,7 +42,7 @@ def write_plot(path: Path, curves: Sequence[Curve], pogema: Sequence[tuple[int, 
         _format_axes(axes, title)
     left.set_ylabel("microseconds per step of one agent")
     figure.suptitle("What a step of one agent costs, random play, one thread", fontsize=12)
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multigrid import Action, Outcome, parallel_env
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.actions import DIRECTIONS
 
 FOLDER = Path(__file__).parent / "collisions"
@@ -285,7 +285,7 @@ def main() -> None:
     """Write the pictures to docs/collisions."""
     FOLDER.mkdir(exist_ok=True)
     for name, text in drawings().items():
-        with replaced(FOLDER / name) as temporary:
+        with replace_file(FOLDER / name) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
 
 

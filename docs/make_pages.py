@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import multigrid
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.actions import DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.core import metrics, rules
@@ -30,7 +30,7 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import get
-from multigrid.scenarios.watching import watch
+from multigrid.scenarios.tracing import trace_episode
 
 FOLDER = Path(__file__).parent / "environments"
 
@@ -48,10 +48,10 @@ _HISTORY = {
 def main() -> None:
     """Write the pages and their pictures."""
     FOLDER.mkdir(exist_ok=True)
-    with replaced(FOLDER / "grid_world.png") as temporary:
+    with replace_file(FOLDER / "grid_world.png") as temporary:
         imageio.imwrite(temporary, frame(), extension=".png")
     for name, text in pages().items():
-        with replaced(FOLDER / name) as temporary:
+        with replace_file(FOLDER / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 
@@ -70,7 +70,7 @@ def pages() -> dict[str, str]:
         "grid_world.md": _grid_world(),
         "multi_grid.md": _multi_grid(),
         "multi_grid_vector.md": _vector(),
-        "multi_grid.svg": animated_svg(watch(get(_SCENARIO))),
+        "multi_grid.svg": animated_svg(trace_episode(get(_SCENARIO))),
     }
 
 

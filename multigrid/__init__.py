@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
-    from multigrid.scenarios.replay_page import replay
+    from multigrid.scenarios.replay_page import show_episode
 
 __all__ = [
     "Action",
@@ -29,7 +29,7 @@ __all__ = [
     "Outcome",
     "env",
     "parallel_env",
-    "replay",
+    "show_episode",
     "vector_env",
 ]
 
@@ -46,6 +46,7 @@ _MODULES = {
     "env": "multigrid.envs.parallel",
     "parallel_env": "multigrid.envs.parallel",
     "replay": "multigrid.scenarios.replay_page",
+    "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
 

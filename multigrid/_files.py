@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["MOST_BYTES", "bytes_of", "new_folder", "replaced"]
+__all__ = ["MOST_BYTES", "create_folder", "read_bytes", "replace_file"]
 
 MOST_BYTES = 2**27
 """The size of the largest file that is read, 128 MiB: more than ten million agent-steps, or cells, take."""
@@ -19,29 +19,29 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
 @contextlib.contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside the path, which takes the path's place if all went well.
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary file, which replaces the file at `path` if no error is raised.
 
-    Every process at every moment reads the old file or the new one, each as a whole, also when several processes write
-    one path, when the disk is full, or when the writer is killed. A killed writer leaves at most a hidden file under a
-    name that no other writer uses. The bytes are on the disk before they get the name.
+    A reader finds the whole old file or the whole new one, also when several processes write to one path, when the disk
+    is full, or when the writer is killed. A killed writer leaves at most a hidden file under a name that no other
+    writer uses. The bytes are on the disk before the file is renamed.
 
-    A symbolic link at `path` is replaced by the file; what it points to is left as it is.
+    A symbolic link at `path` is replaced by the file; its target is left unchanged.
 
     Args:
-        path: where the file is to be.
+        path: the file to write.
 
     Yields:
-        The path of an empty file with a random name and the suffix of `path`, to be written, or to be replaced by a
-        file of that name.
+        The path of an empty file in the same folder, with a random name and the suffix of `path`. It may be written or
+        replaced.
 
     Raises:
-        OSError: there is something at `path` that is no regular file, such as a folder or a device; or the file
-            cannot be written. What was at `path` is still there.
+        OSError: `path` exists and is no regular file, such as a folder or a device; or the file cannot be written.
+            What was at `path` is unchanged.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replaced(Path(folder) / "notes.txt") as temporary:
+    ...     with replace_file(Path(folder) / "notes.txt") as temporary:
     ...         _ = temporary.write_text("all or nothing")
     ...     [path.name for path in Path(folder).iterdir()]
     ['notes.txt']
@@ -60,23 +60,23 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the path, which gets that name, with all that is in it, if all went well.
+def create_folder(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary folder, which is renamed to `path` if no error is raised.
 
     A killed process leaves at most a hidden folder under a name that no other process uses.
 
     Args:
-        path: where the folder is to be; an empty folder there is replaced.
+        path: the folder to create; an empty folder at this path is replaced.
 
     Yields:
-        The path of an empty folder with a random name.
+        The path of an empty folder in the same folder, with a random name.
 
     Raises:
-        FileExistsError: there is something else at `path`, which is left as it is.
+        FileExistsError: `path` exists and is no empty folder; it is left unchanged.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     with new_folder(Path(parent) / "run") as temporary:
+    ...     with create_folder(Path(parent) / "run") as temporary:
     ...         _ = (temporary / "notes.txt").write_text("all or nothing")
     ...     [path.name for path in Path(parent).rglob("*")]
     ['run', 'notes.txt']
@@ -96,8 +96,8 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _flush(path: Path) -> None:
-    # Opened anew, for the writer may have put another file in the temporary one's place. Windows flushes only what is
-    # open for writing, and elsewhere the writer may have made the file read-only.
+    # The writer may have replaced the temporary file, so it is opened again: for writing on Windows, which flushes
+    # nothing else; for reading elsewhere, where the file may be read-only.
     file = os.open(path, (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | _NOFOLLOW)
     try:
         os.fsync(file)
@@ -118,21 +118,21 @@ def _move_folder(folder: Path, path: Path) -> None:
         raise
 
 
-def bytes_of(path: Path) -> bytes:
-    """Return what is in a file.
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, up to `MOST_BYTES`.
 
     Raises:
-        OSError: it cannot be opened or read.
-        ValueError: it is larger than `MOST_BYTES`, or no regular file but a pipe or a device, which may never end. The
+        OSError: the file cannot be opened or read.
+        ValueError: the file is larger than `MOST_BYTES`, or it is a pipe or a device, whose content may never end. The
             message names the file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "notes.txt").write_text("short")
-    ...     bytes_of(Path(folder) / "notes.txt")
+    ...     read_bytes(Path(folder) / "notes.txt")
     b'short'
     """
-    with open(path, "rb", opener=_opened_at_once) as file:
+    with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
         content = file.read(MOST_BYTES + 1)
@@ -141,6 +141,6 @@ def bytes_of(path: Path) -> bytes:
     return content
 
 
-def _opened_at_once(path: str, flags: int) -> int:
-    # Without this flag, opening a pipe waits for somebody who writes to it. Windows lacks both.
+def _open_at_once(path: str, flags: int) -> int:
+    # Without this flag, opening a pipe waits for a writer. Windows has neither the flag nor such pipes.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

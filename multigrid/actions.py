@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
-__all__ = ["DIRECTIONS", "Action", "Outcome", "checked_action"]
+__all__ = ["BLOCKED", "BLOCKED_BY_AGENT", "DIRECTIONS", "MOVES", "Action", "Outcome", "check_action"]
 
 
 class Action(IntEnum):
-    """What an agent may ask for. ``STAY`` exists only with ``allow_stay=True``.
+    """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
 
     A cell is ``[x, y]``, and ``UP`` adds 1 to y, as in Gymnasium's documented GridWorld. A picture has y growing
-    downwards, so an agent that moves ``UP`` is seen to move down.
+    downwards, so an agent that moves ``UP`` moves down on the screen.
 
     >>> Action.UP, DIRECTIONS[Action.UP].tolist()
     (<Action.UP: 1>, [0, 1])
@@ -37,35 +37,45 @@ DIRECTIONS: NDArray[np.int64] = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [0, 
 """int64 (5, 2): the step ``[dx, dy]`` of each `Action`."""
 DIRECTIONS.setflags(write=False)
 
+MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy)
+"""The steps ``(dx, dy)`` of the four actions that move an agent, in their order: each a quarter turn from the last."""
+
 
 class Outcome(IntEnum):
     """Why the last move of an agent ended as it did; a plain int in ``infos[agent]["outcome"]``.
 
-    Where several reasons apply, the first of this order is told: parked, stayed, edge, wall, swap, contested, occupied.
+    Where several reasons apply, it is the first in this order: parked, stayed, edge, wall, swap, contested, occupied.
 
     >>> Outcome(5)
     <Outcome.CONTESTED: 5>
     """
 
     MOVED = 0
-    """The agent is in the cell that it asked for."""
+    """The agent moved to the requested cell."""
     STAYED = 1
-    """It asked to stay, or the episode has just begun."""
+    """It requested to stay, or the episode has just begun."""
     EDGE = 2
-    """It asked to leave the grid."""
+    """It requested a cell outside the grid."""
     WALL = 3
-    """It asked for a wall."""
+    """It requested a wall."""
     OCCUPIED = 4
-    """The cell that it asked for was not free."""
+    """The requested cell was not free."""
     CONTESTED = 5
-    """It was refused a cell that another agent asked for too."""
+    """Another agent requested the same cell."""
     SWAP = 6
-    """It asked for the cell of an agent that asked for its own."""
+    """It and another agent requested each other's cells."""
     PARKED = 7
-    """It has arrived earlier, and its actions are ignored."""
+    """It arrived in an earlier step, and its actions are ignored."""
 
 
-def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
+BLOCKED_BY_AGENT = (Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
+"""The outcomes of a move that was refused because of another agent."""
+
+BLOCKED = (Outcome.EDGE, Outcome.WALL, *BLOCKED_BY_AGENT)
+"""The outcomes of a move that was refused."""
+
+
+def check_action(action: Any, num_actions: int, whose: str = "") -> int:
     """Return the action as an int.
 
     Args:
@@ -77,7 +87,7 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
         TypeError: a bool, a float or anything else that is not an integer.
         ValueError: an integer out of range, or an array of more or less than one element.
 
-    >>> checked_action(np.array([3]), 4)
+    >>> check_action(np.array([3]), 4)
     3
     """
     whom = f" for {whose}" if whose else ""
@@ -88,7 +98,7 @@ def checked_action(action: Any, num_actions: int, whose: str = "") -> int:
         action = action.reshape(-1)[0]
     if isinstance(action, bool) or not isinstance(action, int | np.integer):
         hint = "; an action drawn from the action space is one" if isinstance(action, float | np.floating) else ""
-        raise TypeError(f"action{whom} is {shown(action)} of type {type(action).__name__}; {expected}{hint}")
+        raise TypeError(f"action{whom} is {shorten(action)} of type {type(action).__name__}; {expected}{hint}")
     if not 0 <= action < num_actions:
         stay = "; 4 (stay) needs allow_stay=True" if whose and action == Action.STAY else ""
         raise ValueError(f"action{whom} is {int(action)}; {expected}{stay}")

@@ -10,12 +10,12 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, is_int, shown
+from multigrid._checks import check_int, is_int, shorten
 from multigrid._footprint import check_grid, check_observations
 from multigrid.maps.components import WALL, label_components
-from multigrid.maps.layouts import checked_layout
-from multigrid.maps.pools import checked_pool
-from multigrid.maps.text import Picture
+from multigrid.maps.layouts import check_layout
+from multigrid.maps.pools import stack_maps
+from multigrid.maps.text import ParsedMap
 from multigrid.parts import PARTS, Part, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit", "resolve_config"]
@@ -70,21 +70,21 @@ class GridConfig:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "num_agents", checked_int("num_agents", self.num_agents, 1))
+        set_field(self, "num_agents", check_int("num_agents", self.num_agents, 1))
         if self.walls is None:
             set_field(self, "size", _checked_size(self.size))
             check_grid(self.width, self.height, num_maps=None)
         else:
-            set_field(self, "walls", checked_pool(self.walls))
+            set_field(self, "walls", stack_maps(self.walls))
             self._take_from_the_maps()
-        set_field(self, "view_radius", checked_int("view_radius", self.view_radius, 0))
+        set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", checked_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
             set_field(self, name, _checked_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
-                raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; expected True or False")
+                raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
             set_field(self, name, bool(value))
         if self.observe is not None:
             set_field(self, "observe", _checked_parts(self.observe))
@@ -99,11 +99,11 @@ class GridConfig:
         said = _checked_size(self.size)
         if said != 5 and _pair(said) != size:
             raise ValueError(
-                f"size is {shown(self.size)} but the map is {size[0]} x {size[1]} cells; "
+                f"size is {shorten(self.size)} but the map is {size[0]} x {size[1]} cells; "
                 "leave size out, for a map has its own"
             )
         object.__setattr__(self, "size", size)
-        if isinstance(self.walls, Picture):
+        if isinstance(self.walls, ParsedMap):
             drawn = self.walls.agents.shape[1]
             if self.num_agents not in (2, drawn):
                 raise ValueError(
@@ -114,7 +114,7 @@ class GridConfig:
     @property
     def maps(self) -> NDArray[np.bool_] | None:
         """The walls alone: bool (M, W, H), or None."""
-        return self.walls.walls if isinstance(self.walls, Picture) else self.walls
+        return self.walls.walls if isinstance(self.walls, ParsedMap) else self.walls
 
     @property
     def width(self) -> int:
@@ -171,7 +171,7 @@ class GridConfig:
     @property
     def layouts(self) -> NDArray[np.int64] | None:
         """int64 (M, N, 4): x, y, target x, target y of each agent that the pictures show; None where they are drawn."""
-        if not isinstance(self.walls, Picture):
+        if not isinstance(self.walls, ParsedMap):
             return None
         return np.concatenate([self.walls.agents, self.walls.targets], axis=2)
 
@@ -188,9 +188,9 @@ class GridConfig:
                     "reach no other do not count; use fewer agents or a larger size"
                 )
 
-        if isinstance(self.walls, Picture):
+        if isinstance(self.walls, ParsedMap):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                checked_layout(self.components[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
+                check_layout(self.components[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
 
     def _check_coordinates(self) -> None:
         """Refuse flattened coordinates that float32 would round to others."""
@@ -204,7 +204,7 @@ class GridConfig:
 
     def _key(self) -> tuple[object, ...]:
         rest = tuple(getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "walls")
-        arrays = () if self.walls is None else self.walls if isinstance(self.walls, Picture) else (self.walls,)
+        arrays = () if self.walls is None else self.walls if isinstance(self.walls, ParsedMap) else (self.walls,)
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -228,7 +228,7 @@ def checked_limit(max_cycles: Any) -> int | None:
     >>> checked_limit(300)
     300
     """
-    return None if max_cycles is None else checked_int("max_cycles", max_cycles, 1, " or None for no limit")
+    return None if max_cycles is None else check_int("max_cycles", max_cycles, 1, " or None for no limit")
 
 
 def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
@@ -267,12 +267,12 @@ def _checked_size(size: Any) -> int | tuple[int, int]:
     elif isinstance(size, np.ndarray) and size.shape == (2,):
         sides = size.tolist()
     else:
-        raise TypeError(f"size is {shown(size)} of type {type(size).__name__}; {expected}")
+        raise TypeError(f"size is {shorten(size)} of type {type(size).__name__}; {expected}")
     for side in sides:
         if not is_int(side):
-            raise TypeError(f"size is {shown(size)}; {expected}")
+            raise TypeError(f"size is {shorten(size)}; {expected}")
         if side < 1:
-            raise ValueError(f"size is {shown(size)}; {expected}, each at least 1")
+            raise ValueError(f"size is {shorten(size)}; {expected}, each at least 1")
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
@@ -280,16 +280,16 @@ def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     # `value in names` would ask an array for the truth of a comparison; and a subclass of str may compare as it likes.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
-        raise ValueError(f"{field} is {shown(value)}; expected one of {', '.join(map(repr, names))}")
+        raise ValueError(f"{field} is {shorten(value)}; expected one of {', '.join(map(repr, names))}")
     return plain
 
 
 def _checked_parts(observe: Any) -> tuple[Part, ...]:
     if isinstance(observe, str) or not isinstance(observe, Sequence):
-        raise TypeError(f"observe is {shown(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
+        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
     if not observe:
         raise ValueError(f"observe is empty; expected at least one name out of {', '.join(PARTS)}")
     parts = tuple(_checked_name("a part of observe", part, tuple(PARTS)) for part in observe)
     if len(set(parts)) != len(parts):
-        raise ValueError(f"observe is {shown(parts)}; name each part once")
+        raise ValueError(f"observe is {shorten(parts)}; name each part once")
     return cast("tuple[Part, ...]", parts)

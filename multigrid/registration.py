@@ -11,7 +11,7 @@ _GRID_WORLD = "multigrid.envs.grid_world:GridWorldEnv"
 
 
 def register_all() -> None:
-    """Register the ids, save those of the documents that somebody else has registered already."""
+    """Register the ids, except those that are registered already."""
     limits = {
         "multigrid/GridWorld-v0": None,
         "gymnasium_env/GridWorld-v0": None,
@@ -19,7 +19,7 @@ def register_all() -> None:
     }
     for env_id, max_episode_steps in limits.items():
         if env_id not in gymnasium.registry:
-            # What the documents say of make_vec, that it gives a SyncVectorEnv, is said of their ids.
+            # For its own ids, Gymnasium's documentation says that make_vec returns a SyncVectorEnv.
             vector = "multigrid.envs.grid_world_vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
             gymnasium.register(
                 id=env_id,

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from reference import STAYED, Reference
 from test_layout import oracle_layout
 
@@ -212,7 +212,7 @@ class Shadow:
         """Refuse a state after a reset that is not the one that the stream gives."""
         config = self.config
         maps = [np.zeros((config.width, config.height), dtype=bool)] if config.maps is None else list(config.maps)
-        if isinstance(config.walls, Picture):
+        if isinstance(config.walls, ParsedMap):
             index = int(self.generator.integers(len(maps)))
             agents, targets = config.walls.agents[index].tolist(), config.walls.targets[index].tolist()
         else:

@@ -13,7 +13,7 @@ import pytest
 from multigrid import GridConfig
 from multigrid import _footprint as footprint
 from multigrid.config import Part
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 
 MAP = np.array([[False, True], [False, False], [True, False]])  # 3 x 2
 
@@ -317,23 +317,31 @@ def test_long_sides_are_taken(good):
         ([[False, False], [True, False]], TypeError, "map 0 of walls is of list; expected"),
         ([MAP, None], TypeError, "map 1 of walls is of NoneType; expected"),
         (
-            Picture(MAP, None, None),
+            ParsedMap(MAP, None, None),
             TypeError,
             "the agents of map 0 of walls are of type NoneType; expected",
         ),
         (
-            Picture(MAP, [[0, 0]], 7),
+            ParsedMap(MAP, [[0, 0]], 7),
             TypeError,
             "the targets of map 0 of walls are of type int; expected",
         ),
-        (Picture(MAP[None], [], [[[0, 0]]]), ValueError, "walls is a Picture whose fields have not all as many maps"),
         (
-            Picture(MAP[None], 7, None),
+            ParsedMap(MAP[None], [], [[[0, 0]]]),
             ValueError,
-            "walls is a Picture whose fields have not all as many maps; expected",
+            "walls is a ParsedMap whose fields have not all as many maps",
         ),
-        (Picture([[[False], []]], [], []), TypeError, "map 0 of walls is of list; expected"),
-        (Picture(MAP, *np.full((2, 1, 2), 2**64 - 1, np.uint64)), ValueError, "the agents of map 0 of walls has the "),
+        (
+            ParsedMap(MAP[None], 7, None),
+            ValueError,
+            "walls is a ParsedMap whose fields have not all as many maps; expected",
+        ),
+        (ParsedMap([[[False], []]], [], []), TypeError, "map 0 of walls is of list; expected"),
+        (
+            ParsedMap(MAP, *np.full((2, 1, 2), 2**64 - 1, np.uint64)),
+            ValueError,
+            "the agents of map 0 of walls has the ",
+        ),
     ],
 )
 def test_bad_walls(walls, error, message):

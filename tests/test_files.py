@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import multigrid
-from multigrid._files import new_folder, replaced
+from multigrid._files import create_folder, replace_file
 from multigrid.cli.outputs import staged_folder, write_json
 
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
@@ -22,12 +22,12 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody replace 
 WRITER = """
 import sys
 from pathlib import Path
-from multigrid._files import replaced
+from multigrid._files import replace_file
 
 path, letter, times, length = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 sys.stdin.readline()
 for _ in range(times):
-    with replaced(path) as temporary, temporary.open("w") as file:
+    with replace_file(path) as temporary, temporary.open("w") as file:
         for _ in range(10):
             file.write(letter * (length // 10))
             file.flush()
@@ -55,7 +55,7 @@ def names(folder: Path) -> list[str]:
 
 def put(path: Path, text: str) -> None:
     """Write a file by way of `replaced`."""
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text(text)
 
 
@@ -125,7 +125,7 @@ def test_a_link_in_place_of_the_temporary_file_is_refused(tmp_path: Path) -> Non
     (tmp_path / "theirs").write_text("theirs")
 
     def exchange() -> None:
-        with replaced(path) as temporary:
+        with replace_file(path) as temporary:
             temporary.unlink()
             temporary.symlink_to(tmp_path / "theirs")
 
@@ -160,7 +160,7 @@ def test_whatever_ends_the_writing_leaves_the_old_file(reason: BaseException, tm
     path.write_text("old")
 
     def break_off() -> None:
-        with replaced(path) as temporary:
+        with replace_file(path) as temporary:
             temporary.write_text("half")
             raise reason
 
@@ -172,7 +172,7 @@ def test_whatever_ends_the_writing_leaves_the_old_file(reason: BaseException, tm
 def test_the_temporary_file_is_empty_hidden_and_of_a_random_name(tmp_path: Path) -> None:
     """It lies in the folder of the path, has its suffix, and two for one path have two names."""
     path = tmp_path / "one.scen"
-    with replaced(path) as first, replaced(path) as second:
+    with replace_file(path) as first, replace_file(path) as second:
         assert first != second
         for temporary in (first, second):
             assert (temporary.parent, temporary.suffix, temporary.read_bytes()) == (tmp_path, ".scen", b"")
@@ -183,12 +183,12 @@ def test_the_temporary_file_is_empty_hidden_and_of_a_random_name(tmp_path: Path)
 
 def test_a_writer_may_replace_the_temporary_file(tmp_path: Path) -> None:
     """Where it removes the file and makes another of that name, that one takes the path's place."""
-    with replaced(tmp_path / "film.gif") as temporary:
+    with replace_file(tmp_path / "film.gif") as temporary:
         temporary.unlink()
         temporary.write_text("new")
         temporary.chmod(0o444)
     assert (tmp_path / "film.gif").read_text() == "new"
-    with pytest.raises(FileNotFoundError), replaced(tmp_path / "film.gif") as temporary:
+    with pytest.raises(FileNotFoundError), replace_file(tmp_path / "film.gif") as temporary:
         temporary.unlink()
     assert (tmp_path / "film.gif").read_text() == "new"
 
@@ -208,7 +208,7 @@ def test_the_umask_counts(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         put(tmp_path / "one", "")
-        with new_folder(tmp_path / "two"):
+        with create_folder(tmp_path / "two"):
             pass
     finally:
         os.umask(before)
@@ -227,7 +227,7 @@ def test_what_is_no_file_is_not_replaced(kind: str, tmp_path: Path) -> None:
     else:
         path.symlink_to(tmp_path if "folder" in kind else "/dev/null")
     before = path.lstat().st_ino
-    with pytest.raises(OSError, match=r"out\.html is there and is no regular file; expected"), replaced(path):
+    with pytest.raises(OSError, match=r"out\.html is there and is no regular file; expected"), replace_file(path):
         raise AssertionError("nothing may be written")
     assert path.lstat().st_ino == before
     assert list(tmp_path.iterdir()) == [path]
@@ -243,7 +243,7 @@ def fill(folder: Path) -> None:
 def test_a_new_folder_appears_in_one_step(tmp_path: Path) -> None:
     """Its name is free until all is in it, and nothing else stays; parents are made."""
     path = tmp_path / "runs" / "out"
-    with new_folder(path) as temporary:
+    with create_folder(path) as temporary:
         fill(temporary)
         assert names(path.parent) == [temporary.name]
         assert temporary.name.startswith(".")
@@ -257,7 +257,7 @@ def test_a_taken_folder_is_left_alone(content: str, tmp_path: Path) -> None:
     path = tmp_path / "out"
 
     def meet() -> None:
-        with new_folder(path) as temporary:
+        with create_folder(path) as temporary:
             fill(temporary)
             if content == "file":
                 path.write_text("theirs")

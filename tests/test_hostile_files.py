@@ -25,9 +25,9 @@ import pytest
 
 from multigrid import GridConfig, maps, parallel_env, scenarios
 from multigrid._files import MOST_BYTES
-from multigrid.maps import Picture, format_map, parse_map
+from multigrid.maps import ParsedMap, format_map, parse_map
 from multigrid.scenarios import RecordEpisode, Scenario, replay
-from multigrid.scenarios.replay_page import replay as shown_again
+from multigrid.scenarios.replay_page import show_episode
 from multigrid.scenarios.scenario import _checksum, _rendered
 
 FIELDS = [field.name for field in dataclasses.fields(GridConfig)]
@@ -453,24 +453,29 @@ HOSTILE_VALUES: list[Any] = [
     ),
     *(np.broadcast_to(np.False_, (10**5, 10**5)), np.broadcast_to(np.False_, (10**9, 3, 2)), np.array([3, 4], ">i2")),
     *(np.broadcast_to(np.int64(3), 10**10), np.array([3, None]), np.array([2**70, 2])),
-    *(Picture(WALLS, (), ()), Picture(WALLS, [[0, 0]], [[1, 2]]), Picture(WALLS, [[0, 0]], [[0, 1]]), Picture(1, 2, 3)),
     *(
-        Picture(WALLS, None, None),
-        Picture(WALLS[None], [], 3),
-        Picture([[1], [1, 2]], [], []),
-        Picture(*[Hostile()] * 3),
+        ParsedMap(WALLS, (), ()),
+        ParsedMap(WALLS, [[0, 0]], [[1, 2]]),
+        ParsedMap(WALLS, [[0, 0]], [[0, 1]]),
+        ParsedMap(1, 2, 3),
     ),
     *(
-        Picture(WALLS, Hostile(), Hostile()),
-        Picture(WALLS, [[Hostile(), 0]], [[1, 1]]),
-        Picture(WALLS, [[0.5, 0]], [[1, 1]]),
+        ParsedMap(WALLS, None, None),
+        ParsedMap(WALLS[None], [], 3),
+        ParsedMap([[1], [1, 2]], [], []),
+        ParsedMap(*[Hostile()] * 3),
     ),
-    *(Picture(WALLS, *np.full((2, 1, 2), 2**64 - 1, np.uint64)), Picture(WALLS, [[10**5000, 0]], [[1, 1]])),
     *(
-        Picture(WALLS[None], [[[0, 0]]], [[[1, 2]]]),
-        Picture(np.stack([WALLS] * 2), [[[0, 0]]] * 2, [[[1, 2]], [[1, 0]]]),
+        ParsedMap(WALLS, Hostile(), Hostile()),
+        ParsedMap(WALLS, [[Hostile(), 0]], [[1, 1]]),
+        ParsedMap(WALLS, [[0.5, 0]], [[1, 1]]),
     ),
-    *(Picture(WALLS, nested(100), nested(100)), Picture(WALLS, ["ab"], ["cd"]), Picture(WALLS, {0: 0}, {1: 1})),
+    *(ParsedMap(WALLS, *np.full((2, 1, 2), 2**64 - 1, np.uint64)), ParsedMap(WALLS, [[10**5000, 0]], [[1, 1]])),
+    *(
+        ParsedMap(WALLS[None], [[[0, 0]]], [[[1, 2]]]),
+        ParsedMap(np.stack([WALLS] * 2), [[[0, 0]]] * 2, [[[1, 2]], [[1, 0]]]),
+    ),
+    *(ParsedMap(WALLS, nested(100), nested(100)), ParsedMap(WALLS, ["ab"], ["cd"]), ParsedMap(WALLS, {0: 0}, {1: 1})),
     *(
         Hostile(),
         [Hostile()],
@@ -501,7 +506,7 @@ def content_of(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         small = value.size < 10**4 and value.dtype != object
         return value.shape, value.dtype, value.tobytes() if small else None
-    if type(value) in (list, tuple, Picture) and not any(one is value for one in value):
+    if type(value) in (list, tuple, ParsedMap) and not any(one is value for one in value):
         return [len(value), *(id(one) if type(one) is list else content_of(one) for one in value)]
     return id(value)
 
@@ -540,7 +545,7 @@ def test_hostile_configurations(number_of: Callable[[int], range]) -> None:
 
 # What is no file ----------------------------------------------------------------------------------------------------
 
-LOADERS = [scenarios.load, maps.load_map, maps.load_scenario, shown_again]
+LOADERS = [scenarios.load, maps.load_map, maps.load_scenario, show_episode]
 
 
 @pytest.mark.parametrize("load", LOADERS)

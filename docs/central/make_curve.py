@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import multigrid
 from multigrid import Action
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.figures import write_figure
 from multigrid.examples.qmix import MAP, main
 from multigrid.scenarios import RecordEpisode
@@ -48,7 +48,7 @@ def draw_map(path: Path) -> None:
     env.reset(seed=0)
     for action in GIVING_WAY:
         env.step({"agent_0": action, "agent_1": Action.RIGHT})
-    multigrid.replay(env).save_svg(path)
+    multigrid.show_episode(env).save_svg(path)
 
 
 def grid(path: Path, **settings: int) -> None:
@@ -57,7 +57,7 @@ def grid(path: Path, **settings: int) -> None:
     for run in GRID:
         result = main(**({"learners": 3, "checks": 1} | run | settings))
         told.append(run | {"learners": 3, "solved": int(result["after"].sum())})
-        with replaced(path) as temporary:
+        with replace_file(path) as temporary:
             temporary.write_text(json.dumps(told, indent=1) + "\n")
 
 
@@ -67,7 +67,7 @@ def curves(folder: Path, **settings: int) -> dict[str, dict[str, list[float]]]:
     for name, run in RUNS.items():
         result = main(**({"learners": LEARNERS, "checks": 15} | run | settings))
         told[name] = {"steps": result["steps"].tolist(), "success": result["success"].tolist()}
-        with replaced(folder / "curve.json") as temporary:
+        with replace_file(folder / "curve.json") as temporary:
             temporary.write_text(json.dumps(told) + "\n")
     return told
 

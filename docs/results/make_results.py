@@ -31,7 +31,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import NDArray
 
 import multigrid
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.figures import write_figure
 from multigrid.cli.outputs import write_json
 from multigrid.cli.rolling.intervals import bootstrap, estimates
@@ -342,7 +342,7 @@ def main() -> None:
     else:
         told = results(QUICK if options.quick else Plan(), options.jobs)
         write_json(options.output / "results.json", told)
-    with replaced(options.output / "results.md") as temporary:
+    with replace_file(options.output / "results.md") as temporary:
         temporary.write_text(table(told), encoding="utf-8")
     write_figure(options.output / "results.svg", picture(told))
 

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from multigrid._files import replaced
-from multigrid.actions import Outcome
+from multigrid._files import replace_file
+from multigrid.actions import BLOCKED
 from multigrid.cli.rolling.intervals import Estimate
 from multigrid.maps.components import WALL
 from multigrid.rendering.episode import Episode
@@ -41,7 +41,6 @@ _BLUE, _ORANGE, _GREEN, _PURPLE, _RED = (tuple(value / 255 for value in colour) 
 _SERIES = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE)
 _MARKS = ("o", "s", "^", "D", "v")
 _WALL_COLOUR = "#46464e"
-_BLOCKED = (Outcome.EDGE, Outcome.WALL, Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
 _DPI = 200
 _PANEL, _THINNEST = 3.6, 0.4
 
@@ -58,7 +57,7 @@ def write_figure(path: Path, figure: Figure) -> None:
         raise ValueError(f"{path} is to be a figure; expected a name that ends in .png, .svg or .pdf")
     # Journals want fonts that can be edited, of type 42; the salt makes the names in an SVG the same each time.
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "multigrid"}
-    with replaced(path) as temporary, mpl.rc_context(settings):
+    with replace_file(path) as temporary, mpl.rc_context(settings):
         figure.savefig(temporary, format=kind, dpi=_DPI, metadata=undated[kind])
 
 
@@ -204,7 +203,7 @@ class HeatMap:
         assert np.array_equal(episode.regions, self.regions)
         acting = np.ones(episode.outcomes.shape, dtype=bool)
         acting[1:] = (episode.distances[1:] > 0) | (episode.distances[:-1] > 0)
-        refused = np.isin(episode.outcomes, _BLOCKED) & acting
+        refused = np.isin(episode.outcomes, BLOCKED) & acting
         for counts, counted in ((self.visits, acting), (self.blocked, refused)):
             np.add.at(counts, tuple(episode.agents[counted].T), 1)
         self.episodes += 1

@@ -15,7 +15,7 @@ import imageio.v3 as imageio
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._files import new_folder, replaced
+from multigrid._files import create_folder, replace_file
 
 __all__ = ["make_folder", "staged_folder", "write_gif", "write_json", "write_rows"]
 
@@ -59,7 +59,7 @@ def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path
     # A name that is chosen here is taken at once, or another process would choose it too.
     named = make_folder(None, parent) if folder is None else folder
     try:
-        with new_folder(named) as stage:
+        with create_folder(named) as stage:
             yield stage, named
     except BaseException:
         if folder is None:
@@ -71,13 +71,13 @@ def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON that people can read."""
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
     """Write rows as CSV, under their columns' names even where there is no row."""
-    with replaced(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+    with replace_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()
         writer.writerows(rows)
@@ -92,5 +92,5 @@ def write_gif(path: Path, frames: Sequence[NDArray[np.uint8]], frames_per_second
     halves = blocks.mean(axis=(2, 4)).astype(np.uint8)
     # In memory first: imageio, whose writing to a file fails, writes once more when it is collected.
     encoded = imageio.imwrite("<bytes>", halves, extension=".gif", duration=1000 / frames_per_second, loop=0)
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_bytes(encoded)

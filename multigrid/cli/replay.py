@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from multigrid.scenarios.replay_page import replay
+from multigrid.scenarios.replay_page import show_episode
 
 __all__ = ["ReplayOptions", "main"]
 
@@ -52,7 +52,7 @@ def _write(options: ReplayOptions) -> list[Path]:
             raise ValueError(f"{path} is the recording itself; expected another file to write to: use --output")
     if options.svg and picture == page:
         raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")
-    shown = replay(options.file)
+    shown = show_episode(options.file)
     shown.save(page)
     if not options.svg:
         return [page]

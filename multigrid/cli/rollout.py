@@ -21,6 +21,7 @@ import multigrid.scenarios as stored
 from multigrid.cli.rolling.intervals import MEASURES, Estimate, estimates
 from multigrid.cli.rolling.worlds import BUILT_IN, Played, World, fitted, play, player, suite_worlds, trained_config
 from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
 from multigrid.core.rules import RULES_VERSION
 
 __all__ = ["RolloutOptions", "main", "rollout"]
@@ -35,7 +36,6 @@ _TITLES = {
     "makespan": "makespan (steps)",
     "throughput": "throughput (arrivals per step)",
 }
-_SHORT = {"csr": "CSR", "isr": "ISR", "sum_of_costs": "sum of costs"}
 _RATES = ("success", "csr", "isr")
 
 
@@ -270,7 +270,12 @@ def _report(told: list[Told], options: RolloutOptions) -> None:
         shown = [name for name in defined if name != "csr"]
         for name in shown:
             table.add_column(
-                "success (CSR)" if name == "success" and "csr" in defined else _SHORT.get(name, name), justify="right"
+                "success (CSR)"
+                if name == "success" and "csr" in defined
+                else LABELS[name].short
+                if name in LABELS
+                else name,
+                justify="right",
             )
         for one in told:
             # A narrow terminal breaks between the mean and its interval, and nowhere else.

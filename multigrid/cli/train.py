@@ -22,7 +22,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 import multigrid
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.evaluate import HeldOut, drawn_policy, play_held_out, record_frames
 from multigrid.cli.figures import HeatMaps, heat_figure, write_figure
 from multigrid.cli.outputs import make_folder, write_gif, write_json, write_rows
@@ -285,7 +285,7 @@ def _write_outputs(
     rows: list[dict[str, Any]],
     evaluated: list[tuple[int, HeldOut]],
 ) -> None:
-    with replaced(folder / "model.zip") as temporary:
+    with replace_file(folder / "model.zip") as temporary:
         model.save(temporary)
     write_rows(folder / "metrics.csv", _COLUMNS, rows)
     write_evaluations(folder, options.grid, rows, evaluated)

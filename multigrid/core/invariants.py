@@ -11,7 +11,7 @@ it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the ru
 | components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                       |
 | component_sizes          | N agents have room in components of two cells or more | components.label_components       |
 | moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate  |
-| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.checked_layout            |
+| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout            |
 | streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | pcg64.load, pcg64.seeded, rule 1  |
 | (a user's generator)     | integers from 0 to limit - 1                          | generators.checked_integers       |
 | map_index                | 0 to M - 1                                            | the envs' reset options, rule 0   |

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import is_int, shown
+from multigrid._checks import is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core import generators, pcg64
 from multigrid.core.arrays import Arrays, clean_scratch, pack
@@ -160,7 +160,7 @@ def _check_version(state: Any, called: str, shape: tuple[int, ...] = ()) -> None
     version: Any = state.get("version")
     is_whole = version.dtype.kind in "iu" if isinstance(version, np.ndarray) else is_int(version)
     if not is_whole or np.any(version != VERSION):
-        found = shown(version) if "version" in state else "missing, as in states of older versions"
+        found = shorten(version) if "version" in state else "missing, as in states of older versions"
         raise ValueError(f"version in {called} is {found}; expected {VERSION}, that of get_state() in this multigrid")
     if np.shape(version) != shape:
         raise ValueError(f"version in {called} is of shape {np.shape(version)}, not {shape}; {_EXPECTED}")
@@ -201,5 +201,5 @@ def _read_generator(stream: NDArray[np.uint64], state: dict[str, Any], called: s
         return dict(generators.bit_generator(bits).state)
     except ValueError as error:
         raise ValueError(
-            f"np_random in {called} is {shown(bits)}: {error}; expected the state of one of NumPy's bit generators"
+            f"np_random in {called} is {shorten(bits)}: {error}; expected the state of one of NumPy's bit generators"
         ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gymnasium.vector import AutoresetMode
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 
@@ -43,11 +43,11 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
         num_threads: int = 1,
     ) -> None:
         config = GridConfig(
-            size=checked_int("size", size, 2), num_agents=1, on_target="stay", max_cycles=max_episode_steps
+            size=check_int("size", size, 2), num_agents=1, on_target="stay", max_cycles=max_episode_steps
         )
         super().__init__(
             config,
-            checked_int("num_envs", num_envs, 1),
+            check_int("num_envs", num_envs, 1),
             autoreset_mode=autoreset_mode,
             render_mode=render_mode,
             copy=copy,

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, checked_seed, shown
+from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
@@ -21,9 +21,9 @@ from multigrid.core.placement import DRAWN
 from multigrid.core.worlds import Worlds
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.maps.components import WALL
-from multigrid.maps.layouts import checked_layout
+from multigrid.maps.layouts import check_layout
 from multigrid.maps.text import format_map
-from multigrid.rendering.frame import WINDOW_SIZE, Painter, checked_look
+from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
 from multigrid.rendering.window import Window
 
@@ -49,16 +49,16 @@ class OneWorld(OneCallAtATime):
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise ValueError(
-                f"render_mode is {shown(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
+                f"render_mode is {shorten(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
             )
         self._call = None
         self.render_mode = render_mode
         self._world = Worlds(config)
         self._started = False
         self._seed: int | None = None
-        self._look = checked_look(config, render_size, render_trails, render_view)
+        self._render_options = check_render_options(config, render_size, render_trails, render_view)
         # The cells of the last states before this one, each with its number of steps.
-        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._look[1] + 1)
+        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails + 1)
         self._painter: Painter | None = None
         self._window: Window | None = None
 
@@ -128,7 +128,7 @@ class OneWorld(OneCallAtATime):
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
         map_index, layout = self._checked_options(options)
         if seed is not None:
-            seed = checked_seed(seed)
+            seed = check_seed(seed)
         streams, number = None, self._current_seed()
         if seed is None and number is not None and layout is None:
             unchanged = self._started and not self._cells
@@ -161,7 +161,7 @@ class OneWorld(OneCallAtATime):
             raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
         map_index = DRAWN
         if options.get("map") is not None:
-            map_index = checked_int("options['map']", options["map"], 0)
+            map_index = check_int("options['map']", options["map"], 0)
             if map_index >= self.config.num_maps:
                 raise ValueError(f"options['map'] is {map_index}, but there are {self.config.num_maps} maps")
         agents, targets = options.get("agents"), options.get("targets")
@@ -177,7 +177,7 @@ class OneWorld(OneCallAtATime):
                 )
             map_index = 0
         regions = self._world.arrays.components[map_index]
-        return map_index, checked_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
+        return map_index, check_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
 
     def _check_started(self) -> None:
         if not self._started:
@@ -237,13 +237,13 @@ class OneWorld(OneCallAtATime):
 
     def _drawing(self) -> Painter:
         if self._painter is None:
-            self._painter = Painter(self.config, *self._look)
+            self._painter = Painter(self.config, *self._render_options)
         return self._painter
 
     def _scene(self) -> Scene:
         steps = self._world.arrays.steps[0]
         # The last one is of this state if an exception came before the step that it was noted for.
-        past = [cells for number, cells in self._cells if number < steps][-self._look[1] :]
+        past = [cells for number, cells in self._cells if number < steps][-self._render_options.trails :]
         return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
 
     def _frame(self) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from multigrid.actions import checked_action
+from multigrid.actions import check_action
 from multigrid.config import GridConfig, checked_limit, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
@@ -250,7 +250,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
     def _checked(self, agents: list[str], chosen: list[Any]) -> list[int]:
         limit = self.config.num_actions
-        return [checked_action(action, limit, agent) for agent, action in zip(agents, chosen)]
+        return [check_action(action, limit, agent) for agent, action in zip(agents, chosen)]
 
     def _rows(self, agents: list[str]) -> list[int]:
         return [self._index[agent] for agent in agents]

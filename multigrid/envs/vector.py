@@ -14,8 +14,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, shown
-from multigrid.actions import checked_action
+from multigrid._checks import check_int, shorten
+from multigrid.actions import check_action
 from multigrid.config import GridConfig, resolve_config
 from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
@@ -94,13 +94,13 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
     ) -> None:
         self._call = None
         config = resolve_config(config)
-        self.num_worlds = checked_int("num_worlds", num_worlds, 1)
+        self.num_worlds = check_int("num_worlds", num_worlds, 1)
         self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode is {shown(render_mode)}; expected None or 'rgb_array'")
+            raise ValueError(f"render_mode is {shorten(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
         self.copy = copy
-        self.num_threads = checked_int("num_threads", num_threads, 1)
+        self.num_threads = check_int("num_threads", num_threads, 1)
         self._world = Worlds(
             config,
             self.num_worlds,
@@ -245,7 +245,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
             self._is_unfinished = False
             num_actions, agent = self.config.num_actions, self.config.agents[row % self.config.num_agents]
             whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
-            checked_action(self._actions[row], num_actions, whose)
+            check_action(self._actions[row], num_actions, whose)
         over = self._world.arrays.episode_over
         # Up to 50,000 worlds, bytes are searched in less time than `any` takes.
         ended = self._ends_matter and 1 in over.tobytes()

@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, is_int, shown
+from multigrid._checks import check_int, is_int, shorten
 from multigrid.config import GridConfig
-from multigrid.maps.layouts import checked_layout
+from multigrid.maps.layouts import check_layout
 
 __all__ = ["NO_SEED", "checked_autoreset_mode", "checked_layouts", "checked_mask", "checked_seeds"]
 
@@ -32,7 +32,7 @@ def checked_autoreset_mode(mode: Any) -> AutoresetMode:
         if mode is one or (isinstance(mode, str) and mode == one.value):
             return one
     names = ", ".join(repr(one.value) for one in AutoresetMode)
-    raise ValueError(f"autoreset_mode is {shown(mode)}; expected an AutoresetMode or one of {names}")
+    raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
 
 
 def checked_mask(options: Mapping[str, Any], num_worlds: int, num_agents: int) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ def checked_layouts(
 ) -> tuple[NDArray[np.int64] | None, dict[int, NDArray[np.int64]] | None]:
     """Return what ``options`` set by hand: the map of each world, or None; the layouts of the given worlds, or None.
 
-    A layout is what `multigrid.maps.layouts.checked_layout` returns.
+    A layout is what `multigrid.maps.layouts.check_layout` returns.
 
     Raises:
         TypeError, ValueError: as that; or there is no such map, or agents without targets.
@@ -82,7 +82,7 @@ def checked_layouts(
         many = given if _is_listed(given) else [given] * num_worlds
         if len(many) != num_worlds:
             raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
-        maps = np.array([checked_int("options['map']", one, 0) for one in many])
+        maps = np.array([check_int("options['map']", one, 0) for one in many])
         if maps.max() >= config.num_maps:
             raise ValueError(f"options['map'] is {maps.max()}, but there are {config.num_maps} maps")
     agents, targets = options.get("agents"), options.get("targets")
@@ -98,7 +98,7 @@ def checked_layouts(
     layouts = {}
     for e in worlds.tolist():
         starts, goals = (one[e] if _is_stacked(one, num_worlds) else one for one in (agents, targets))
-        layouts[e] = checked_layout(config.components[maps[e]], config.num_agents, starts, goals, "options['{}']")
+        layouts[e] = check_layout(config.components[maps[e]], config.num_agents, starts, goals, "options['{}']")
     return maps, layouts
 
 
@@ -114,14 +114,14 @@ def checked_seeds(seed: Any, num_worlds: int) -> NDArray[np.int64]:
     if seed is None:
         return np.full(num_worlds, NO_SEED)
     if is_int(seed):
-        first = checked_int("seed", seed, 0)
-        checked_int("the last world's seed", first + num_worlds - 1, 0)
+        first = check_int("seed", seed, 0)
+        check_int("the last world's seed", first + num_worlds - 1, 0)
         return first + np.arange(num_worlds)
     if not _is_listed(seed):
         raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
     if len(seed) != num_worlds:
         raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
-    return np.array([NO_SEED if one is None else checked_int("a seed", one, 0) for one in seed])
+    return np.array([NO_SEED if one is None else check_int("a seed", one, 0) for one in seed])
 
 
 def _is_listed(value: Any) -> bool:

@@ -33,7 +33,7 @@ import tyro
 from torch import Tensor, nn
 
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
-from multigrid._files import replaced
+from multigrid._files import replace_file
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
 
@@ -240,7 +240,7 @@ def main(options: Options) -> Result:
     print(f"{options.episodes} held-out episodes\nbefore: {before}\nafter {played:,} agent-steps: {after}")
     print(f"agent-steps a second: {result.env_rate:,.0f} the env alone, {result.rate:,.0f} the whole ({seconds:.1f} s)")
     if options.save is not None:
-        with replaced(options.save) as temporary:
+        with replace_file(options.save) as temporary:
             torch.save(net.state_dict(), temporary)
     return result
 

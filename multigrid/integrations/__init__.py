@@ -1,1 +1,1 @@
-"""Thin bridges to other libraries, each imported only when it is asked for."""
+"""Adapters to other libraries; each module imports its library, so import only the one that is needed."""

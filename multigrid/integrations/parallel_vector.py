@@ -1,4 +1,4 @@
-"""Any PettingZoo ParallelEnv, many times over, as a Gymnasium VectorEnv: one row for each agent of each env."""
+"""Several PettingZoo ParallelEnvs as one Gymnasium VectorEnv, with a row for each agent of each env."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from multigrid._checks import checked_int, shown
+from multigrid._checks import check_int, shorten
 
 __all__ = ["ParallelVectorEnv"]
 
 
 class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """ParallelEnvs played by one call, one after the other: row = env * N + agent, for N possible agents.
+    """A Gymnasium VectorEnv that steps ParallelEnvs one after the other; row = env * N + agent, for N possible agents.
 
     Agents may leave before the others, or come later. The row of an absent one is zeros, with a reward of 0 and the
     info ``alive`` False, and its action is ignored; when its env ends it is truncated, so that learners cut there.
@@ -41,7 +41,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not isinstance(mode, str | AutoresetMode):
             raise TypeError(f"autoreset_mode is of type {type(mode).__name__}; expected an AutoresetMode or its value")
         self.autoreset_mode = AutoresetMode(mode)
-        self.envs, self.single_observation_space, self.single_action_space = _made(env_fns)
+        self.envs, self.single_observation_space, self.single_action_space = _make_envs(env_fns)
         self.possible_agents = list(self.envs[0].possible_agents)
         self.num_envs = len(self.envs) * len(self.possible_agents)
         self.metadata = {**getattr(self.envs[0], "metadata", {}), "autoreset_mode": self.autoreset_mode}
@@ -51,12 +51,12 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         firsts = range(0, self.num_envs, len(self.possible_agents))
         self._rows = [list(enumerate(self.possible_agents, first)) for first in firsts]
         zeros: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
-        self._seen = list(iterate(self.observation_space, zeros))
-        self._nothing = self._seen[0]
+        self._latest = list(iterate(self.observation_space, zeros))
+        self._nothing = self._latest[0]
         self._started = np.zeros(len(self.envs), dtype=bool)
 
     def reset(self, *, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every env, or in those of a mask; return all observations, and the infos of those.
+        """Reset every env, or those of a mask; return all observations, and the infos of the envs that were reset.
 
         Args:
             seed: s seeds env k with s + k; a list has a seed, or None, for each env; None goes on.
@@ -64,64 +64,66 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         count, size = len(self.envs), len(self.possible_agents)
         if not isinstance(seed, Sequence | np.ndarray):
-            seed = [None if seed is None else checked_int("seed", seed, 0) + k for k in range(count)]
-        seeds = [None if one is None else checked_int("a seed", one, 0) for one in seed]
+            seed = [None if seed is None else check_int("seed", seed, 0) + k for k in range(count)]
+        seeds = [None if one is None else check_int("a seed", one, 0) for one in seed]
         if len(seeds) != count:
             raise ValueError(f"there are {len(seeds)} seeds; expected one for each of {count} envs")
         others = None if options is None else {**options}
         mask = (others or {}).pop("reset_mask", np.ones(self.num_envs, dtype=bool))
         expected = f"expected a boolean array ({self.num_envs},), equal over each env's rows, with at least one True"
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] is {shown(mask)}; {expected}")
+            raise TypeError(f"options['reset_mask'] is {shorten(mask)}; {expected}")
         if mask.shape != (self.num_envs,) or not mask.any() or (mask != np.repeat(mask[::size], size)).any():
             raise ValueError(f"options['reset_mask'] is {mask}; {expected}")
         infos: dict[str, Any] = {}
         for k in np.flatnonzero(mask[::size]).tolist():
-            infos = self._tell(infos, k, *self.envs[k].reset(seed=seeds[k], options=others))
+            infos = self._store(infos, k, *self.envs[k].reset(seed=seeds[k], options=others))
             self._started[k] = True
         return self._observations(), infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Play one step of every env, in turn; when one refuses its actions, those before it have moved."""
+        """Step every env in turn; if one raises an error, the envs before it have moved."""
         waiting = [k for k, env in enumerate(self.envs) if not self._started[k] or not env.agents]
         if not self._started.all() or (waiting and self.autoreset_mode is AutoresetMode.DISABLED):
             raise ResetNeeded(f"envs {waiting} have no episode, or one that is over; call reset() first")
-        chosen = list(iterate(self.action_space, actions))
-        if len(chosen) != self.num_envs:
-            raise ValueError(f"there are {len(chosen)} actions; expected {self.num_envs}, one for each row")
+        row_actions = list(iterate(self.action_space, actions))
+        if len(row_actions) != self.num_envs:
+            raise ValueError(f"there are {len(row_actions)} actions; expected {self.num_envs}, one for each row")
         rewards, (terminated, truncated) = np.zeros(self.num_envs), np.zeros((2, self.num_envs), dtype=bool)
         infos: dict[str, Any] = {}
         for k, env in enumerate(self.envs):
             resets = k in waiting
             if not resets:
                 asked = set(env.agents)
-                acts = {agent: chosen[row] for row, agent in self._rows[k] if agent in asked}
-                observations, gained, ended, cut, told = env.step(acts)
+                acts = {agent: row_actions[row] for row, agent in self._rows[k] if agent in asked}
+                observations, gained, ended, cut, agent_infos = env.step(acts)
                 resets = not env.agents and self.autoreset_mode is AutoresetMode.SAME_STEP
-                infos = self._tell(infos, k, observations, told, asked, final=resets)
+                infos = self._store(infos, k, observations, agent_infos, asked, final=resets)
                 for row, agent in self._rows[k]:
                     if agent in asked:
                         rewards[row], terminated[row], truncated[row] = gained[agent], ended[agent], cut[agent]
                     truncated[row] |= not (env.agents or terminated[row])
             if resets:
-                infos = self._tell(infos, k, *env.reset())
+                infos = self._store(infos, k, *env.reset())
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _tell(self, infos: Any, k: int, observations: Any, told: Any, asked: Any = (), *, final: bool = False) -> Any:
-        """Keep what the rows of an env see, and return the infos with theirs."""
+    def _store(
+        self, infos: Any, k: int, observations: Any, agent_infos: Any, asked: Any = (), *, final: bool = False
+    ) -> Any:
+        """Store the observations of an env's rows, and return the infos with theirs."""
         present = {*asked, *self.envs[k].agents}
         for row, agent in self._rows[k]:
             alive = agent in present
-            self._seen[row] = observations[agent] if alive else self._nothing
-            info = {**told[agent], "alive": True} if alive else {"alive": False}
+            self._latest[row] = observations[agent] if alive else self._nothing
+            info = {**agent_infos[agent], "alive": True} if alive else {"alive": False}
             if final:  # a copy, for an env may write to its arrays when it is reset
-                info = {"final_obs": deepcopy(self._seen[row]), "final_info": info}
+                info = {"final_obs": deepcopy(self._latest[row]), "final_info": info}
             infos = self._add_info(infos, info, row)
         return infos
 
     def _observations(self) -> Any:
         zeros: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
-        return concatenate(self.single_observation_space, self._seen, zeros)
+        return concatenate(self.single_observation_space, self._latest, zeros)
 
     def render(self) -> tuple[Any, ...]:
         """Return a frame for each row: that of its env."""
@@ -130,12 +132,12 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_kwargs: Any) -> None:
         """Close the envs."""
-        for env in getattr(self, "envs", []):  # Gymnasium 1.1 also closes what could not be made
+        for env in getattr(self, "envs", []):  # Gymnasium 1.1 also closes envs whose constructor failed
             env.close()
 
 
-def _made(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[Any], Any, Any]:
-    """Make the envs, and see that they fit together; return the spaces of their agents, too."""
+def _make_envs(env_fns: Sequence[Callable[[], Any]]) -> tuple[list[Any], Any, Any]:
+    """Create the envs, check that they fit together, and return them with the spaces of their agents."""
     envs = [env_fn() for env_fn in env_fns]
     kinds = [type(env).__name__ for env in envs if isinstance(env, AECEnv) or not hasattr(env, "possible_agents")]
     if kinds:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from ray.rllib.core.rl_module.rl_module import RLModule
     from ray.rllib.env.env_context import EnvContext
 
-__all__ = ["NAME", "RLlibEnv", "agent_modules", "drawn_actions", "ppo_config", "register", "trained_policy"]
+__all__ = ["NAME", "RLlibEnv", "agent_modules", "ppo_config", "register", "sample_actions", "trained_policy"]
 
 NAME = "multigrid"
-"""What the env is registered as."""
+"""The name under which the env is registered."""
 
 _SHARED = "shared"
 # Seeds below are left to evaluations, so that none of them plays a trained episode.
@@ -47,7 +47,7 @@ _FIRST_TRAINING_SEED = 1_000_000
 
 
 class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing of Ray
-    """What RLlib's env runners play.
+    """The env that RLlib's env runners play.
 
     Seeds are for training: none of them gives an episode that ``MultiGridEnv.reset`` gives for a seed below 1,000,000.
 
@@ -64,20 +64,20 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
     """
 
     def __init__(self, context: EnvContext | dict[str, Any]) -> None:
-        config = _checked(GridConfig(**context))
+        config = _check_flat(GridConfig(**context))
         super().__init__(MultiGridEnv(config))
         self.agents = self.possible_agents = list(config.agents)
         self._runner = int(getattr(context, "worker_index", 0) or 0)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode; what a seed stands for depends on the env runner."""
+        """Reset the env; the same seed gives other episodes on other env runners."""
         if seed is not None:
-            drawn = int(np.random.SeedSequence([seed, self._runner]).generate_state(1)[0])
-            seed = _FIRST_TRAINING_SEED + drawn % (2**32 - _FIRST_TRAINING_SEED)
+            number = int(np.random.SeedSequence([seed, self._runner]).generate_state(1)[0])
+            seed = _FIRST_TRAINING_SEED + number % (2**32 - _FIRST_TRAINING_SEED)
         return super().reset(seed=seed, options=options)
 
     def step(self, action_dict: Mapping[str, Any]) -> Any:
-        """Play a step; that the time is up is told of ``__all__`` only, which RLlib takes for what it is."""
+        """Play a step; set truncation for ``__all__`` only, which RLlib handles correctly."""
         observations, rewards, terminated, truncated, infos = super().step(action_dict)
         if truncated["__all__"]:
             truncated = {"__all__": True}
@@ -137,7 +137,7 @@ def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int]
     model = DefaultModelConfig(fcnet_hiddens=list(hidden), fcnet_activation="tanh", vf_share_layers=False)
     return (
         PPOConfig()
-        .environment(register(), env_config=_fields(_checked(config)))
+        .environment(register(), env_config=_fields(_check_flat(config)))
         .multi_agent(
             policies={_SHARED} if shared else set(config.agents),
             policy_mapping_fn=_all_share if shared else _each_its_own,
@@ -169,27 +169,30 @@ def agent_modules(algorithm: Algorithm) -> dict[str, RLModule]:
 
 
 def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generator) -> Policy:
-    """Return trained modules as a policy, as those of `multigrid.policies`.
+    """Return trained modules as a policy like those of `multigrid.policies`, which plays any `MultiGridEnv`.
+
+    With ``policy = trained_policy(agent_modules(algorithm), np.random.default_rng(0))``, ``policy(env, observations)``
+    is an action for each agent, sampled from the modules' distributions.
 
     Args:
-        modules: one for each agent, as `agent_modules` returns them.
-        generator: for the draws; actions are drawn, not the likeliest taken.
+        modules: a module for each agent, as `agent_modules` returns them.
+        generator: for sampling the actions.
     """
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        seen = [observations[agent] for agent in env.agents]
-        return dict(zip(env.agents, drawn_actions(modules, env.agents, seen, generator), strict=True))
+        rows = [observations[agent] for agent in env.agents]
+        return dict(zip(env.agents, sample_actions(modules, env.agents, rows, generator), strict=True))
 
     return choose
 
 
-def drawn_actions(
+def sample_actions(
     modules: Mapping[str, RLModule],
     agents: Sequence[str],
     observations: Sequence[NDArray[np.float32]],
     generator: np.random.Generator,
 ) -> list[int]:
-    """Draw an action for each of K agents, of one world or of several.
+    """Sample an action for each of K agents, of one world or of several.
 
     Args:
         modules: one for each agent's name.
@@ -199,7 +202,7 @@ def drawn_actions(
     """
     stacked = torch.from_numpy(np.stack(observations))
     marks = generator.random((len(agents), 1))
-    chosen = np.zeros(len(agents), dtype=np.int64)
+    sampled = np.zeros(len(agents), dtype=np.int64)
     whose = np.array([id(modules[agent]) for agent in agents])
     for module in {id(module): module for module in modules.values()}.values():
         rows = np.flatnonzero(whose == id(module))
@@ -207,12 +210,12 @@ def drawn_actions(
             with torch.no_grad():
                 logits = module.forward_inference({Columns.OBS: stacked[rows]})[Columns.ACTION_DIST_INPUTS]
             thresholds = torch.softmax(logits.double(), dim=1).cumsum(dim=1).numpy()
-            chosen[rows] = (thresholds <= marks[rows] * thresholds[:, -1:]).sum(axis=1)
-    actions: list[int] = chosen.tolist()
+            sampled[rows] = (thresholds <= marks[rows] * thresholds[:, -1:]).sum(axis=1)
+    actions: list[int] = sampled.tolist()
     return actions
 
 
-def _checked(config: GridConfig) -> GridConfig:
+def _check_flat(config: GridConfig) -> GridConfig:
     if not config.flatten:
         raise ValueError(
             "config has flatten=False, but RLlib's networks take one float32 vector an agent; "

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from multigrid._checks import checked_int, shown
+from multigrid._checks import check_int, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.parts import flat_slices
 
@@ -23,12 +23,12 @@ def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
     """Return a Stable-Baselines3 VecEnv that plays a vector env; row = world * num_agents + agent, as there.
 
     Args:
-        vector_env: in SAME_STEP mode, for Stable-Baselines3 expects a reset within the step that ends an episode. It
-            belongs to the VecEnv from now on.
+        vector_env: in SAME_STEP mode, for Stable-Baselines3 expects a reset within the step that ends an episode. The
+            VecEnv then owns it.
 
     Raises:
-        TypeError: it is something else.
-        ValueError: it is in another mode.
+        TypeError: `vector_env` is something else.
+        ValueError: `vector_env` has another mode.
 
     >>> import multigrid
     >>> vec_env = to_sb3(multigrid.vector_env(2, autoreset_mode="SameStep", num_agents=3))
@@ -41,7 +41,7 @@ def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
 
 
 class MultiGridVecEnv(VecEnv):
-    """What `to_sb3` returns.
+    """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`; `to_sb3` returns it.
 
     The info of a row is that of its last step: ``distance`` and ``outcome``, under ``on_target="leave"`` also
     ``alive``. Where a row's episode has ended, there are ``terminal_observation`` and ``TimeLimit.truncated``, and
@@ -72,8 +72,8 @@ class MultiGridVecEnv(VecEnv):
         self.vector_env = vector_env
         self._num_agents = vector_env.config.num_agents
         self._leaves = vector_env.config.on_target == "leave"
-        # Whoever cannot leave is always alive, which is not worth a word in every info.
-        self._untold = frozenset() if self._leaves else frozenset({"alive"})
+        # Agents that cannot leave are always alive, so the infos need not say so.
+        self._omitted = frozenset() if self._leaves else frozenset({"alive"})
         self._fixed = frozenset([*vars(vector_env), "config"])
         self._actions: Any = None
         self._masks = np.ones((vector_env.num_envs, vector_env.config.num_actions), dtype=bool)
@@ -81,12 +81,15 @@ class MultiGridVecEnv(VecEnv):
         self.metadata = vector_env.metadata
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Let the next reset seed world i with seed + i; None draws a seed. Return the seed of each row's world.
+        """Seed world i with seed + i at the next reset, and return the seed of each row's world.
+
+        Args:
+            seed: an integer of at least 0, or None for a random one.
 
         Raises:
-            TypeError, ValueError: it is no integer from 0.
+            TypeError, ValueError: `seed` is something else.
         """
-        super().seed(None if seed is None else checked_int("seed", seed, 0))
+        super().seed(None if seed is None else check_int("seed", seed, 0))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
         return self._seeds
 
@@ -100,14 +103,16 @@ class MultiGridVecEnv(VecEnv):
         Raises:
             TypeError, ValueError: a mask, or a list that does not fit; nothing is set then.
         """
-        together: Any = self._stacked(options) if isinstance(options, list) else {} if options is None else options
+        together: Any = (
+            self._stack_options(options) if isinstance(options, list) else {} if options is None else options
+        )
         if not isinstance(together, dict):
             raise TypeError(f"options are of type {type(options).__name__}; expected a dict, a list of dicts, or None")
         if "reset_mask" in together:
             raise ValueError("options have 'reset_mask', but reset() of a Stable-Baselines3 VecEnv resets every world")
         super().set_options(together)
 
-    def _stacked(self, options: list[dict[str, Any]]) -> dict[str, Any]:
+    def _stack_options(self, options: list[dict[str, Any]]) -> dict[str, Any]:
         if len(options) != self.num_envs:
             raise ValueError(f"there are {len(options)} options; expected {self.num_envs}, those of each row")
         by_world = options[:: self._num_agents]
@@ -123,30 +128,30 @@ class MultiGridVecEnv(VecEnv):
         return {key: [one[key] for one in by_world] for key in by_world[0]}
 
     def reset(self) -> Any:
-        """Begin an episode in every world, and return the observations; the infos are in `reset_infos`."""
+        """Reset every world, and return the observations; the infos are in `reset_infos`."""
         seeds = None if self._seeds[0] is None else self._seeds[:: self._num_agents]
-        observations, told = self.vector_env.reset(seed=seeds, options=self._options[0])
-        self.reset_infos = self._listed(told)
+        observations, vector_infos = self.vector_env.reset(seed=seeds, options=self._options[0])
+        self.reset_infos = self._list_infos(vector_infos)
         self._reset_seeds()
         self._reset_options()
         self._keep_masks(observations)
         return self._own(observations)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Take the actions, one a row."""
+        """Store the actions of the next step, one for each row."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play the step; worlds that it ends begin anew at once."""
-        observations, rewards, terminated, truncated, told = self.vector_env.step(self._actions)
+        """Play the step, and reset the worlds that it ends."""
+        observations, rewards, terminated, truncated, vector_infos = self.vector_env.step(self._actions)
         observations = self._own(observations)
         dones = terminated | truncated
-        infos = self._listed(told)
+        infos = self._list_infos(vector_infos)
         if dones.any():
-            if "final_info" in told:
-                self._tell_ends(told, infos)
+            if "final_info" in vector_infos:
+                self._report_ends(vector_infos, infos)
             if self._leaves:
-                self._tell_departures(observations, dones, told, infos)
+                self._report_departures(observations, dones, vector_infos, infos)
             rows = np.flatnonzero(dones)
             for row, limited in zip(rows.tolist(), (truncated & ~terminated)[rows].tolist(), strict=True):
                 infos[row]["TimeLimit.truncated"] = limited
@@ -154,10 +159,10 @@ class MultiGridVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), dones, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which actions run neither into the edge nor into a wall, now: bool (num_envs, number of actions).
+        """Return which actions lead neither out of the grid nor into a wall, as bool (num_envs, number of actions).
 
-        They are those of the last observations, under ``flatten`` too. Agents that have left may do anything: it is
-        ignored. Before the first reset everybody may.
+        The masks are those of the last observations, under ``flatten``, too. For agents that have left, whose
+        actions are ignored, and before the first reset, all actions are True.
 
         Raises:
             AttributeError: ``"action_mask"`` is not observed.
@@ -192,41 +197,41 @@ class MultiGridVecEnv(VecEnv):
         self._masks[~self._masks.any(axis=1)] = True
 
     def _own(self, observations: Any) -> Any:
-        """Observations that no later call changes."""
+        """Return observations that no later call changes."""
         if self.vector_env.copy:
             return observations
         if isinstance(observations, dict):
             return {part: rows.copy() for part, rows in observations.items()}
         return observations.copy()
 
-    def _listed(self, told: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The infos of all rows, as a dict for each."""
-        # Dict displays are quicker than dict(): this is made for every row of every step.
-        infos: list[dict[str, Any]] = [{"distance": distance} for distance in told["distance"].tolist()]
+    def _list_infos(self, vector_infos: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the infos as a dict for each row."""
+        # Dict displays are faster than dict(), and this runs for every row of every step.
+        infos: list[dict[str, Any]] = [{"distance": distance} for distance in vector_infos["distance"].tolist()]
         for name in ("outcome", "alive"):
-            if name in told and name not in self._untold:
-                for info, value in zip(infos, told[name].tolist(), strict=True):
+            if name in vector_infos and name not in self._omitted:
+                for info, value in zip(infos, vector_infos[name].tolist(), strict=True):
                     info[name] = value
         return infos
 
-    def _tell_ends(self, told: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
+    def _report_ends(self, vector_infos: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
         """Replace the infos of worlds that have ended by those of the last step, and keep those of the first one."""
-        rows = np.flatnonzero(told["_final_info"])
+        rows = np.flatnonzero(vector_infos["_final_info"])
         finals = {
             name: array[rows].tolist()
-            for name, array in told["final_info"].items()
-            if not name.startswith("_") and name not in self._untold
+            for name, array in vector_infos["final_info"].items()
+            if not name.startswith("_") and name not in self._omitted
         }
         for row, *values in zip(rows.tolist(), *finals.values(), strict=True):
             self.reset_infos[row] = infos[row]
             infos[row] = dict(zip(finals, values, strict=True))
-            infos[row]["terminal_observation"] = told["final_obs"][row]
+            infos[row]["terminal_observation"] = vector_infos["final_obs"][row]
 
-    def _tell_departures(
-        self, observations: Any, dones: NDArray[np.bool_], told: Mapping[str, Any], infos: list[dict[str, Any]]
+    def _report_departures(
+        self, observations: Any, dones: NDArray[np.bool_], vector_infos: Mapping[str, Any], infos: list[dict[str, Any]]
     ) -> None:
         """Give agents that leave before their world ends a last observation, and zeros from here on."""
-        departing = dones & ~told["_final_info"] if "_final_info" in told else dones
+        departing = dones & ~vector_infos["_final_info"] if "_final_info" in vector_infos else dones
         for row in np.flatnonzero(departing).tolist():
             infos[row]["terminal_observation"] = (
                 {part: rows[row].copy() for part, rows in observations.items()}
@@ -251,7 +256,7 @@ class MultiGridVecEnv(VecEnv):
         return [value for _ in self._rows(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the vector env, which all rows share.
+        """Set an attribute of the vector env, for all rows.
 
         Raises:
             ValueError: `indices` names some rows only.
@@ -259,10 +264,10 @@ class MultiGridVecEnv(VecEnv):
         """
         if len(set(self._rows(indices))) < self.num_envs:
             raise ValueError(
-                f"{shown(attr_name)} is set for rows {indices}, but all rows share one vector env; set it for all"
+                f"{shorten(attr_name)} is set for rows {indices}, but all rows share one vector env; set it for all"
             )
         if attr_name in self._fixed:
-            raise AttributeError(f"{shown(attr_name)} cannot be set once the vector env is made; make a new one")
+            raise AttributeError(f"{shorten(attr_name)} cannot be set once the vector env is made; make a new one")
         setattr(self.vector_env, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
@@ -277,14 +282,14 @@ class MultiGridVecEnv(VecEnv):
         return [None if results is None else results[row] for row in rows]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
-        """No world has a Gymnasium wrapper around it."""
+        """Return False for each row: no world has a Gymnasium wrapper."""
         return [False for _ in self._rows(indices)]
 
     def _rows(self, indices: Any) -> list[int]:
         return [range(self.num_envs)[index] for index in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """Return a frame for each world; a vector env without a render_mode warns, and there are None."""
+        """Return a frame for each world; without a render_mode, warn and return None for each."""
         frames = self.vector_env.render()
         return [None] * self.vector_env.num_worlds if frames is None else frames[:: self._num_agents]
 

@@ -8,8 +8,8 @@ Stable-Baselines3 wrapper leaves out, or gets wrong, is done here:
   always seeded: copy k plays the episodes of seed + k.
 - ``seed()`` does not exist there, so ``PPO(seed=...)`` crashes.
 - ``TimeLimit.truncated`` is never set there, so a learner takes the time limit for the end of the world.
-- ``reset()`` without a seed returns malformed infos when there are processes, and processes that nobody closes keep
-  Python from ending.
+- ``reset()`` without a seed returns malformed infos when there are processes, and processes that are not closed
+  keep Python from ending.
 - An agent that leaves before the others stops it with an AssertionError, and its ``black_death_v3`` takes no Dict.
 """
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 
@@ -66,7 +66,7 @@ def to_sb3(
 
 
 class SuperSuitVecEnv(VecEnv):
-    """What `to_sb3` returns."""
+    """A Stable-Baselines3 VecEnv over SuperSuit's vector env; `to_sb3` returns it."""
 
     def __init__(self, venv: Any, config: GridConfig, render_mode: str | None, seed: int | None) -> None:
         self._venv = venv
@@ -95,20 +95,20 @@ class SuperSuitVecEnv(VecEnv):
         return observations
 
     def _reset_workers(self, seed: int | None) -> tuple[Any, list[dict[str, Any]]]:
-        """Reset the copies of every worker with the seeds that they would have in one process."""
+        """Reset the copies of every worker, with the same seeds as in one process."""
         venv, num_agents = self._venv, self._attributes["config"].num_agents
         for pipe, first_row in zip(venv.pipes, venv.idx_starts, strict=False):
             pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
         spread: Any = decompress_info
         infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - it has no other way in
-        return _copied(venv.observations_buffers), infos
+        return _copy(venv.observations_buffers), infos
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Take the actions, one a row."""
+        """Store the actions of the next step, one for each row."""
         self._venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play the step; the info of a row that ended tells how."""
+        """Play the step; the info of a row that ended has ``TimeLimit.truncated``."""
         observations, rewards, terminations, truncations, infos = self._venv.step_wait()
         terminated, truncated = np.asarray(terminations, dtype=bool), np.asarray(truncations, dtype=bool)
         dones = terminated | truncated
@@ -128,19 +128,21 @@ class SuperSuitVecEnv(VecEnv):
             AttributeError: any other; the copies may live in other processes.
         """
         if attr_name not in self._attributes:
-            raise AttributeError(f"{shown(attr_name)} is not available with SuperSuit; only {sorted(self._attributes)}")
+            raise AttributeError(
+                f"{shorten(attr_name)} is not available with SuperSuit; only {sorted(self._attributes)}"
+            )
         return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """SuperSuit's copies cannot be reached.
+        """Raise an error: SuperSuit's copies cannot be accessed.
 
         Raises:
             NotImplementedError: always.
         """
-        raise NotImplementedError(f"{shown(attr_name)} cannot be set on SuperSuit's copies; make a new GridConfig")
+        raise NotImplementedError(f"{shorten(attr_name)} cannot be set on SuperSuit's copies; make a new GridConfig")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """SuperSuit's copies cannot be reached.
+        """Raise an error: SuperSuit's copies cannot be accessed.
 
         Raises:
             NotImplementedError: always.
@@ -148,7 +150,7 @@ class SuperSuitVecEnv(VecEnv):
         raise NotImplementedError(f"{method_name}() cannot be called on SuperSuit's copies")
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
-        """No copy has a Gymnasium wrapper around it."""
+        """Return False for each row: no copy has a Gymnasium wrapper."""
         return [False] * len(list(self._get_indices(indices)))
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
@@ -157,7 +159,7 @@ class SuperSuitVecEnv(VecEnv):
 
 
 def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
-    """End worker processes; one that Ctrl-C in the terminal has ended already is left alone."""
+    """Stop worker processes, except those that Ctrl-C in the terminal has stopped already."""
     for pipe, process in zip(pipes, processes, strict=True):
         if process.is_alive() and not pipe.closed:
             with contextlib.suppress(BrokenPipeError):
@@ -166,7 +168,7 @@ def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
             process.join()
 
 
-def _copied(observations: Any) -> Any:
+def _copy(observations: Any) -> Any:
     if isinstance(observations, dict):
         return {part: rows.copy() for part, rows in observations.items()}
     return observations.copy()

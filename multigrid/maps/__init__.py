@@ -1,4 +1,4 @@
-"""Maps: as text, in MovingAI's files, and made by generators.
+"""Maps: as text, as MovingAI's files, and from generators.
 
 Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 
@@ -10,10 +10,10 @@ Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 
 from multigrid.maps.generators import maze, random_map, rooms, warehouse
 from multigrid.maps.movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
-from multigrid.maps.text import Picture, format_map, parse_map
+from multigrid.maps.text import ParsedMap, format_map, parse_map
 
 __all__ = [
-    "Picture",
+    "ParsedMap",
     "ScenarioRow",
     "format_map",
     "load_map",

@@ -1,11 +1,13 @@
-"""Which cells can reach one another."""
+"""Connected components: which cells can reach one another."""
 
 from __future__ import annotations
+
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import DIRECTIONS
+from multigrid.maps.flat import FlatMap, flood
 
 __all__ = ["WALL", "label_components"]
 
@@ -25,26 +27,11 @@ def label_components(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
     >>> label_components(np.array([[False, True, False], [False, True, True]])).tolist()
     [[1, 0, 2], [1, 0, 0]]
     """
-    width, height = walls.shape
-    # Flood fill over a flat list with a rim of walls: no bounds to check, and plain ints are what Python is quick at.
-    stride = height + 2
-    padded = np.ones((width + 2, stride), dtype=bool)
-    padded[1:-1, 1:-1] = walls
-    unvisited = (~padded).ravel().tolist()
-    labels = np.zeros(padded.size, dtype=np.int32)
-    neighbours = [int(dx * stride + dy) for dx, dy in DIRECTIONS if dx or dy]
+    flat = FlatMap(~walls)
+    labels = np.full(len(flat.free), WALL, dtype=np.int32)
     region = WALL
-    for start in np.flatnonzero(~padded.ravel()).tolist():
-        if not unvisited[start]:
-            continue
-        region += 1
-        unvisited[start] = False
-        cells = [start]
-        for cell in cells:
-            for step in neighbours:
-                if unvisited[cell + step]:
-                    unvisited[cell + step] = False
-                    cells.append(cell + step)
-        labels[cells] = region
-    grid: NDArray[np.int32] = labels.reshape(padded.shape)[1:-1, 1:-1].copy()
-    return grid
+    for start in np.flatnonzero(flat.free).tolist():
+        if flat.free[start]:
+            region += 1
+            labels[list(chain.from_iterable(flood(flat.free, start, flat.steps)))] = region
+    return flat.grid(labels)

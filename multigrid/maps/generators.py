@@ -1,9 +1,8 @@
 """Random maps of four kinds, in each of which every free cell can reach every other.
 
-The same arguments and seed give the same map on every platform: all chance comes from ``Generator.integers``, which is
-also what a world's resets are drawn with, and an order is made by sorting such draws. NumPy promises the stream of a
-bit generator for ever and that of ``integers`` as long as no bug is found in it; a test holds maps that were made
-before.
+The same arguments and seed give the same map on every platform: all randomness comes from ``Generator.integers``, as in
+a world's resets, and a random order is the order of such draws. NumPy guarantees the stream of a bit generator, and
+that of ``integers`` unless a bug is found in it; a test compares the maps with recorded ones.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, is_int, shown
-from multigrid.actions import DIRECTIONS
+from multigrid._checks import check_int, is_int, shorten
+from multigrid.actions import MOVES
+from multigrid.maps.flat import FlatMap
 
 __all__ = ["maze", "random_map", "rooms", "warehouse"]
 
-# What is to be worked out takes some hundred bytes for a cell.
+# A generator takes some hundred bytes for each cell.
 _MOST_CELLS = 2**27
-# In the order of DIRECTIONS each is a quarter of a turn from the one before.
-_STEPS = [(int(dx), int(dy)) for dx, dy in DIRECTIONS if dx or dy]
 
 
 def random_map(width: int, height: int, density: float, seed: int | np.random.Generator) -> NDArray[np.bool_]:
-    """Scatter walls without cutting the free cells apart.
+    """Return randomly scattered walls that do not disconnect the free cells.
 
     Cells become walls in a random order. One whose wall would cut the free cells apart waits until it no longer would.
     So the number of walls is exact, and the map is as near to independent walls as connectivity allows: at densities up
@@ -48,21 +46,16 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
     >>> walls.shape, int(walls.sum())
     ((10, 6), 18)
     """
-    width, height = _checked_sides(width, height)
-    num_walls = round(_checked_share("density", density) * width * height)
+    width, height = _check_sides(width, height)
+    num_walls = round(_check_share("density", density) * width * height)
     if num_walls == width * height:
         raise ValueError(f"density is {density}, which leaves no free cell of {width} x {height}; use a lower one")
-    order = _random_order(width * height, _generator(seed))
+    order = _draw_order(width * height, _make_generator(seed))
 
-    # A flat list with a rim that is not free: no bounds to check.
-    stride = height + 2
-    steps = [dx * stride + dy for dx, dy in _STEPS]
-    padded = np.zeros((width + 2, stride), dtype=bool)
-    padded[1:-1, 1:-1] = True
-    cells = np.flatnonzero(padded)[order].tolist()
+    flat = FlatMap(np.ones((width, height), dtype=bool))
+    free, steps = flat.free, flat.steps
+    cells = np.flatnonzero(free)[order].tolist()
     rank_of = {cell: rank for rank, cell in enumerate(cells)}
-    free = padded.ravel().tolist()
-
     ranks = list(range(len(cells)))
     waiting = set()
     while num_walls:
@@ -73,16 +66,16 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
             waiting.add(cell)
             continue
         num_walls -= 1
-        # What keeps a cell waiting can only change with a neighbour.
+        # Whether a cell has to wait can only change with a neighbour.
         for step in steps:
             if cell + step in waiting:
                 waiting.remove(cell + step)
                 heapq.heappush(ranks, rank_of[cell + step])
-    return ~np.array(free, dtype=bool).reshape(padded.shape)[1:-1, 1:-1]
+    return ~flat.grid(free)
 
 
 def maze(width: int, height: int, seed: int | np.random.Generator, loops: float = 0.0) -> NDArray[np.bool_]:
-    """Make a maze of corridors one cell wide, by a random depth-first walk.
+    """Return a maze of corridors one cell wide, by a random depth-first walk.
 
     Corridors meet at even x and y. So a side of an even number of cells ends in a line of walls.
 
@@ -90,7 +83,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
         width: the number of cells along x.
         height: the number of cells along y.
         seed: a seed, or a generator to draw from.
-        loops: the share of the walls between corridors that are opened afterwards. With 0 the maze is perfect: one
+        loops: the share of the walls between corridors that are removed afterwards. With 0 the maze is perfect: one
             path joins any two cells. With 1 only the pillars at odd x and y stay.
 
     Returns:
@@ -107,11 +100,11 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
     .###.#####.
     ...#.......
     """
-    width, height = _checked_sides(width, height)
-    loops = _checked_share("loops", loops)
+    width, height = _check_sides(width, height)
+    loops = _check_share("loops", loops)
     walls = np.ones((width, height), dtype=bool)
     walls[::2, ::2] = False
-    for (x, y), (next_x, next_y) in _passages((width + 1) // 2, (height + 1) // 2, loops, _generator(seed)):
+    for (x, y), (next_x, next_y) in _draw_passages((width + 1) // 2, (height + 1) // 2, loops, _make_generator(seed)):
         walls[x + next_x, y + next_y] = False
     return walls
 
@@ -119,7 +112,7 @@ def maze(width: int, height: int, seed: int | np.random.Generator, loops: float 
 def rooms(
     width: int, height: int, room_size: int, seed: int | np.random.Generator, loops: float = 0.5
 ) -> NDArray[np.bool_]:
-    """Make rooms, with walls one cell thick between them and doors one cell wide.
+    """Return rooms, with walls one cell thick between them and doors one cell wide.
 
     There are as many rooms of `room_size` along each side as fit, and what is left over makes some of them larger.
 
@@ -148,17 +141,17 @@ def rooms(
     ..#..#.....#..
     .....#..#.....
     """
-    width, height = _checked_sides(width, height)
-    room_size = checked_int("room_size", room_size, 1)
-    loops, generator = _checked_share("loops", loops), _generator(seed)
+    width, height = _check_sides(width, height)
+    room_size = check_int("room_size", room_size, 1)
+    loops, generator = _check_share("loops", loops), _make_generator(seed)
     columns, rows = _spans(width, room_size), _spans(height, room_size)
     walls = np.ones((width, height), dtype=bool)
     for left, right in columns:
         for top, bottom in rows:
             walls[left:right, top:bottom] = False
-    for (i, j), (next_i, next_j) in _passages(len(columns), len(rows), loops, generator):
-        x = _door(columns, i, next_i, generator)
-        y = _door(rows, j, next_j, generator)
+    for (i, j), (next_i, next_j) in _draw_passages(len(columns), len(rows), loops, generator):
+        x = _draw_door(columns, i, next_i, generator)
+        y = _draw_door(rows, j, next_j, generator)
         walls[x, y] = False
     return walls
 
@@ -173,7 +166,7 @@ def warehouse(
     fill: float = 1.0,
     seed: int | np.random.Generator = 0,
 ) -> NDArray[np.bool_]:
-    r"""Make blocks of shelves with aisles between and around them.
+    r"""Return blocks of shelves with aisles between and around them.
 
     There are as many blocks as fit, in the middle of the map; what is left over widens the outermost aisles.
 
@@ -203,10 +196,10 @@ def warehouse(
     ..#####.#####..
     ...............
     """
-    width, height = _checked_sides(width, height)
-    shelf_length = checked_int("shelf_length", shelf_length, 1)
-    shelf_height = checked_int("shelf_height", shelf_height, 1)
-    aisle_width = checked_int("aisle_width", aisle_width, 1)
+    width, height = _check_sides(width, height)
+    shelf_length = check_int("shelf_length", shelf_length, 1)
+    shelf_height = check_int("shelf_height", shelf_height, 1)
+    aisle_width = check_int("aisle_width", aisle_width, 1)
     columns = (width - aisle_width) // (shelf_length + aisle_width)
     rows = (height - aisle_width) // (shelf_height + aisle_width)
     if columns < 1 or rows < 1:
@@ -215,19 +208,19 @@ def warehouse(
             f"{aisle_width} around it needs {shelf_length + 2 * aisle_width} x {shelf_height + 2 * aisle_width}; "
             "use a larger map or smaller blocks"
         )
-    num_blocks = round(_checked_share("fill", fill) * columns * rows)
+    num_blocks = round(_check_share("fill", fill) * columns * rows)
     left = (width + aisle_width - columns * (shelf_length + aisle_width)) // 2
     top = (height + aisle_width - rows * (shelf_height + aisle_width)) // 2
     walls = np.zeros((width, height), dtype=bool)
-    for block in _random_order(columns * rows, _generator(seed))[:num_blocks].tolist():
+    for block in _draw_order(columns * rows, _make_generator(seed))[:num_blocks].tolist():
         x = left + block // rows * (shelf_length + aisle_width)
         y = top + block % rows * (shelf_height + aisle_width)
         walls[x : x + shelf_length, y : y + shelf_height] = True
     return walls
 
 
-def _checked_sides(width: int, height: int) -> tuple[int, int]:
-    width, height = checked_int("width", width, 1), checked_int("height", height, 1)
+def _check_sides(width: int, height: int) -> tuple[int, int]:
+    width, height = check_int("width", width, 1), check_int("height", height, 1)
     if width * height > _MOST_CELLS:
         raise ValueError(
             f"width and height are {width} and {height}, {width * height} cells; expected at most {_MOST_CELLS} cells"
@@ -235,45 +228,45 @@ def _checked_sides(width: int, height: int) -> tuple[int, int]:
     return width, height
 
 
-def _generator(seed: int | np.random.Generator) -> np.random.Generator:
+def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     if not is_int(seed):
         raise TypeError(
-            f"seed is {shown(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
+            f"seed is {shorten(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
             "Generator"
         )
     # Not default_rng, which may come to stand for another bit generator.
-    return np.random.Generator(np.random.PCG64(checked_int("seed", seed, 0)))
+    return np.random.Generator(np.random.PCG64(check_int("seed", seed, 0)))
 
 
-def _checked_share(name: str, value: float) -> float:
+def _check_share(name: str, value: float) -> float:
     expected = "expected a number from 0 to 1"
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; {expected}")
+        raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; {expected}")
     if not 0 <= value <= 1:
-        raise ValueError(f"{name} is {shown(value)}; {expected}")
+        raise ValueError(f"{name} is {shorten(value)}; {expected}")
     return float(value)
 
 
-def _random_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """A random permutation of 0 .. count - 1."""
+def _draw_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return a random permutation of 0 .. count - 1."""
     return np.argsort(generator.integers(0, 2**64, size=count, dtype=np.uint64), kind="stable").astype(np.int64)
 
 
 def _cuts(free: list[bool], cell: int, steps: list[int]) -> bool:
-    """Say whether the free neighbours of a cell cannot all reach one another now that it is a wall."""
+    """Return whether the wall in a cell keeps its free neighbours from reaching one another."""
     neighbours = [
         cell + step
         for previous, step in zip([steps[-1], *steps[:-1]], steps, strict=True)
         # Two neighbours with a free corner between them need one representative; most cells are settled by this alone.
         if free[cell + step] and not (free[cell + previous] and free[cell + previous + step])
     ]
-    return any(not _joined(free, neighbours[0], other, steps) for other in neighbours[1:])
+    return any(not _are_joined(free, neighbours[0], other, steps) for other in neighbours[1:])
 
 
-def _joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
-    """Say whether one free cell reaches another, searching from both ends, the narrower front first."""
+def _are_joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
+    """Return whether one free cell reaches another, by a search from both ends, the smaller front first."""
     right, up, left, down = steps
     mine, theirs = {one}, {other}
     front, far_front = [one], [other]
@@ -292,11 +285,11 @@ def _joined(free: list[bool], one: int, other: int, steps: list[int]) -> bool:
     return False
 
 
-def _passages(
+def _draw_passages(
     columns: int, rows: int, loops: float, generator: np.random.Generator
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Which neighbours of a lattice are joined: a random depth-first tree, and the share `loops` of the other pairs."""
-    words = generator.integers(0, 2**64, size=(columns, rows, len(_STEPS)), dtype=np.uint64)
+    """Return pairs of neighbours in a lattice: a random depth-first tree, and the share `loops` of all other pairs."""
+    words = generator.integers(0, 2**64, size=(columns, rows, len(MOVES)), dtype=np.uint64)
     untried = np.argsort(words, axis=-1, kind="stable").tolist()
     start = divmod(int(generator.integers(columns * rows)), rows)
     visited, path, tree = {start}, [start], []
@@ -305,7 +298,7 @@ def _passages(
         if not untried[x][y]:
             path.pop()
             continue
-        dx, dy = _STEPS[untried[x][y].pop()]
+        dx, dy = MOVES[untried[x][y].pop()]
         neighbour = (x + dx, y + dy)
         if 0 <= x + dx < columns and 0 <= y + dy < rows and neighbour not in visited:
             visited.add(neighbour)
@@ -316,20 +309,20 @@ def _passages(
         ((x, y), (x + dx, y + dy))
         for x in range(columns)
         for y in range(rows)
-        for dx, dy in _STEPS
+        for dx, dy in MOVES
         if x <= x + dx < columns and y <= y + dy < rows and frozenset(((x, y), (x + dx, y + dy))) not in joined
     ]
-    chosen = _random_order(len(others), generator)[: round(loops * len(others))]
-    return [*tree, *(others[index] for index in chosen)]
+    added = _draw_order(len(others), generator)[: round(loops * len(others))]
+    return [*tree, *(others[index] for index in added)]
 
 
 def _spans(length: int, room_size: int) -> list[tuple[int, int]]:
-    """Where rooms begin and end along a side of the map, with a cell of wall between two; sizes differ by 1 at most."""
+    """Return where rooms begin and end along a side, with one cell of wall between two; sizes differ by at most 1."""
     count = max(1, (length + 1) // (room_size + 1))
     return [(index * (length + 1) // count, (index + 1) * (length + 1) // count - 1) for index in range(count)]
 
 
-def _door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
-    """A coordinate of the door between two rooms: in the wall between them, or anywhere along the side they share."""
+def _draw_door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
+    """Return a coordinate of the door between two rooms: in the wall between them, or along the side they share."""
     first, end = spans[min(here, there)]
     return end if here != there else first + int(generator.integers(end - first))

@@ -1,4 +1,4 @@
-"""Layouts that somebody gives: agents' cells and their targets, checked."""
+"""Checks of layouts: the cells of agents and of their targets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from multigrid.maps.components import WALL
 
-__all__ = ["checked_cells", "checked_layout"]
+__all__ = ["check_cells", "check_layout"]
 
 _LARGEST = np.iinfo(np.int64).max
 
 
-def checked_layout(
+def check_layout(
     regions: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, called: str = "{}"
 ) -> NDArray[np.int64]:
     """Return a layout as int64 (2, N, 2): the agents' cells, then their targets.
@@ -27,16 +27,16 @@ def checked_layout(
         called: what the messages call the two, with ``{}`` for "agents" or "targets".
 
     Raises:
-        TypeError: not integers.
-        ValueError: another shape, a cell outside the grid or in a wall, one cell twice, an agent that starts on its own
-            target or cannot reach it. The message names the agent.
+        TypeError: the cells are not integers.
+        ValueError: the shape is another one, a cell lies outside the grid or in a wall, two agents share a cell
+            or a target, or an agent starts on its own target or cannot reach it. The message names the agent.
 
-    >>> checked_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
+    >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
     """
     names = [called.format(name) for name in ("agents", "targets")]
     layout = np.stack(
-        [checked_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
+        [check_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
     )
     width, height = regions.shape
     for name, what, cells in zip(names, ("location", "target"), layout, strict=True):
@@ -64,14 +64,19 @@ def checked_layout(
     return layout
 
 
-def checked_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
-    """Return cells as int64 (N, 2), wherever they lie.
+def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
+    """Return cells as int64 (N, 2), whether or not they lie in the grid.
+
+    Args:
+        name: what the messages call the cells.
+        cells: integers (N, 2).
+        num_agents: N.
 
     Raises:
-        TypeError: not integers.
-        ValueError: another shape.
+        TypeError: the cells are not integers.
+        ValueError: the shape is another one.
 
-    >>> checked_cells("agents", [(0, 1)], 1).tolist()
+    >>> check_cells("agents", [(0, 1)], 1).tolist()
     [[0, 1]]
     """
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"

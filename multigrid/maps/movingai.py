@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import is_int, shown
-from multigrid._files import bytes_of, replaced
-from multigrid.maps.text import checked_walls
+from multigrid._checks import is_int, shorten
+from multigrid._files import read_bytes, replace_file
+from multigrid.maps.text import check_walls
 
 __all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
 
@@ -46,7 +46,7 @@ class ScenarioRow(NamedTuple):
     start: tuple[int, int]
     """The cell (x, y) where the agent starts."""
     goal: tuple[int, int]
-    """The cell (x, y) that it is to reach."""
+    """The cell (x, y) that it has to reach."""
     optimal_length: float
     """The shortest path of a lone agent, where a diagonal step is allowed, costs the square root of 2 and cuts no
     corner. So it is at most the number of steps that this package's four directions need."""
@@ -108,7 +108,7 @@ def save_map(path: str | PathLike[str], walls: NDArray[np.bool_]) -> None:
     ...     (Path(folder) / "small.map").read_text()
     'type octile\nheight 3\nwidth 1\nmap\n@\n.\n.\n'
     """
-    width, height = checked_walls(walls).shape
+    width, height = check_walls(walls).shape
     rows = ["".join(row) for row in np.where(walls, _BLOCKED[0], _PASSABLE[0]).T.tolist()]
     _write_lines(path, ["type octile", f"height {height}", f"width {width}", "map", *rows])
 
@@ -146,7 +146,7 @@ def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
         bucket, width, height, *ends = (_number(columns[column], "[0-9]{1,9}", int) for column in (0, 2, 3, 4, 5, 6, 7))
         length = _number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
         row = ScenarioRow(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
-        expected = _what_is_wrong(row)
+        expected = _find_mistake(row)
         if expected:
             raise _malformed(path, lines, number, expected)
         rows.append(row)
@@ -160,7 +160,7 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
 
     Args:
         path: the file.
-        rows: what it is to hold, in order.
+        rows: the rows of the file, in order.
 
     Raises:
         OSError: the file cannot be written.
@@ -174,9 +174,9 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
     """
     lines = ["version 1"]
     for index, row in enumerate(rows):
-        expected = _what_is_wrong(row)
+        expected = _find_mistake(row)
         if expected:
-            raise ValueError(f"row {index} is {shown(row)}; expected {expected}")
+            raise ValueError(f"row {index} is {shorten(row)}; expected {expected}")
         length = f"{row.optimal_length:.8f}"
         if float(length) != row.optimal_length:
             length = repr(float(row.optimal_length))
@@ -186,9 +186,9 @@ def save_scenario(path: str | PathLike[str], rows: Iterable[ScenarioRow]) -> Non
 
 
 def _read_lines(path: str | PathLike[str]) -> list[str]:
-    """The lines of a file, without blank ones at the end."""
-    # A byte that is no text becomes a letter that no map has, which is then refused with its line.
-    text = bytes_of(Path(path)).decode("utf-8-sig", errors="replace")
+    """Return the lines of a file, without blank ones at the end."""
+    # An invalid byte becomes a letter that no map has, so the error gives its line.
+    text = read_bytes(Path(path)).decode("utf-8-sig", errors="replace")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -196,22 +196,22 @@ def _read_lines(path: str | PathLike[str]) -> list[str]:
 
 
 def _write_lines(path: str | PathLike[str], lines: list[str]) -> None:
-    with replaced(Path(path)) as temporary:
+    with replace_file(Path(path)) as temporary:
         temporary.write_bytes("".join(f"{line}\n" for line in lines).encode())
 
 
 def _line(lines: list[str], number: int) -> str:
-    """The line of that number, counted from 1; nothing after the end."""
+    """Return the line of a number, counted from 1; an empty text after the end."""
     return lines[number - 1] if number <= len(lines) else ""
 
 
 def _malformed(path: str | PathLike[str], lines: list[str], number: int, expected: str) -> ValueError:
-    got = shown(lines[number - 1]) if number <= len(lines) else "the file ends"
+    got = shorten(lines[number - 1]) if number <= len(lines) else "the file ends"
     return ValueError(f"{path}, line {number}: {got}; expected {expected}")
 
 
 def _number(text: str, pattern: str, kind: Callable[[str], Any]) -> Any:
-    """The number if the text is written as one is (int and float take "1_000", signs and "nan" too), else the text."""
+    """Return the number if the text matches the pattern, else the text (`int` and `float` also accept "1_000")."""
     return kind(text) if re.fullmatch(pattern, text.strip()) else text
 
 
@@ -222,27 +222,27 @@ def _header_number(path: str | PathLike[str], lines: list[str], number: int, nam
     return int(words[1])
 
 
-def _what_is_wrong(row: object) -> str:
-    """What was expected in the place of the first thing that is wrong with a row; nothing if all is well."""
-    return next(_complaints(row), "")
+def _find_mistake(row: object) -> str:
+    """Return what was expected in place of the first mistake in a row; an empty text if there is none."""
+    return next(_find_mistakes(row), "")
 
 
-def _complaints(row: object) -> Iterator[str]:
-    """Each supposes that those before it were not raised."""
+def _find_mistakes(row: object) -> Iterator[str]:
+    """Yield what was expected for each mistake in a row; each check relies on the earlier ones."""
     if not isinstance(row, ScenarioRow):
         yield f"a ScenarioRow ({_COLUMNS})"
-    fields: tuple[Any, ...] = tuple(row)  # type: ignore[arg-type] # said above
+    fields: tuple[Any, ...] = tuple(row)  # type: ignore[arg-type] # checked above
     bucket, map_name, width, height, start, goal, length = fields
     wholes = {"bucket": bucket, "map width": width, "map height": height}
     for name, cell in (("start", start), ("goal", goal)):
         if not isinstance(cell, tuple) or len(cell) != 2:
-            yield f"{name} to be a cell (x, y), not {shown(cell)}"
+            yield f"{name} to be a cell (x, y), not {shorten(cell)}"
         wholes |= {f"{name} x": cell[0], f"{name} y": cell[1]}
     for name, value in wholes.items():
         if not is_int(value) or value < 0:
-            yield f"{name} to be an integer of at least 0, not {shown(value)}"
+            yield f"{name} to be an integer of at least 0, not {shorten(value)}"
     if not isinstance(map_name, str) or not map_name or re.search(r"[\t\r\n]", map_name):
-        yield f"map to be the name of a file, not {shown(map_name)}"
+        yield f"map to be the name of a file, not {shorten(map_name)}"
     for name, (x, y) in (("start", start), ("goal", goal)):
         if x >= width or y >= height:
             yield f"{name} {(x, y)} to be inside the map of {width} x {height} cells"
@@ -251,4 +251,4 @@ def _complaints(row: object) -> Iterator[str]:
         or not isinstance(length, int | float | np.integer | np.floating)
         or not 0 <= length < math.inf
     ):
-        yield f"optimal length to be a number of at least 0, not {shown(length)}"
+        yield f"optimal length to be a number of at least 0, not {shorten(length)}"

@@ -1,4 +1,4 @@
-"""Pools of maps, as `GridConfig` takes them, checked and stacked."""
+"""Pools of maps, as the ``walls`` of a `GridConfig`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._footprint import check_grid
-from multigrid.maps.layouts import checked_cells
-from multigrid.maps.text import Picture, parse_map
+from multigrid.maps.layouts import check_cells
+from multigrid.maps.text import ParsedMap, parse_map
 
-__all__ = ["checked_pool"]
+__all__ = ["stack_maps"]
 
 
-def checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
-    """Return the maps as bool (M, W, H); as a Picture of such stacks if they have agents and targets.
+def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
+    """Check the maps of a pool, and return them stacked.
 
     Args:
-        walls: one map or several, each a picture as text, a `Picture` or bool (W, H); or all of them stacked.
+        walls: one map or several, each a picture as text, a `ParsedMap` or bool (W, H); or all of them stacked.
+
+    Returns:
+        bool (M, W, H), True at a wall; if the maps have agents and targets, a `ParsedMap` of three stacks.
 
     Raises:
-        TypeError, ValueError: it is something else, maps differ in size or in their number of agents, or they are too
-            large. The message has the map's index.
+        TypeError, ValueError: `walls` is something else, or maps are too large or differ in size or in their number of
+            agents. The message gives the map's index.
 
-    >>> checked_pool(["..#", "#.."]).shape
+    >>> stack_maps(["..#", "#.."]).shape
     (2, 3, 1)
     """
     expected = (
@@ -35,9 +38,9 @@ def checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
     if isinstance(walls, np.ndarray) and walls.ndim == 3:
         check_grid(walls.shape[1], walls.shape[2], len(walls))
         pool: Sequence[Any] = list(walls)
-    elif isinstance(walls, Picture) and getattr(walls.walls, "ndim", 0) == 3:
-        pool = _unstacked(walls, expected)
-    elif isinstance(walls, str | Picture) or (isinstance(walls, np.ndarray) and walls.ndim == 2):
+    elif isinstance(walls, ParsedMap) and getattr(walls.walls, "ndim", 0) == 3:
+        pool = _unstack(walls, expected)
+    elif isinstance(walls, str | ParsedMap) or (isinstance(walls, np.ndarray) and walls.ndim == 2):
         pool = [walls]
     elif isinstance(walls, np.ndarray | Sequence):
         pool = [] if isinstance(walls, np.ndarray) else walls
@@ -45,9 +48,9 @@ def checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
         raise TypeError(f"walls is of type {type(walls).__name__}; {expected}")
     if len(pool) == 0:
         raise ValueError(f"walls holds no map; {expected}")
-    pictures: list[Picture] = []
+    pictures: list[ParsedMap] = []
     for index, one in enumerate(pool):
-        picture = _checked_picture(index, one, expected)
+        picture = _check_map(index, one, expected)
         first = pictures[0] if pictures else picture
         if picture.walls.ndim != 2 or picture.walls.size == 0 or picture.walls.shape != first.walls.shape:
             raise ValueError(
@@ -60,31 +63,31 @@ def checked_pool(walls: Any) -> NDArray[np.bool_] | Picture:
         pictures.append(picture)
     width, height = pictures[0].walls.shape
     check_grid(width, height, len(pictures))
-    stacks = Picture(*(np.stack(field) for field in zip(*pictures, strict=True)))
+    stacks = ParsedMap(*(np.stack(field) for field in zip(*pictures, strict=True)))
     for stack in stacks:
         stack.setflags(write=False)
     return stacks if len(pictures[0].agents) else stacks.walls
 
 
-def _unstacked(stacks: Picture, expected: str) -> list[Any]:
+def _unstack(stacks: ParsedMap, expected: str) -> list[Any]:
     try:
-        return [Picture(*fields) for fields in zip(*stacks, strict=True)]
+        return [ParsedMap(*fields) for fields in zip(*stacks, strict=True)]
     except Exception as error:  # fields of other kinds may raise what they like
-        raise ValueError(f"walls is a Picture whose fields have not all as many maps; {expected}") from error
+        raise ValueError(f"walls is a ParsedMap whose fields have not all as many maps; {expected}") from error
 
 
-def _checked_picture(index: int, one: Any, expected: str) -> Picture:
+def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
     if isinstance(one, str):
         try:
             return parse_map(one)
         except ValueError as error:
             raise ValueError(f"map {index} of walls: {error}") from error
-    fields: tuple[Any, ...] = tuple(one) if isinstance(one, Picture) else (one, (), ())
+    fields: tuple[Any, ...] = tuple(one) if isinstance(one, ParsedMap) else (one, (), ())
     walls, agents, targets = fields
     if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
         kind = walls.dtype if isinstance(walls, np.ndarray) else type(walls).__name__
         raise TypeError(f"map {index} of walls is of {kind}; {expected}")
-    nobody = np.empty((0, 2), dtype=np.int64)
+    no_cells = np.empty((0, 2), dtype=np.int64)
     for name, given in (("agents", agents), ("targets", targets)):
         if not isinstance(given, Sequence) and not (isinstance(given, np.ndarray) and given.ndim):
             raise TypeError(
@@ -92,8 +95,8 @@ def _checked_picture(index: int, one: Any, expected: str) -> Picture:
             )
     counts = len(agents), len(targets)
     cells = [
-        checked_cells(f"the {name} of map {index} of walls", given, counts[0]) if counts[0] or count else nobody
+        check_cells(f"the {name} of map {index} of walls", given, counts[0]) if counts[0] or count else no_cells
         for name, given, count in zip(("agents", "targets"), (agents, targets), counts, strict=True)
     ]
     # A subclass of ndarray may stack, compare and index in ways of its own.
-    return Picture(np.asarray(walls), *cells)
+    return ParsedMap(np.asarray(walls), *cells)

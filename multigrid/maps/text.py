@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
-__all__ = ["Picture", "checked_walls", "format_map", "parse_map"]
+__all__ = ["ParsedMap", "check_walls", "format_map", "parse_map"]
 
 _FREE, _WALL = ".", "#"
 
 
-class Picture(NamedTuple):
-    r"""What a picture shows. Its fields are the arguments of `format_map`, in order.
+class ParsedMap(NamedTuple):
+    r"""The walls, agents and targets of a map; its fields are the arguments of `format_map`, in order.
 
     >>> picture = parse_map("a#B\n.bA")
     >>> format_map(*picture) == "a#B\n.bA"
@@ -36,21 +36,21 @@ class Picture(NamedTuple):
     """int64 (N, 2), their targets."""
 
 
-def parse_map(text: str) -> Picture:
-    """Read a picture.
+def parse_map(text: str) -> ParsedMap:
+    """Read a map from a picture in text.
 
     Indentation that all lines share is dropped, and so are blank lines before and after the picture. Letters need not
-    be consecutive. An agent that stands on a target cannot be drawn, for a cell has one character.
+    be consecutive. A cell has one character, so it cannot show both an agent and a target.
 
     Args:
         text: the picture, of lines of equal length.
 
     Returns:
-        Fresh arrays.
+        The map, in new arrays.
 
     Raises:
         TypeError: anything but a str.
-        ValueError: no line at all, lines of different lengths, a character that means nothing, a letter twice, an
+        ValueError: no line at all, lines of different lengths, an unknown character, a letter twice, an
             agent without a target or a target without an agent. The message gives line and column within the picture,
             counted from 1.
 
@@ -70,7 +70,7 @@ def parse_map(text: str) -> Picture:
         lines.pop(0)
     if not lines:
         raise ValueError(f"the picture is empty; expected at least one line of {_FREE!r}, {_WALL!r} and letters")
-    cells = _lettered_cells(lines)
+    cells = _find_letters(lines)
     for letter, cell in cells.items():
         if letter.swapcase() not in cells:
             has, lacks = ("agent", "target") if letter.islower() else ("target", "agent")
@@ -79,7 +79,7 @@ def parse_map(text: str) -> Picture:
                 f"expected one {letter.swapcase()!r} somewhere in the picture"
             )
     letters = sorted(filter(str.islower, cells))
-    return Picture(
+    return ParsedMap(
         walls=np.array([[character == _WALL for character in column] for column in zip(*lines, strict=True)]),
         agents=np.array([cells[letter] for letter in letters], dtype=np.int64).reshape(-1, 2),
         targets=np.array([cells[letter.upper()] for letter in letters], dtype=np.int64).reshape(-1, 2),
@@ -87,15 +87,15 @@ def parse_map(text: str) -> Picture:
 
 
 def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, targets: ArrayLike | None = None) -> str:
-    """Draw a picture; `parse_map` reads it again wherever each letter has a cell of its own.
+    """Write a map as a picture in text, which `parse_map` reads if no two letters share a cell.
 
-    Every agent and every target is drawn where one character a cell allows it: an agent hides a target, and a lower
-    index hides a higher one. The 27th agent is another ``a``, and so on.
+    In a cell with several letters, an agent hides a target, and a lower index hides a higher one. The 27th agent is
+    another ``a``, and so on.
 
     Args:
         walls: bool (W, H), True at ``[x, y]`` for a wall.
-        agents: integers (N, 2), the agents' cells, (-1, -1) for one that is not there; None draws none.
-        targets: integers (N, 2), their targets, in the same manner.
+        agents: integers (N, 2), the agents' cells, (-1, -1) for an absent agent; None for no agents.
+        targets: integers (N, 2), their targets, likewise.
 
     Returns:
         H lines of W characters, without a newline at the end.
@@ -109,15 +109,15 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
     a#
     .A
     """
-    walls = checked_walls(walls)
+    walls = check_walls(walls)
     characters = np.where(walls, _WALL, _FREE)
     counts = []
     for name, letters, given in (("targets", ascii_uppercase, targets), ("agents", ascii_lowercase, agents)):
         if given is None:
             continue
-        cells = _checked_cells(name, given, walls)
+        cells = _check_cells(name, given, walls)
         counts.append(len(cells))
-        # Backwards, for what is drawn later stays.
+        # Backwards, so that a lower index overwrites a higher one.
         for index in range(len(cells) - 1, -1, -1):
             x, y = cells[index]
             if x >= 0:
@@ -129,14 +129,14 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
     return "\n".join("".join(line) for line in characters.T.tolist())
 
 
-def checked_walls(walls: Any) -> NDArray[np.bool_]:
-    """Return one map unchanged.
+def check_walls(walls: Any) -> NDArray[np.bool_]:
+    """Return the array of one map unchanged if it is one.
 
     Raises:
         TypeError: anything but a boolean array.
         ValueError: an array that has not two axes, or no cells.
 
-    >>> checked_walls(np.zeros((2, 3), dtype=bool)).shape
+    >>> check_walls(np.zeros((2, 3), dtype=bool)).shape
     (2, 3)
     """
     expected = "expected a boolean array [x, y], True at a wall"
@@ -152,21 +152,21 @@ def _position(x: int, y: int) -> str:
     return f"line {y + 1}, column {x + 1} of the picture"
 
 
-def _lettered_cells(lines: list[str]) -> dict[str, tuple[int, int]]:
-    """Where each letter stands, in reading order."""
+def _find_letters(lines: list[str]) -> dict[str, tuple[int, int]]:
+    """Return the cell of each letter, in reading order."""
     cells: dict[str, tuple[int, int]] = {}
     for y, line in enumerate(lines):
         if len(line) != len(lines[0]):
             raise ValueError(
-                f"line {y + 1} of the picture, {shown(line)}, has {len(line)} characters; "
-                f"expected {len(lines[0])}, as in line 1, {shown(lines[0])}"
+                f"line {y + 1} of the picture, {shorten(line)}, has {len(line)} characters; "
+                f"expected {len(lines[0])}, as in line 1, {shorten(lines[0])}"
             )
         for x, character in enumerate(line):
             if character in (_FREE, _WALL):
                 continue
             if character not in ascii_letters:
                 raise ValueError(
-                    f"{_position(x, y)}: {character!r} in {shown(line)}; expected {_FREE!r} for a free cell, "
+                    f"{_position(x, y)}: {character!r} in {shorten(line)}; expected {_FREE!r} for a free cell, "
                     f"{_WALL!r} for a wall, a to z for an agent, or A to Z for its target"
                 )
             if character in cells:
@@ -178,7 +178,7 @@ def _lettered_cells(lines: list[str]) -> dict[str, tuple[int, int]]:
     return cells
 
 
-def _checked_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _check_cells(name: str, given: ArrayLike, walls: NDArray[np.bool_]) -> NDArray[np.int64]:
     cells = np.asarray(given)
     if cells.size == 0:
         return np.empty((0, 2), dtype=np.int64)

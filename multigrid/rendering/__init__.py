@@ -1,1 +1,1 @@
-"""Pictures of a world, made of arrays and a configuration; pygame is imported when the first one is drawn."""
+"""Pictures of a world, from its arrays and a configuration; pygame is imported for the first picture."""

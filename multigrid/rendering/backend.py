@@ -1,4 +1,4 @@
-"""The drawing library, imported when the first picture is drawn, and pictures as arrays that it draws into."""
+"""The drawing library, imported for the first picture, and surfaces on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Sprite", "import_pygame", "sprite", "surface_on"]
 
 Sprite = tuple[Any, tuple[int, int]]
-"""A surface, and the pixel of the frame on which its upper left corner goes."""
+"""A surface, and the pixel of the frame for its upper left corner."""
 
 
 def import_pygame() -> Any:
@@ -34,10 +34,10 @@ def import_pygame() -> Any:
 
 
 def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:
-    """Return a surface that draws into an array, which spares copying one into the other.
+    """Return a surface that shares its memory with an array.
 
     Args:
-        pixels: uint8 (height, width, 3), red, green and blue, C-contiguous; it stays what is drawn.
+        pixels: uint8 (height, width, 3), red, green and blue, C-contiguous; drawing on the surface changes it.
     """
     height, width, _ = pixels.shape
     surface: pygame.Surface = import_pygame().image.frombuffer(pixels, (width, height), "RGB")
@@ -45,14 +45,14 @@ def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:
 
 
 def sprite(colour: tuple[int, int, int], cover: NDArray[np.float64]) -> pygame.Surface:
-    """Return a picture in one colour.
+    """Return a surface in one colour, with its own opacity for each pixel.
 
     Args:
         colour: red, green, blue, 0 to 255.
         cover: float64 (height, width), how much of each pixel is covered, 0 to 1.
     """
     game = import_pygame()
-    # In the library's own order of bytes, which it blends ten times faster than the order of arrays.
+    # In pygame's own order of bytes, which it blends ten times faster than the order of arrays.
     surface: pygame.Surface = game.Surface(cover.T.shape, game.SRCALPHA)
     game.surfarray.pixels3d(surface)[:] = colour
     game.surfarray.pixels_alpha(surface)[:] = np.rint(255 * cover.T)

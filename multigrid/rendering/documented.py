@@ -15,7 +15,7 @@ __all__ = ["DocumentedStyle"]
 _BACKGROUND, _LINE = (255, 255, 255), (0, 0, 0)
 _AGENT, _TARGET = (0, 0, 255), (255, 0, 0)
 _LINE_WIDTH = 3
-# Nothing that is drawn has this colour.
+# No part of a frame has this colour.
 _NOTHING = (0, 255, 0)
 # How a pixel of a frame's array lies in memory: red first, and no fourth byte.
 _MASKS = (0xFF, 0xFF00, 0xFF0000, 0)
@@ -23,7 +23,7 @@ _CACHED = 4096
 
 
 class DocumentedStyle:
-    """White, then the target's red square, then the agent's blue circle, then black lines over everything.
+    """Draw white, then the target's red square, the agent's blue circle, and black lines over everything.
 
     The documented code draws all of it for each frame. Here the grid is drawn once, and so are the square and the
     circle of each cell, with the pixels left out that the lines would cover.
@@ -46,7 +46,7 @@ class DocumentedStyle:
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (pixels, pixels, 3), a fresh array."""
         frame: NDArray[np.uint8] = self._background.copy()
-        # One that has left on its arrival is drawn where it arrived, as the documented code does.
+        # An agent that left on its arrival is drawn in its last cell, as in the documented code.
         target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
         surface_on(frame).blits((self._sprite(_TARGET, *target), self._sprite(_AGENT, *agent)), doreturn=False)
         return frame
@@ -60,18 +60,18 @@ class DocumentedStyle:
         return found
 
     def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
-        """Draw the target or the agent in its own place, for which pixels it takes depends on the place."""
+        """Draw the target or the agent in its cell; its exact pixels depend on the cell."""
         side, cell = self._pixels / self._cells, np.array([x, y])
         self._scratch.fill(_NOTHING)
         if colour == _TARGET:
-            drawn = self._game.draw.rect(self._scratch, colour, self._game.Rect(side * cell, (side, side)))
+            box = self._game.draw.rect(self._scratch, colour, self._game.Rect(side * cell, (side, side)))
         else:
-            drawn = self._game.draw.circle(self._scratch, colour, (cell + 0.5) * side, side / 3)
+            box = self._game.draw.circle(self._scratch, colour, (cell + 0.5) * side, side / 3)
         self._draw_lines(_NOTHING)
-        surface: Any = self._game.Surface(drawn.size, depth=24, masks=_MASKS)
-        surface.blit(self._scratch, (0, 0), drawn)
+        surface: Any = self._game.Surface(box.size, depth=24, masks=_MASKS)
+        surface.blit(self._scratch, (0, 0), box)
         surface.set_colorkey(_NOTHING, self._game.RLEACCEL)
-        return surface, drawn.topleft
+        return surface, box.topleft
 
     def _draw_lines(self, colour: tuple[int, int, int]) -> None:
         end = self._pixels

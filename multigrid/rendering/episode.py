@@ -1,38 +1,50 @@
-"""A whole episode as arrays: what films, pages and figures are made of."""
+"""A whole episode as arrays, from which films, pages and figures are made."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
+from multigrid.maps.components import WALL
 
-__all__ = ["Episode"]
+__all__ = ["Episode", "find_settled"]
+
+
+def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where an agent is present and stands on its target, as booleans in the shape of the arguments.
+
+    >>> find_settled(np.array([0.0, 3.0, 0.0]), np.array([True, True, False])).tolist()
+    [True, False, False]
+    """
+    settled: NDArray[np.bool_] = (distances == 0) & present
+    return settled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
-    """What happened in an episode of T steps; index 0 is the state after the reset, index t that after step t."""
+    """An episode of T steps; index 0 is the state after the reset, index t the state after step t."""
 
     name: str
-    """What people call it."""
+    """The title of its page."""
     config: GridConfig
-    """The world; its walls may be other ones than those of this episode."""
+    """The configuration of the world; with several maps, only `regions` is the map of this episode."""
     regions: NDArray[np.int32]
     """int32 (W, H), the map: 0 at a wall."""
     agents: NDArray[np.int64]
-    """int64 (T + 1, N, 2), cells, kept where it was for an agent that has left."""
+    """int64 (T + 1, N, 2), the agents' cells; the last cell for an agent that has left."""
     targets: NDArray[np.int64]
-    """int64 (T + 1, N, 2)."""
+    """int64 (T + 1, N, 2), the cells of their targets."""
     present: NDArray[np.bool_]
     """bool (T + 1, N), False for an agent that has left."""
     distances: NDArray[np.float64]
-    """float64 (T + 1, N), to the target, in cells; 0 for one that stands on it."""
+    """float64 (T + 1, N), the L1 distance of each agent to its target."""
     arrivals: NDArray[np.int64]
-    """int64 (T + 1, N), how often the agent has arrived so far."""
+    """int64 (T + 1, N), the number of arrivals of each agent so far."""
     outcomes: NDArray[np.int64]
     """int64 (T + 1, N), as `multigrid.Outcome` numbers them; "stayed" for an agent that had left."""
     rewards: NDArray[np.float64]
@@ -42,5 +54,16 @@ class Episode:
 
     @property
     def num_steps(self) -> int:
-        """T."""
+        """The number of steps T."""
         return len(self.agents) - 1
+
+    @functools.cached_property
+    def walls(self) -> NDArray[np.bool_]:
+        """The map as bool (W, H), True at a wall."""
+        walls: NDArray[np.bool_] = self.regions == WALL
+        return walls
+
+    @functools.cached_property
+    def settled(self) -> NDArray[np.bool_]:
+        """Which agents stand on their targets, as bool (T + 1, N); False for an agent that has left."""
+        return find_settled(self.distances, self.present)

@@ -1,13 +1,13 @@
-"""A world as a picture."""
+"""Frames of a world, as arrays and as surfaces."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 from multigrid.config import GridConfig
 from multigrid.rendering.backend import surface_on
 from multigrid.rendering.documented import DocumentedStyle
@@ -17,7 +17,7 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["WINDOW_SIZE", "Painter", "checked_look"]
+__all__ = ["WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
@@ -25,22 +25,53 @@ WINDOW_SIZE = 512
 _SMALLEST = 16
 
 
-class Painter:
-    """Draws one world, again and again; what does not move is drawn once.
+class RenderOptions(NamedTuple):
+    """How a world is drawn."""
 
-    One agent on a square grid without walls gives the documented picture, to the bit at 512 pixels; everything else,
-    and whatever has trails or a view, walls, discs with numbers, and targets as rounded squares in a tint. A painter
-    knows nothing of the game's past: scenes may come in any order.
+    size: int
+    """The longer side of a frame in pixels."""
+    trails: int
+    """Over how many cells the past of each agent is drawn."""
+    view_of: int | None
+    """The index of an agent whose window of `view_radius` cells stands out, or None."""
+
+
+def check_render_options(config: GridConfig, size: int, trails: int, view_of: int | None) -> RenderOptions:
+    """Return the options of a `Painter` as integers.
+
+    Raises:
+        TypeError: an option is no integer.
+        ValueError: an integer is out of range.
+
+    >>> check_render_options(GridConfig(), 64, 0, None)
+    RenderOptions(size=64, trails=0, view_of=None)
+    """
+    size, trails = check_int("render_size", size, _SMALLEST), check_int("render_trails", trails, 0)
+    if view_of is not None:
+        view_of = check_int("render_view", view_of, 0, " or None for nobody's view")
+        if view_of >= config.num_agents:
+            raise ValueError(
+                f"render_view is {view_of}; expected the index of an agent, below {config.num_agents}, or None"
+            )
+    return RenderOptions(size, trails, view_of)
+
+
+class Painter:
+    """Draw one world, again and again; what does not move is drawn once.
+
+    One agent on a square grid without walls, trails and a view is drawn as in the documented GridWorld, to the bit at
+    512 pixels. Everything else is drawn with walls, numbered discs for agents, and rounded squares in a tint for their
+    targets. Scenes may come in any order.
 
     Args:
         config: the world.
         size: the longer side of a frame in pixels, at least 16; cells are squares.
         trails: over how many cells the past of each agent is drawn, paler with age; 0 for none.
-        view_of: the index of an agent, whose window of `view_radius` cells stands out; None for nobody.
+        view_of: the index of an agent whose window of `view_radius` cells stands out; None for no agent.
 
     Raises:
-        TypeError: an argument that is no integer.
-        ValueError: an integer out of range.
+        TypeError: an argument is no integer.
+        ValueError: an integer is out of range.
 
     >>> from multigrid.core.worlds import Worlds
     >>> from multigrid.rendering.scene import scene_in
@@ -55,13 +86,13 @@ class Painter:
     def __init__(
         self, config: GridConfig, size: int = WINDOW_SIZE, trails: int = 0, view_of: int | None = None
     ) -> None:
-        size, trails, view_of = checked_look(config, size, trails, view_of)
+        size, trails, view_of = check_render_options(config, size, trails, view_of)
         longer = max(config.width, config.height)
         width, height = (max(1, round(size * cells / longer)) for cells in (config.width, config.height))
         self.size = width, height
         """The width and the height of a frame, in pixels."""
-        walled = config.maps is not None and bool(config.maps.any())
-        documented = config.num_agents == 1 and config.width == config.height and not walled
+        has_walls = config.maps is not None and bool(config.maps.any())
+        documented = config.num_agents == 1 and config.width == config.height and not has_walls
         self._style: DocumentedStyle | GeneralStyle = (
             DocumentedStyle(config.width, size)
             if documented and not trails and view_of is None
@@ -75,23 +106,3 @@ class Painter:
     def surface(self, scene: Scene) -> pygame.Surface:
         """Draw a scene on a surface of its own."""
         return surface_on(self.frame(scene))
-
-
-def checked_look(config: GridConfig, size: int, trails: int, view_of: int | None) -> tuple[int, int, int | None]:
-    """Return the arguments of a `Painter`, as ints.
-
-    Raises:
-        TypeError: an argument that is no integer.
-        ValueError: an integer out of range.
-
-    >>> checked_look(GridConfig(), 64, 0, None)
-    (64, 0, None)
-    """
-    size, trails = checked_int("render_size", size, _SMALLEST), checked_int("render_trails", trails, 0)
-    if view_of is not None:
-        view_of = checked_int("render_view", view_of, 0, " or None for nobody's view")
-        if view_of >= config.num_agents:
-            raise ValueError(
-                f"render_view is {view_of}; expected the index of an agent, below {config.num_agents}, or None"
-            )
-    return size, trails, view_of

@@ -1,4 +1,4 @@
-"""The frame of any world: walls, N agents and their targets, trails, and the window that an agent sees."""
+"""The frame of any world: walls, N agents and their targets, trails, and the view of an agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.maps.components import WALL
 from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_on
-from multigrid.rendering.palette import colours, contrast, mixed, tint
+from multigrid.rendering.palette import colours, contrast, mix, tint
 from multigrid.rendering.scene import Scene
 
 __all__ = ["TARGET_TINT", "GeneralStyle"]
@@ -39,14 +39,14 @@ _CACHED_MAPS = 8
 
 
 class GeneralStyle:
-    """Agents are numbered discs, targets rounded squares in a tint; who stands on the target is a ringed disc in it.
+    """Draw agents as numbered discs, targets as tinted rounded squares, and an agent on its target as a ringed disc.
 
     Args:
         config: the world.
         width: the frame's, in pixels.
         height: the frame's, in pixels.
         trails: over how many cells each agent's past is drawn.
-        view_of: the index of the agent the window of whose view stands out, or None.
+        view_of: the index of the agent whose view stands out, or None.
     """
 
     def __init__(self, config: GridConfig, width: int, height: int, trails: int, view_of: int | None) -> None:
@@ -64,7 +64,7 @@ class GeneralStyle:
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (height, width, 3), a fresh array."""
         self._canvas.blit(self._background(scene.regions), (0, 0))
-        self._canvas.blits(self._placed(scene), doreturn=False)
+        self._canvas.blits(self._place_sprites(scene), doreturn=False)
         width, height = self._size
         frame = np.empty((height, width, 3), np.uint8)
         surface_on(frame).blit(self._canvas, (0, 0))
@@ -80,13 +80,13 @@ class GeneralStyle:
         return found
 
     def _draw_background(self, regions: NDArray[np.int32]) -> Any:
-        """Draw the map with nobody on it."""
+        """Draw the map without agents and targets."""
         width, height = self._size
         pixels = np.full((height, width, 3), _WHITE, np.uint8)
         columns, rows = (self._edges(cells, end) for cells, end in zip(regions.shape, self._size, strict=True))
         strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
         if strength:
-            line = mixed(_LINE, _WHITE, 1 - strength)
+            line = mix(_LINE, _WHITE, 1 - strength)
             pixels[:, columns[1:-1]] = line
             pixels[rows[1:-1], :] = line
         walls = np.repeat(np.repeat(regions == WALL, np.diff(columns), axis=0), np.diff(rows), axis=1)
@@ -97,30 +97,30 @@ class GeneralStyle:
         background.blit(surface_on(pixels), (0, 0))
         return background
 
-    def _placed(self, scene: Scene) -> list[Sprite]:
-        """Return what goes on the background, in order."""
-        settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled & scene.present
+    def _place_sprites(self, scene: Scene) -> list[Sprite]:
+        """Return the sprites on the background, in order."""
+        settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
         on_the_way = np.flatnonzero(scene.present & ~settled).tolist()
         here = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)
-        drawn = [(self._sprite("target", index), targets[index]) for index in on_the_way]
+        sprites = [(self._sprite("target", index), targets[index]) for index in on_the_way]
         if self._trails and scene.trail is not None and len(scene.trail):
-            drawn.append((self._trail_layer(scene, here), (0, 0)))
+            sprites.append((self._trail_layer(scene, here), (0, 0)))
         kinds = np.where(settled, "settled", "agent").tolist()
-        drawn += [(self._sprite(kinds[index], index), agents[index]) for index in here]
+        sprites += [(self._sprite(kinds[index], index), agents[index]) for index in here]
         if self._view_of is not None and scene.present[self._view_of]:
-            drawn += self._veils(scene.agents[self._view_of].tolist())
-        return drawn
+            sprites += self._veils(scene.agents[self._view_of].tolist())
+        return sprites
 
     def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
-        """Where each cell begins, and where the last one ends, in pixels."""
+        """Return where each cell begins, and where the last one ends, in pixels."""
         edges: NDArray[np.int64] = np.rint(np.arange(cells + 1) * self._side).astype(np.int64)
         # The frame's own rounding, which is another one where half a pixel is left.
         edges[-1] = end
         return edges
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Where the sprites of these cells go."""
+        """Return the upper left corners of the sprites in these cells, in pixels."""
         corners = np.rint(cells * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
         return [(x, y) for x, y in corners.tolist()]
 
@@ -132,25 +132,25 @@ class GeneralStyle:
 
     def _draw(self, kind: str, index: int) -> Any:
         side, colour = self._sprite_side, self._colours[index]
-        square = _covered(_from_square(side, self._square, _CORNER * side))
+        square = _cover(_from_square(side, self._square, _CORNER * side))
         if kind == "target":
             return sprite(tint(colour, TARGET_TINT), square)
         distance = _from_centre(side) - self._disc
         ring = max(1.0, _RING * side)
         if kind == "settled":
-            drawn = sprite(colour, square)
+            disc = sprite(colour, square)
             if side >= _SMALLEST_RING:
-                around = _covered(distance + ring / 2) - _covered(distance + ring * 1.5)
-                drawn.blit(sprite(contrast(colour), around), (0, 0))
+                around = _cover(distance + ring / 2) - _cover(distance + ring * 1.5)
+                disc.blit(sprite(contrast(colour), around), (0, 0))
         elif side >= _SMALLEST_RING:
-            drawn = sprite(mixed(colour, _BLACK, _SHADE), _covered(distance))
-            drawn.blit(sprite(colour, _covered(distance + ring / 2)), (0, 0))
+            disc = sprite(mix(colour, _BLACK, _SHADE), _cover(distance))
+            disc.blit(sprite(colour, _cover(distance + ring / 2)), (0, 0))
         else:
-            drawn = sprite(colour, _covered(distance))
-        self._write_number(drawn, index)
-        return drawn
+            disc = sprite(colour, _cover(distance))
+        self._write_number(disc, index)
+        return disc
 
-    def _write_number(self, drawn: Any, index: int) -> None:
+    def _write_number(self, disc: Any, index: int) -> None:
         """Write an agent's number in the middle, where there is more than one agent and room for the longest."""
         digits = len(str(self._config.num_agents - 1))
         # The text's diagonal fills the circle within the ring.
@@ -162,11 +162,11 @@ class GeneralStyle:
         text = font.render(str(index), True, contrast(self._colours[index]))  # noqa: FBT003 - by position only
         inked = text.get_bounding_rect()
         centred = inked.copy()
-        centred.center = drawn.get_rect().center
-        drawn.blit(text, centred, inked)
+        centred.center = disc.get_rect().center
+        disc.blit(text, centred, inked)
 
     def _trail_layer(self, scene: Scene, here: list[int]) -> Any:
-        """Draw the ways of all who are here, older pieces first and paler."""
+        """Draw the trails of all agents that are present, older pieces first and paler."""
         assert scene.trail is not None
         past = scene.trail[-self._trails :]
         way = np.rint((np.concatenate([past, scene.agents[None]]) + 0.5) * self._side).astype(np.int64)
@@ -206,14 +206,14 @@ class GeneralStyle:
 
 
 def _from_centre(side: int) -> NDArray[np.float64]:
-    """Each pixel's distance from the middle of a square of so many pixels a side."""
+    """Return each pixel's distance from the middle of a square with a side of so many pixels."""
     across = np.abs(np.arange(side) - (side - 1) / 2)
     distance: NDArray[np.float64] = np.hypot(across[:, None], across)
     return distance
 
 
 def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
-    """Each pixel's distance from the rim of a rounded square in the middle, below 0 inside."""
+    """Return each pixel's distance from the rim of a rounded square in the middle, below 0 inside."""
     across = np.abs(np.arange(side) - (side - 1) / 2) - (half - corner)
     outside = np.maximum(across, 0)
     distance: NDArray[np.float64] = np.hypot(outside[:, None], outside) - corner
@@ -221,7 +221,7 @@ def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
     return distance
 
 
-def _covered(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much of each pixel a shape covers, from the pixels' distances to its rim."""
+def _cover(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much of each pixel a shape covers, from the pixels' distances to its rim."""
     covered: NDArray[np.float64] = np.clip(0.5 - distance, 0, 1)
     return covered

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import colorsys
 
-__all__ = ["Colour", "colours", "contrast", "mixed", "tint"]
+__all__ = ["Colour", "colours", "contrast", "mix", "tint"]
 
 Colour = tuple[int, int, int]
 
-# Okabe and Ito's palette (2008) without its black, then five more, chosen so that readers with protanopia, deuteranopia
+# Okabe and Ito's palette (2008) without its black, then five more, such that readers with protanopia, deuteranopia
 # or ordinary sight tell any two apart at least as well as the closest two of Okabe and Ito's.
 _FIRST: tuple[Colour, ...] = (
     (0, 114, 178),
@@ -48,10 +48,10 @@ def _generated(index: int) -> Colour:
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def mixed(colour: Colour, other: Colour, share: float) -> Colour:
-    """Mix a colour with another one, of which there is the given share.
+def mix(colour: Colour, other: Colour, share: float) -> Colour:
+    """Mix a colour with the given share of another one.
 
-    >>> mixed((0, 100, 200), (0, 0, 0), 0.25)
+    >>> mix((0, 100, 200), (0, 0, 0), 0.25)
     (0, 75, 150)
     """
     red, green, blue = (round(one + (two - one) * share) for one, two in zip(colour, other, strict=True))
@@ -59,16 +59,16 @@ def mixed(colour: Colour, other: Colour, share: float) -> Colour:
 
 
 def tint(colour: Colour, share: float) -> Colour:
-    """Mix a colour with white, of which there is the given share.
+    """Mix a colour with the given share of white.
 
     >>> tint((0, 100, 200), 0.5)
     (128, 178, 228)
     """
-    return mixed(colour, (255, 255, 255), share)
+    return mix(colour, (255, 255, 255), share)
 
 
 def contrast(colour: Colour) -> Colour:
-    """Return white or black, whichever can be read better on a colour, by the contrast that WCAG 2 defines.
+    """Return white or black, whichever has the higher contrast with a colour as defined in WCAG 2.
 
     >>> contrast((0, 0, 160)), contrast((230, 159, 0))
     ((255, 255, 255), (0, 0, 0))

@@ -1,4 +1,4 @@
-"""What there is to draw of one world, taken from its arrays or from an episode."""
+"""The state of one world that a frame shows, from its arrays or from an episode."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.arrays import LEFT, Arrays
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.episode import Episode, find_settled
 
 __all__ = ["Scene", "scene_in", "scene_of"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scene:
-    """What there is to draw of one world."""
+    """The state of one world that a frame shows."""
 
     regions: NDArray[np.int32]
     """int32 (W, H), 0 at a wall."""
@@ -24,19 +24,19 @@ class Scene:
     targets: NDArray[np.int64]
     """int64 (N, 2), their targets."""
     present: NDArray[np.bool_]
-    """bool (N,), False for an agent that has left, which is not drawn, nor is its target."""
+    """bool (N,), False for an agent that has left; neither it nor its target is drawn."""
     settled: NDArray[np.bool_] | None = None
-    """bool (N,), True for an agent that stands on its target; None for nobody."""
+    """bool (N,), True for an agent that is present and stands on its target; None for no agent."""
     trail: NDArray[np.int64] | None = None
-    """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no past."""
+    """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
 
 
 def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
-    """Return what there is to draw of one of the worlds in these arrays; most of it is theirs, not copied.
+    """Return the scene of one world; most of its fields are views of the arrays, not copies.
 
     Args:
-        arrays: those of E worlds.
-        world: which, from 0 to E - 1.
+        arrays: the arrays of E worlds.
+        world: the index of the world, from 0 to E - 1.
         trail: int64 (K, N, 2), as in `Scene`.
 
     >>> from multigrid import GridConfig
@@ -47,18 +47,19 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     >>> scene_in(world.arrays, 0).settled.tolist()
     [False, False]
     """
+    present = arrays.status[world] != LEFT
     return Scene(
         regions=arrays.components[arrays.map_index[world]],
         agents=arrays.location[world],
         targets=arrays.target[world],
-        present=arrays.status[world] != LEFT,
-        settled=arrays.distances[world] == 0,
+        present=present,
+        settled=find_settled(arrays.distances[world], present),
         trail=trail,
     )
 
 
 def scene_of(episode: Episode, step: int) -> Scene:
-    """Return what there is to draw of an episode after a step; 0 is the state after the reset.
+    """Return the scene of an episode after a step; step 0 is the state after the reset.
 
     Raises:
         ValueError: the episode has no such step.
@@ -70,6 +71,6 @@ def scene_of(episode: Episode, step: int) -> Scene:
         agents=episode.agents[step],
         targets=episode.targets[step],
         present=episode.present[step],
-        settled=episode.distances[step] == 0,
+        settled=episode.settled[step],
         trail=episode.agents[:step],
     )

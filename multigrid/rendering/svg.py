@@ -1,4 +1,4 @@
-"""An episode as one SVG file, animated by style sheets alone, for papers, slides and READMEs."""
+"""Episodes as SVG files, animated by style sheets, for papers, slides and READMEs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shown
+from multigrid._checks import is_int, shorten
 from multigrid.rendering.episode import Episode
-from multigrid.rendering.palette import Colour, colours, contrast, mixed
+from multigrid.rendering.palette import Colour, colours, contrast, mix
 
 __all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
 
@@ -21,7 +21,7 @@ _LARGEST_CELL, _SMALLEST_CELL = 40, 3
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _RIM = 0.4
 _NUMBERS_FROM, _LINES_FROM = 16, 5
-# XML has no way to write these.
+# XML cannot represent these.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -34,8 +34,8 @@ def animated_svg(
     ``<img>``, too. Whoever prefers reduced motion sees the state after the reset.
 
     Args:
-        episode: what to play.
-        seconds_per_step: how long a step takes.
+        episode: the episode.
+        seconds_per_step: the duration of a step.
         pause: seconds for which the last state stays.
         cell: the side of a cell in pixels; by default the longer side has about 640.
 
@@ -43,8 +43,8 @@ def animated_svg(
         ValueError: an argument is out of range.
 
     >>> import multigrid.scenarios
-    >>> from multigrid.scenarios.watching import watch
-    >>> animated_svg(watch(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> animated_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
     4
     """
     for name, value, good in (
@@ -52,35 +52,35 @@ def animated_svg(
         ("pause", pause, 0 <= pause < np.inf),
     ):
         if not good:
-            raise ValueError(f"{name} is {shown(value)}; expected a number of seconds")
+            raise ValueError(f"{name} is {shorten(value)}; expected a number of seconds")
     played = episode.num_steps * seconds_per_step
     clock = _Clock(seconds_per_step, played + pause) if played else None
-    return _drawn(_View(episode, 0, _side(episode, cell), clock))
+    return _draw(_View(episode, 0, _side(episode, cell), clock))
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
-    """Return an SVG of the state after a step; 0 is the one after the reset.
+    """Return an SVG of one state of an episode.
 
     Args:
-        episode: of which to draw a state.
-        step: from 0 to T.
-        cell: the side of a cell in pixels; by default the longer side has about 640.
+        episode: the episode.
+        step: the step after which the state is shown, from 0, which is the reset, to T.
+        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
 
     Raises:
         ValueError: an argument is out of range.
 
     >>> import multigrid.scenarios
-    >>> from multigrid.scenarios.watching import watch
-    >>> still_svg(watch(multigrid.scenarios.get("empty-9x7-2")), 3).count("<circle")
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> still_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2")), 3).count("<circle")
     2
     """
-    if not 0 <= step <= episode.num_steps:
-        raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}")
-    return _drawn(_View(episode, step, _side(episode, cell), None))
+    if not is_int(step) or not 0 <= step <= episode.num_steps:
+        raise ValueError(f"step is {shorten(step)}; expected 0 to {episode.num_steps}")
+    return _draw(_View(episode, step, _side(episode, cell), None))
 
 
 class _Clock:
-    """Collects the animations of a drawing."""
+    """Collects the animations of a picture."""
 
     def __init__(self, seconds_per_step: float, total: float) -> None:
         self._share = 100 * seconds_per_step / total
@@ -90,7 +90,7 @@ class _Clock:
     def frames(self, steps: NDArray[np.int64], values: Sequence[str]) -> str:
         """Add keyframes, which begin at step 0, and return their name."""
         name = f"k{len(self.rules)}"
-        # What holds at the last of them holds until the end.
+        # The last value holds until the end.
         marks = [*zip(steps.tolist(), values, strict=True), (None, values[-1])]
         frames = "".join(f"{_number(100 if step is None else step * self._share)}%{{{text}}}" for step, text in marks)
         self.rules.append(f"@keyframes {name}{{{frames}}}")
@@ -104,7 +104,7 @@ class _Clock:
 
 
 class _View(NamedTuple):
-    """What to draw: the state after a step, and what follows if there is a clock."""
+    """The state after a step, and, with a clock, the animation from there on."""
 
     episode: Episode
     step: int
@@ -112,7 +112,7 @@ class _View(NamedTuple):
     clock: _Clock | None
 
 
-def _drawn(view: _View) -> str:
+def _draw(view: _View) -> str:
     episode, step, side, clock = view
     width, height = (side * length for length in episode.regions.shape)
     palette = colours(episode.config.num_agents)
@@ -149,7 +149,7 @@ def _ground(episode: Episode, side: int, width: int, height: int) -> str:
     walls = []
     for y in range(rows):
         # Walls side by side are one rectangle.
-        row = np.concatenate([[False], episode.regions[:, y] == 0, [False]])
+        row = np.concatenate([[False], episode.walls[:, y], [False]])
         for begin, end in np.flatnonzero(np.diff(row)).reshape(-1, 2).tolist():
             walls.append(f"M{side * begin} {side * y}h{side * (end - begin)}v{side}H{side * begin}z")
     if walls:
@@ -161,15 +161,15 @@ def _ground(episode: Episode, side: int, width: int, height: int) -> str:
 def _target(view: _View, agent: int, colour: Colour) -> str:
     episode, step, side, clock = view
     cells = episode.targets[:, agent]
-    settled = (episode.distances[:, agent] == 0) & episode.present[:, agent]
+    settled = episode.settled[:, agent]
     jumps = ""
     if clock:
         names = []
         if (moves := _changes(cells)).size > 1:
-            names.append(clock.frames(moves, [_moved(cells[at], side) for at in moves]))
+            names.append(clock.frames(moves, [_translate(cells[at], side) for at in moves]))
         if (turns := _changes(settled)).size > 1:
             names.append(clock.frames(turns, [f"fill-opacity:{_opacity(settled[at])}" for at in turns]))
-        jumps = _animated("j", names)
+        jumps = _animate("j", names)
     x, y = (cells[step] * side).tolist()
     inset, size = _number(0.1 * side), _number(0.8 * side)
     square = (
@@ -178,7 +178,7 @@ def _target(view: _View, agent: int, colour: Colour) -> str:
         f'stroke="{hexadecimal(colour)}" stroke-opacity=".85" stroke-width="{_number(0.05 * side)}"{jumps}/>'
     )
     fading = _fading(episode, agent, clock)
-    return f"<g{_animated('g', fading)}>{square}</g>" if fading else square
+    return f"<g{_animate('g', fading)}>{square}</g>" if fading else square
 
 
 def _agent(view: _View, agent: int, colour: Colour) -> str:
@@ -188,7 +188,7 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
     if clock:
         knots = _knots(cells)
         if knots.size > 1:
-            names.append(clock.frames(knots, [_moved(cells[at], side) for at in knots]))
+            names.append(clock.frames(knots, [_translate(cells[at], side) for at in knots]))
         names += _fading(episode, agent, clock)
     x, y = (cells[step] * side).tolist()
     middle, hue, ink = _number(side / 2), hexadecimal(colour), hexadecimal(contrast(colour))
@@ -197,11 +197,11 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
     number = ""
     if side >= _NUMBERS_FROM:
         number = f'<text x="{middle}" y="{_number(0.63 * side)}" fill="{ink}">{agent}</text>'
-    return f'<g transform="translate({x} {y})"{_animated("g", names)}>{disc}{number}</g>'
+    return f'<g transform="translate({x} {y})"{_animate("g", names)}>{disc}{number}</g>'
 
 
 def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
-    """Return the animation in which an agent, or its target, goes while it makes its last move."""
+    """Return the animation in which an agent, or its target, disappears during its last move."""
     left = np.flatnonzero(~episode.present[:, agent])
     if clock is None or not left.size:
         return []
@@ -221,12 +221,12 @@ def _knots(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return _changes(motion)
 
 
-def _moved(cell: NDArray[np.int64], side: int) -> str:
+def _translate(cell: NDArray[np.int64], side: int) -> str:
     x, y = (cell * side).tolist()
     return f"transform:translate({x}px,{y}px)"
 
 
-def _animated(kind: str, names: list[str]) -> str:
+def _animate(kind: str, names: list[str]) -> str:
     return f' class="{kind}" style="animation-name:{",".join(names)}"' if names else ""
 
 
@@ -257,9 +257,9 @@ def _number(value: float) -> str:
 
 
 def rim(colour: Colour) -> Colour:
-    """Return the colour of the rim of a disc, which stands out from the disc whether that is light or dark.
+    """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one.
 
     >>> rim((230, 160, 0)), rim((0, 0, 160))
     ((138, 96, 0), (102, 102, 198))
     """
-    return mixed(colour, contrast(colour), _RIM)
+    return mix(colour, contrast(colour), _RIM)

@@ -18,16 +18,15 @@ _BARS = (48, 48, 54)
 
 
 class Window:
-    """A window that opens with the first frame it is shown, and again after it was closed.
+    """A window that opens with the first frame, and with the next one after it was closed.
 
-    pygame has one window a process. Several of these take turns in it, at the size that the first one gave it, and it
-    is shut when the last of them closes. Whoever resizes it sees the whole picture, its shape kept, between bars.
+    pygame has one window a process. Several instances share it, at the size of the first, and it closes with the last
+    of them. In a resized window the whole picture is shown in its own proportions, between bars.
 
-    Whoever clicks it away has seen enough, and the game goes on: `show` warns once, and then shows nothing, without
-    waiting, until `close` was called.
+    If the user closes the window, the game goes on: `show` warns once, and then does nothing until `close` is called.
 
     Args:
-        frames_per_second: how many are shown at most.
+        frames_per_second: the most frames that are shown in a second.
     """
 
     _open: ClassVar[weakref.WeakSet[Window]] = weakref.WeakSet()
@@ -35,27 +34,27 @@ class Window:
     def __init__(self, frames_per_second: int) -> None:
         self._frames_per_second = frames_per_second
         self._clock: Any = None
-        self.clicked_away = False
-        """Whether somebody has clicked the window away since it was last closed."""
+        self.closed_by_user = False
+        """Whether the user has closed the window since the last call of `close`."""
 
     def show(self, canvas: pygame.Surface) -> None:
-        """Show a frame, let the window system have its say, and wait until the next frame is due."""
-        if self.clicked_away:
+        """Show a frame, process the events of the window system, and wait until the next frame is due."""
+        if self.closed_by_user:
             return
         game = import_pygame()
-        surface = self._opened(game, canvas.get_size())
+        surface = self._open_window(game, canvas.get_size())
         _fit(game, canvas, surface)
         game.event.pump()
         if game.event.get(game.QUIT, pump=False):
             self._end_show(game)
             return
-        # Nobody waits for these, and a queue that is full of them has no room for the click that closes the window.
+        # Nothing reads these, and a queue that is full of them has no room for the event that closes the window.
         game.event.clear((game.MOUSEMOTION, game.MOUSEWHEEL, game.FINGERMOTION), pump=False)
         game.display.update()
         self._clock.tick(self._frames_per_second)
 
-    def _opened(self, game: Any, size: tuple[int, int]) -> pygame.Surface:
-        """Return the surface of the window, which somebody else may have opened, or closed, in the meantime."""
+    def _open_window(self, game: Any, size: tuple[int, int]) -> pygame.Surface:
+        """Return the surface of the window, which other code may have opened or closed in the meantime."""
         game.display.init()
         surface = game.display.get_surface()
         if surface is None or not Window._open:
@@ -67,16 +66,16 @@ class Window:
         return surface  # type: ignore[no-any-return]
 
     def _end_show(self, game: Any) -> None:
-        """Shut the window for everyone who shows something in it."""
+        """Close the window for all instances that share it."""
         for window in Window._open:
-            window.clicked_away = True
+            window.closed_by_user = True
         Window._open.clear()
         game.display.quit()
         logger.warn("the window was closed; the game goes on without it, and close() lets the next frame open it again")
 
     def close(self) -> None:
-        """Shut the window, unless another one of these still shows something in it; closing again does nothing."""
-        self._clock, self.clicked_away = None, False
+        """Close the window, unless another instance still uses it; closing again does nothing."""
+        self._clock, self.closed_by_user = None, False
         if self in Window._open:
             Window._open.remove(self)
             if not Window._open:

@@ -1,4 +1,4 @@
-"""Problems of path finding in files: saved, recorded, played again, and a suite of them that comes with the package.
+"""Path-finding problems as files: saving, recording, replaying, and a suite that comes with the package.
 
 >>> import multigrid.scenarios
 >>> scenario = multigrid.scenarios.get("rooms-17x13-8")

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from multigrid.scenarios.planner import plan
 from multigrid.scenarios.recording import RecordEpisode
 from multigrid.scenarios.scenario import Scenario, save
 from multigrid.scenarios.suite import FOLDER
 
-__all__ = ["made", "write"]
+__all__ = ["make_scenarios", "write"]
 
 _KINDS: dict[str, Callable[[int, int, int], NDArray[np.bool_]]] = {
     "empty": lambda width, height, _seed: np.zeros((width, height), dtype=bool),
@@ -31,22 +31,22 @@ _SIZES = ((2, 9, 7), (4, 11, 9), (8, 17, 13), (16, 21, 17), (24, 25, 19), (32, 2
 _ATTEMPTS = 1000
 
 
-def made() -> Iterator[Scenario]:
-    """Make the scenarios of the suite, one after the other."""
+def make_scenarios() -> Iterator[Scenario]:
+    """Yield the scenarios of the suite."""
     for kind in _KINDS:
         for num_agents, width, height in _SIZES:
-            yield _solved(kind, num_agents, width, height)
+            yield _solve(kind, num_agents, width, height)
 
 
-def _solved(kind: str, num_agents: int, width: int, height: int) -> Scenario:
-    """The first of the layouts drawn from seeds 0, 1, 2, ... for which a plan is found, with that plan's episode."""
+def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
+    """Return the first layout, of those from seeds 0, 1, 2, ..., for which a plan is found, with the plan's episode."""
     for seed in range(_ATTEMPTS):
         walls = _KINDS[kind](width, height, seed)
         env = MultiGridEnv(GridConfig(walls=walls, num_agents=num_agents))
         env.reset(seed=seed)
         starts, targets = np.split(env.state(), 2, axis=1)
         config = GridConfig(
-            walls=Picture(walls, starts, targets),
+            walls=ParsedMap(walls, starts, targets),
             on_target="stay",
             observe=("agent", "target", "view", "action_mask"),
             view_radius=5,
@@ -64,9 +64,9 @@ def _solved(kind: str, num_agents: int, width: int, height: int) -> Scenario:
 
 
 def write(folder: Path) -> None:
-    """Write the suite's files into a folder, which is made if need be."""
+    """Write the suite's files into a folder, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
-    for scenario in made():
+    for scenario in make_scenarios():
         save(scenario, folder / f"{scenario.name}.json")
 
 

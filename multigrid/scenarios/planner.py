@@ -12,55 +12,53 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import DIRECTIONS, Action
+from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.maps.components import WALL
-from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.maps.distances import distances_to
+from multigrid.maps.flat import FlatMap
 
 __all__ = ["plan"]
 
 
 class _Planner:
     def __init__(self, regions: NDArray[np.int32], targets: NDArray[np.int64], generator: np.random.Generator) -> None:
-        # Cells are numbers in a map with a rim of walls, so that every free cell has four neighbours.
-        self.stride = regions.shape[1] + 2
-        padded = np.pad(regions, 1, constant_values=WALL)
-        self.free = (padded != WALL).ravel().tolist()
-        self.moves = [(int(action), int(dx * self.stride + dy)) for action, (dx, dy) in enumerate(DIRECTIONS)]
+        self.flat = FlatMap(regions != WALL)
+        self.moves = [*enumerate(self.flat.steps), (int(Action.STAY), 0)]
         self.generator = generator
-        self.goals = self.numbers(targets)
-        far = (np.pad(distances_to(regions, target), 1, constant_values=UNREACHABLE) for target in targets.tolist())
-        self.distances = [distances.ravel().tolist() for distances in far]
+        self.goals = self.indices(targets)
+        # Only free cells are looked up, so it does not matter what the rim holds.
+        self.distances = [np.pad(distances_to(regions, target), 1).ravel().tolist() for target in targets.tolist()]
 
-    def numbers(self, cells: NDArray[np.int64]) -> list[int]:
-        return [int((x + 1) * self.stride + y + 1) for x, y in cells.tolist()]
+    def indices(self, cells: NDArray[np.int64]) -> list[int]:
+        return [self.flat.index(x, y) for x, y in cells.tolist()]
 
     def step(self, now: list[int], waited: list[int]) -> list[int]:
-        """Choose an action for everyone; the longest away from its target first."""
+        """Return an action for each agent; those longest away from their targets choose first."""
         self.now, self.occupant = now, {cell: agent for agent, cell in enumerate(now)}
         self.after: list[int | None] = [None] * len(now)
-        self.chosen = [int(Action.STAY)] * len(now)
+        self.actions = [int(Action.STAY)] * len(now)
         self.taken: set[int] = set()
         self.luck = self.generator.random((len(now), len(self.moves))).tolist()
         for agent in sorted(range(len(now)), key=lambda agent: -waited[agent]):
             if self.after[agent] is None:
                 self._choose(agent)
-        return self.chosen
+        return self.actions
 
     def _choose(self, agent: int) -> bool:
         here, distances = self.now[agent], self.distances[agent]
-        options = [(action, here + step) for action, step in self.moves if self.free[here + step]]
+        options = [(action, here + step) for action, step in self.moves if self.flat.free[here + step]]
         options.sort(key=lambda option: (distances[option[1]], option[1] in self.occupant, self.luck[agent][option[0]]))
         for action, cell in options:
             other = self.occupant.get(cell)
             if cell in self.taken or (other is not None and other != agent and self.after[other] == here):
                 continue
             self.taken.add(cell)
-            self.after[agent], self.chosen[agent] = cell, action
+            self.after[agent], self.actions[agent] = cell, action
             if other is None or self.after[other] is not None or self._choose(other):
                 return True
             # The other could not make way, and stays where it is.
-        self.after[agent], self.chosen[agent] = here, int(Action.STAY)
+        self.after[agent], self.actions[agent] = here, int(Action.STAY)
         self.taken.add(here)
         return False
 
@@ -81,7 +79,7 @@ def plan(config: GridConfig, seed: int) -> NDArray[np.int8] | None:
     """
     (starts,), (targets,) = config.walls.agents, config.walls.targets
     planner = _Planner(config.components[0], targets, np.random.Generator(np.random.PCG64(seed)))
-    now = planner.numbers(starts)
+    now = planner.indices(starts)
     waited = [0] * len(now)
     steps = dict(planner.moves)
     actions: list[list[int]] = []

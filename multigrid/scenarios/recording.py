@@ -1,4 +1,4 @@
-"""Episodes recorded while they are played, and played again."""
+"""Recording episodes, and replaying them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import Any, NamedTuple
 import numpy as np
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
-from multigrid.actions import checked_action
+from multigrid.actions import check_action
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from multigrid.scenarios.scenario import ABSENT, Scenario
 
 __all__ = ["RecordEpisode", "Step", "replay"]
 
 
 class Step(NamedTuple):
-    """What an environment has told: after the reset of an episode, or after a step."""
+    """What an environment returns from a reset or a step, by agent."""
 
     observations: dict[str, Any]
-    """By agent."""
+    """The agents' observations."""
     rewards: dict[str, float]
-    """By agent; after the reset there are none, nor flags."""
+    """The agents' rewards; empty after a reset, as are the flags."""
     terminations: dict[str, bool]
-    """By agent."""
+    """Whether each agent has terminated."""
     truncations: dict[str, bool]
-    """By agent."""
+    """Whether each agent is truncated."""
     infos: dict[str, dict[str, Any]]
-    """By agent."""
+    """The agents' infos."""
 
 
 class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
     """Record each episode from its reset on, for `scenario` to return.
 
     Args:
-        env: a `MultiGridEnv`, not wrapped in anything.
+        env: a `MultiGridEnv` without wrappers.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: `env` is something else.
 
     >>> from multigrid import parallel_env
     >>> env = RecordEpisode(parallel_env(size=(4, 3), num_agents=2))
@@ -63,7 +63,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The environment's own stream, which may be replaced."""
+        """The random generator of the environment, which may be replaced."""
         return self._grid.np_random
 
     @np_random.setter
@@ -72,7 +72,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
 
     @property
     def max_cycles(self) -> int | None:
-        """The environment's own limit of steps, which may be set."""
+        """The environment's limit of steps, which may be set."""
         return self._grid.max_cycles
 
     @max_cycles.setter
@@ -80,7 +80,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         self._grid.max_cycles = limit
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode and a recording."""
+        """Reset the environment, and start a recording."""
         observations, infos = self._grid.reset(seed=seed, options=options)
         self._start = self._grid.get_state()
         self._actions, self._log = [], _Log()
@@ -88,39 +88,39 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         return observations, infos
 
     def step(self, actions: Mapping[str, Any]) -> Any:
-        """Play a step and note it; what is refused is not noted, nor are steps after the end."""
+        """Step the environment, and record the actions unless they are refused or the episode is over."""
         agents = list(self._grid.agents)
-        told = self._grid.step(actions)
+        results = self._grid.step(actions)
         if agents:
             num_actions = self._grid.config.num_actions
-            chosen = {agent: checked_action(actions[agent], num_actions) for agent in agents}
-            self._actions.append([chosen.get(agent, ABSENT) for agent in self._grid.possible_agents])
-            self._log.note(Step(*told))
-        return told
+            checked = {agent: check_action(actions[agent], num_actions) for agent in agents}
+            self._actions.append([checked.get(agent, ABSENT) for agent in self._grid.possible_agents])
+            self._log.note(Step(*results))
+        return results
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state, as `MultiGridEnv.set_state`; the recording ends, for it has not seen what led there."""
+        """Set a state, as `MultiGridEnv.set_state` does, and end the recording, which lacks the steps before."""
         self._grid.set_state(state)
         self._start = None
 
     def scenario(self, name: str) -> Scenario:
-        """Return the episode so far, having seen that it can be played again.
+        """Return the episode so far, after checking that it can be replayed.
 
         Raises:
-            ValueError: there was no reset, or a `set_state` after it; new targets were drawn from a generator that is
-                not PCG64; or something else, such as a draw from ``np_random`` in mid-episode, makes a replay differ.
+            ValueError: there was no reset, or a `set_state` after it; new targets came from a generator that is not
+                PCG64; or the replay differs for another reason, such as a draw from ``np_random`` during the episode.
         """
         start = self._start
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         env = self._grid
-        picture = Picture(env.config.components[start["map_index"]] == WALL, start["location"], start["target"])
+        picture = ParsedMap(env.config.components[start["map_index"]] == WALL, start["location"], start["target"])
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),
             stream=start["np_random"] if env.config.on_target == "restart" else None,
             actions=np.array(self._actions, dtype=np.int8).reshape(-1, len(env.possible_agents)),
-            told=tuple(self._log.digests),
+            digests=tuple(self._log.digests),
         )
         for _ in replay(scenario):
             pass
@@ -128,18 +128,18 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
 
 
 def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step]:
-    """Play a recorded episode again, and compare each step, bit for bit, with what was told then.
+    """Replay a recorded episode, and compare each step with the recording, bit for bit.
 
     Args:
-        scenario: with actions.
-        env: what `Scenario.env` returned, to look at while it plays; by default one is made.
+        scenario: a scenario with actions.
+        env: the environment to play in, from `Scenario.env`; by default a new one.
 
     Yields:
         A `Step` for the reset and one for each step of the recording.
 
     Raises:
-        TypeError: what is given is no Scenario, or no such environment.
-        ValueError: there is no recording, or a step tells something else than it did when it was recorded.
+        TypeError: `scenario` is not a Scenario, or `env` not a `MultiGridEnv`.
+        ValueError: the scenario has no actions, or a step differs from the recording.
 
     >>> import multigrid.scenarios
     >>> scenario = multigrid.scenarios.get("empty-9x7-2")
@@ -151,7 +151,7 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
         raise TypeError(f"scenario is of type {type(scenario).__name__}; expected a Scenario")
     if env is not None and not isinstance(env, MultiGridEnv):
         raise TypeError(f"env is of type {type(env).__name__}; expected what Scenario.env returned")
-    if scenario.actions is None or scenario.told is None:
+    if scenario.actions is None or scenario.digests is None:
         raise ValueError(f"scenario {scenario.name!r} has no actions; only a recorded episode can be played again")
     env = scenario.env() if env is None else env
     log = _Log()
@@ -162,16 +162,16 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
         else:
             step = Step(*env.step(dict(zip(env.possible_agents, actions, strict=True))))
         log.note(step)
-        if log.digests[-1] != scenario.told[number]:
+        if log.digests[-1] != scenario.digests[number]:
             raise ValueError(
-                f"step {number} of scenario {scenario.name!r} tells something else than when it was recorded: "
-                "the environment, or the recording, is not what it was"
+                f"step {number} of scenario {scenario.name!r} differs from the recording: "
+                "the environment, or the recording, has changed"
             )
         yield step
 
 
 class _Log:
-    """A running digest of what an environment tells, the same on every machine."""
+    """A running digest of what an environment returns, the same on every machine."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()

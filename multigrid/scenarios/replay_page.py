@@ -1,32 +1,33 @@
-"""Recordings to look at: one page for the browser, a notebook's cell, or an animated picture."""
+"""Recorded episodes as pages for a browser or a notebook, and as animated pictures."""
 
 from __future__ import annotations
 
 import functools
 import html
+import warnings
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.replay import replay_page
-from multigrid.rendering.svg import animated_svg
+from multigrid.rendering.svg import animated_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario, get, load, names
-from multigrid.scenarios.watching import watch
+from multigrid.scenarios.tracing import trace_episode
 
-__all__ = ["Replay", "replay"]
+__all__ = ["Replay", "show_episode"]
 
 _FRAME_HEIGHT = 820
 
 
 class Replay:
-    """An episode to look at; what `replay` returns.
+    """An episode as a page or a picture; what `show_episode` returns.
 
-    In a notebook it shows itself, as the page in a frame of its own.
+    As the value of a notebook's cell, it is displayed as the page, in a frame of its own.
 
     Args:
-        episode: what happened.
+        episode: the episode.
     """
 
     def __init__(self, episode: Episode) -> None:
@@ -34,32 +35,39 @@ class Replay:
 
     @functools.cached_property
     def html(self) -> str:
-        """The page, in ASCII: no other file and no network is needed to open it. The same episode gives the same."""
+        """The page, in ASCII; it needs no other file and no network. Equal episodes give equal pages."""
         return replay_page(self.episode)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page, under a temporary name that then takes the file's place.
+        """Write the page to a file, as a whole or not at all.
+
+        Args:
+            path: the file, which is replaced if it exists.
 
         Raises:
             OSError: the file cannot be written.
         """
         self._write(path, self.html)
 
-    def save_svg(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write an animated picture, as `multigrid.rendering.svg.animated_svg` draws it.
+    def save_svg(self, path: str | PathLike[str], *, step: int | None = None, **options: Any) -> None:
+        """Write a picture to a file: the animated episode, or its state after one step.
 
         Args:
-            path: where to.
-            options: "seconds_per_step", "pause" and "cell", as there.
+            path: the file, which is replaced if it exists.
+            step: from 0, the state after the reset, to the last step; None for the animation.
+            options: those of `multigrid.rendering.svg.still_svg` ("cell") if there is a step, else those of
+                `multigrid.rendering.svg.animated_svg` ("seconds_per_step", "pause" and "cell").
 
         Raises:
-            ValueError: an option is out of range.
+            TypeError: there is no such option.
+            ValueError: the step or an option is out of range.
             OSError: the file cannot be written.
         """
-        self._write(path, animated_svg(self.episode, **options))
+        svg = animated_svg(self.episode, **options) if step is None else still_svg(self.episode, step, **options)
+        self._write(path, svg)
 
     def _write(self, path: str | PathLike[str], text: str) -> None:
-        with replaced(Path(path)) as temporary:
+        with replace_file(Path(path)) as temporary:
             temporary.write_bytes(text.encode())
 
     def __repr__(self) -> str:
@@ -73,39 +81,49 @@ class Replay:
         )
 
 
-def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> Replay:
-    """Return a recorded episode as something to look at: a page, a notebook's cell, or an animated picture.
+def show_episode(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> Replay:
+    """Return a recorded episode as a page, to be displayed in a notebook or written to a file.
 
     Args:
         source: the path of a scenario file, or the name of a scenario of the suite where there is no such file; or a
             scenario with actions, an episode, or an environment in a `RecordEpisode`.
 
     Raises:
-        TypeError: it is something else.
-        ValueError: the file holds no scenario, nothing has been recorded, or the recording does not play again.
+        TypeError: the source is something else.
+        ValueError: the file holds no scenario, nothing has been recorded, or the episode cannot be reproduced.
         OSError: the file cannot be read.
 
-    >>> shown = replay("empty-9x7-2")
-    >>> shown
+    >>> page = show_episode("empty-9x7-2")
+    >>> page
     <Replay of 'empty-9x7-2', 6 steps>
-    >>> shown.html[:15]
+    >>> page.html[:15]
     '<!doctype html>'
     """
     if isinstance(source, Episode):
         return Replay(source)
     if isinstance(source, RecordEpisode):
-        return Replay(watch(source.scenario("episode")))
+        return Replay(trace_episode(source.scenario("episode")))
     if isinstance(source, Scenario):
-        return Replay(watch(source))
+        return Replay(trace_episode(source))
     if isinstance(source, str | PathLike):
-        return Replay(watch(_found(source)))
+        return Replay(trace_episode(_find_scenario(source)))
     raise TypeError(
         f"source is of type {type(source).__name__}; expected the path of a scenario file, a name of the suite, a "
         "Scenario, an Episode, or a RecordEpisode, which records what an environment plays"
     )
 
 
-def _found(source: str | PathLike[str]) -> Scenario:
+def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> Replay:
+    """Return what `show_episode` returns; this is its deprecated name."""
+    warnings.warn(
+        "multigrid.replay is deprecated and goes with the next release; use multigrid.show_episode",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return show_episode(source)
+
+
+def _find_scenario(source: str | PathLike[str]) -> Scenario:
     path = Path(source)
     if not path.is_file() and isinstance(source, str):
         if source in names():

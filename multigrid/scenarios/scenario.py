@@ -1,4 +1,4 @@
-"""A scenario: one problem of path finding, and perhaps an episode of it; and the files that hold it."""
+"""Scenarios: path-finding problems, with or without a recorded episode, and their files."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import shown
-from multigrid._files import bytes_of, replaced
+from multigrid._checks import shorten
+from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.text import Picture, format_map, parse_map
+from multigrid.maps.text import ParsedMap, format_map, parse_map
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
 
 SCHEMA_VERSION = 1
-"""The form of the files; raised when it changes."""
+"""The version of the file format."""
 
 ABSENT = -1
-"""In `Scenario.actions`: the agent had left already."""
+"""The action in `Scenario.actions` of an agent that has left."""
 
 _FORMAT = "multigrid scenario"
 _DIGEST_LENGTH = 8
 _ABSENT_LETTER = "-"
 _KEYS = ("format", "schema", "rules", "name", "config", "map", "agents", "targets", "stream", "actions", "told")
 _STREAM_KEYS = ("state", "inc", "has_uint32", "uinteger")
-# The map and its letters say what these three fields say.
+# The map and its letters give these three fields.
 _CONFIG_KEYS = tuple(
     field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")
 )
@@ -42,12 +42,12 @@ _CONFIG_KEYS = tuple(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scenario:
-    """A map, starts, targets and a configuration; for a recorded episode also its actions.
+    """A path-finding problem: a map, starts, targets and a configuration; with actions, a recorded episode.
 
     Two scenarios are equal when their files are.
 
     Raises:
-        TypeError, ValueError: a field is not what it says.
+        TypeError, ValueError: a field is not as described.
 
     >>> scenario = Scenario("pass", GridConfig(walls="a.A", max_cycles=9))
     >>> observations, infos = scenario.env().reset()
@@ -56,41 +56,41 @@ class Scenario:
     """
 
     name: str
-    """What people call it."""
+    """Its name, in messages and as the title of its page."""
     config: GridConfig
     """Its ``walls`` are one picture with agents and targets, so that every reset has this layout."""
     stream: dict[str, Any] | None = None
     """The state of the PCG64 generator after the reset, which *restart* draws new targets from; else None."""
     actions: NDArray[np.int8] | None = None
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
-    told: tuple[str, ...] | None = None
-    """T + 1 texts: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of everything
-    that the episode has told: observations, rewards, flags and infos."""
+    digests: tuple[str, ...] | None = None
+    """T + 1 texts: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
+    observations, rewards, flags and infos; "told" in the files."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
         if not isinstance(name, str) or not name:
-            raise ValueError(f"name is {shown(name)}; expected a text")
+            raise ValueError(f"name is {shorten(name)}; expected a text")
         if not isinstance(self.config, GridConfig):
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
-        if not isinstance(self.config.walls, Picture) or self.config.num_maps != 1:
+        if not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
             raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
         restart = self.config.on_target == "restart"
         if (self.stream is not None) != restart:
             raise ValueError(
-                f"stream is {shown(self.stream)}; expected the state of a PCG64 generator under on_target='restart', "
+                f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator under on_target='restart', "
                 "whose targets are drawn from it, and None otherwise"
             )
         if restart:
             self._generator()
-        if (self.actions is None) != (self.told is None):
-            raise ValueError("expected both actions and what they told, or neither")
-        if self.actions is not None and self.told is not None:
-            object.__setattr__(self, "actions", _checked_actions(self.actions, self.config))
-            object.__setattr__(self, "told", _checked_digests(self.told, len(self.actions)))
+        if (self.actions is None) != (self.digests is None):
+            raise ValueError("expected both actions and digests, or neither")
+        if self.actions is not None and self.digests is not None:
+            object.__setattr__(self, "actions", _check_actions(self.actions, self.config))
+            object.__setattr__(self, "digests", _check_digests(self.digests, len(self.actions)))
 
     def env(self, render_mode: str | None = None) -> MultiGridEnv:
-        """Return an environment each of whose resets has this layout; what *restart* draws is as recorded at the first.
+        """Return an environment that resets to this layout; the first episode has the recorded targets of *restart*.
 
         >>> Scenario("pass", GridConfig(walls="a.A")).env().possible_agents
         ['agent_0']
@@ -101,12 +101,12 @@ class Scenario:
         return env
 
     def _generator(self) -> np.random.Generator:
-        message = f"stream is {shown(self.stream)}; expected the state of a PCG64 generator"
+        message = f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator"
         try:
             bits = generators.bit_generator(self.stream)
         except ValueError as error:
             raise ValueError(f"{message}: {error}") from error
-        # A state with more in it is another scenario, with another file, that plays the same.
+        # With more in its state, it would be another scenario, with another file, that plays the same.
         if type(bits) is not np.random.PCG64 or bits.state != self.stream:
             raise ValueError(message)
         return np.random.Generator(bits)
@@ -119,13 +119,13 @@ class Scenario:
 
 
 def save(scenario: Scenario, path: str | PathLike[str]) -> None:
-    """Write a scenario as JSON, under a temporary name that then takes the file's place.
+    """Write a scenario to a JSON file, as a whole or not at all.
 
-    The same scenario gives the same bytes. The file has the version of its form, the version of the rules, and the
-    SHA-256 of everything else in it.
+    Equal scenarios give equal bytes. The file holds the versions of its format and of the rules, and a SHA-256 of the
+    rest.
 
     Raises:
-        TypeError: it is no Scenario.
+        TypeError: `scenario` is not a Scenario.
         OSError: the file cannot be written.
 
     >>> import tempfile
@@ -136,7 +136,7 @@ def save(scenario: Scenario, path: str | PathLike[str]) -> None:
     """
     if not isinstance(scenario, Scenario):
         raise TypeError(f"scenario is of type {type(scenario).__name__}; expected a Scenario")
-    with replaced(Path(path)) as temporary:
+    with replace_file(Path(path)) as temporary:
         temporary.write_bytes(_text(scenario).encode())
 
 
@@ -145,8 +145,8 @@ def load(path: str | PathLike[str]) -> Scenario:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is too large, or no regular file; it is no scenario, was written by another version of the form
-            or for other rules, or has been changed since, be it by one byte. The message names the file.
+        ValueError: the file is too large, no regular file, or no scenario; has another version of the format or of the
+            rules; or has been changed since it was written. The message names the file.
     """
     path = Path(path)
     try:
@@ -156,7 +156,7 @@ def load(path: str | PathLike[str]) -> Scenario:
 
 
 def _read(path: Path) -> Scenario:
-    written = bytes_of(path)
+    written = read_bytes(path)
     try:
         text = written.decode()
         content = json.loads(text)
@@ -169,17 +169,17 @@ def _read(path: Path) -> Scenario:
     for key, what, known in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
         if content.get(key) != known:
             raise ValueError(
-                f"{path} is written for version {shown(content.get(key))} of the {what}, but this multigrid has "
+                f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
                 f"version {known}; use the multigrid that wrote it, or make the scenario anew"
             )
-    if content.get("checksum") != _checksum(content) or text != _rendered(content):
+    if content.get("checksum") != _checksum(content) or text != _render(content):
         raise ValueError(
             f"{path} has been changed since it was written: its checksum does not fit its bytes. "
             "Copies that convert line ends change a file, too"
         )
     try:
         scenario = _scenario(content)
-        # Whatever was read with some goodwill, such as 1.0 or "+1" for 1, is another file when it is written again.
+        # Values that were converted, such as 1.0 or "+1" to 1, give another file when they are written again.
         if _text(scenario) != text:
             raise ValueError("it is not as multigrid.scenarios.save would write it")  # noqa: TRY301 - one of many
     except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
@@ -187,7 +187,7 @@ def _read(path: Path) -> Scenario:
     return scenario
 
 
-def _checked_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
+def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
     array = np.asarray(actions)
     expected = f"expected integers (T, {config.num_agents}) from 0 to {config.num_actions - 1}, or {ABSENT}"
     if array.dtype.kind not in "iu" and array.size:
@@ -201,15 +201,15 @@ def _checked_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
     return checked
 
 
-def _checked_digests(told: Any, num_steps: int) -> tuple[str, ...]:
+def _check_digests(digests: Any, num_steps: int) -> tuple[str, ...]:
     digits = frozenset(string.hexdigits.lower())
-    good = all(isinstance(one, str) and len(one) == _DIGEST_LENGTH and digits.issuperset(one) for one in told)
-    if not good or len(told) != num_steps + 1:
+    good = all(isinstance(one, str) and len(one) == _DIGEST_LENGTH and digits.issuperset(one) for one in digests)
+    if not good or len(digests) != num_steps + 1:
         raise ValueError(
-            f"told has {len(told)} entries; expected {num_steps + 1} of {_DIGEST_LENGTH} hexadecimal digits, for the "
-            "reset and each step"
+            f"digests has {len(digests)} entries; expected {num_steps + 1} of {_DIGEST_LENGTH} hexadecimal digits, for "
+            "the reset and each step"
         )
-    return tuple(told)
+    return tuple(digests)
 
 
 def _content(scenario: Scenario) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _content(scenario: Scenario) -> dict[str, Any]:
         "map": format_map(walls).split("\n"),
         "agents": agents.tolist(),
         "targets": targets.tolist(),
-        # Hexadecimal, for few readers of JSON besides Python's keep 128 bits.
+        # Hexadecimal, because few readers of JSON besides Python's keep 128 bits.
         "stream": None
         if stream is None
         else {
@@ -235,7 +235,7 @@ def _content(scenario: Scenario) -> dict[str, Any]:
             "uinteger": int(stream["uinteger"]),
         },
         "actions": None if actions is None else ["".join(map(_letter, row)) for row in actions.tolist()],
-        "told": None if scenario.told is None else list(scenario.told),
+        "told": None if scenario.digests is None else list(scenario.digests),
     }
 
 
@@ -246,9 +246,9 @@ def _letter(action: int) -> str:
 def _scenario(content: dict[str, Any]) -> Scenario:
     if sorted(content) != sorted([*_KEYS, "checksum"]) or sorted(content["config"]) != sorted(_CONFIG_KEYS):
         keys, inner = list(content), list(content["config"])
-        raise ValueError(f"it has the keys {shown(keys)}, with {shown(inner)} in its config")
+        raise ValueError(f"it has the keys {shorten(keys)}, with {shorten(inner)} in its config")
     walls = parse_map("\n".join(content["map"])).walls
-    picture = Picture(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
+    picture = ParsedMap(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
     config = GridConfig(walls=picture, **content["config"])
     stream, actions = content["stream"], content["actions"]
     if stream is not None:
@@ -263,16 +263,16 @@ def _scenario(content: dict[str, Any]) -> Scenario:
 
 def _text(scenario: Scenario) -> str:
     content = _content(scenario)
-    return _rendered({**content, "checksum": _checksum(content)})
+    return _render({**content, "checksum": _checksum(content)})
 
 
 def _checksum(content: dict[str, Any]) -> str:
     rest = {key: value for key, value in content.items() if key != "checksum"}
-    return hashlib.sha256(_rendered(rest).encode()).hexdigest()
+    return hashlib.sha256(_render(rest).encode()).hexdigest()
 
 
-def _rendered(content: dict[str, Any]) -> str:
-    """JSON with a key a line, and a line for each row of the map and of the actions."""
+def _render(content: dict[str, Any]) -> str:
+    """Return JSON with one key a line, and a line for each row of the map and of the actions."""
     lines = []
     for key, value in content.items():
         if key in ("map", "actions") and isinstance(value, list) and value:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 from multigrid.scenarios.scenario import Scenario, load
 
 __all__ = ["FOLDER", "get", "names"]
@@ -38,7 +38,9 @@ def get(name: str) -> Scenario:
     8
     """
     if name not in _stems():
-        raise ValueError(f"there is no scenario {shown(name)} in the suite; multigrid.scenarios.names() has {names()}")
+        raise ValueError(
+            f"there is no scenario {shorten(name)} in the suite; multigrid.scenarios.names() has {names()}"
+        )
     return load(FOLDER / f"{name}.json")
 
 

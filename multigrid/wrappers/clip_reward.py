@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
 __all__ = ["ClipReward"]
 
@@ -22,7 +22,7 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
         max_reward: the highest reward.
 
     Raises:
-        TypeError: a bound is no real number.
+        TypeError: a bound is not a real number.
         ValueError: the lowest is above the highest, or a bound is NaN.
 
     >>> from multigrid import GridWorldEnv
@@ -35,10 +35,11 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
         gymnasium.RewardWrapper.__init__(self, env)
         for name, bound in (("min_reward", min_reward), ("max_reward", max_reward)):
             if isinstance(bound, bool) or not isinstance(bound, int | float | np.integer | np.floating):
-                raise TypeError(f"{name} is {shown(bound)} of type {type(bound).__name__}; expected a real number")
+                raise TypeError(f"{name} is {shorten(bound)} of type {type(bound).__name__}; expected a real number")
         if not min_reward <= max_reward:
             raise ValueError(
-                f"min_reward is {shown(min_reward)} and max_reward {shown(max_reward)}; expected the lower one first"
+                f"min_reward is {shorten(min_reward)} and max_reward {shorten(max_reward)}; "
+                "expected the lower one first"
             )
         self.min_reward = min_reward
         self.max_reward = max_reward

@@ -1,4 +1,4 @@
-"""A few chosen actions instead of all."""
+"""A subset of an env's actions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import gymnasium
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
 __all__ = ["DiscreteActions"]
 
 
 class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
-    """Restrict an env to a list of its actions, chosen by their position in the list.
+    """Restrict an env to a list of its actions; an action is an index of the list.
 
     Args:
         env: any env.
-        disc_to_cont: the actions of the env, by the number that is to stand for each.
+        disc_to_cont: the env's action for each index.
 
     Raises:
         ValueError: the list is empty.
@@ -39,11 +39,11 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
         self.action_space = Discrete(len(disc_to_cont))
 
     def action(self, action: Any) -> Any:
-        """Return the env's action that a number stands for.
+        """Return the env's action for an index.
 
         Raises:
-            ValueError: the number is not in the action space.
+            ValueError: the index is not in the action space.
         """
         if not self.action_space.contains(action):
-            raise ValueError(f"action is {shown(action)}; expected an integer from 0 to {len(self.disc_to_cont) - 1}")
+            raise ValueError(f"action is {shorten(action)}; expected an integer from 0 to {len(self.disc_to_cont) - 1}")
         return self.disc_to_cont[action]

@@ -50,7 +50,7 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self.scale = scale
 
     def step(self, action: Any) -> tuple[dict[str, NDArray[Any]], float, bool, bool, dict[str, Any]]:
-        """Step the env and pay for the distance that is left."""
+        """Step the env, and return the scaled distance as a negative reward, save on the last step."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if not terminated:
             reward = -self.scale * np.linalg.norm(observation["agent"] - observation["target"])

@@ -1,4 +1,4 @@
-"""The target as a goal that hindsight may replace."""
+"""Observations with achieved and desired goals, for hindsight experience replay."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["GoalObservation"]
 class GoalObservation(
     gymnasium.ObservationWrapper[dict[str, NDArray[Any]], Any, dict[str, NDArray[Any]]], RecordConstructorArgs
 ):
-    """Observe what goal-conditioned learners expect, and let them ask what another goal would have brought.
+    """Observe what goal-conditioned learners expect, and compute rewards for other goals.
 
     Observations are a Dict of three cells, int64 (2,) each: ``observation`` and ``achieved_goal`` are the agent's,
-    ``desired_goal`` is the target's. The target is nowhere else, for who replaces the goal in hindsight replaces only
-    ``desired_goal``. The reward is the env's; `compute_reward` gives the documented one, so whatever changes rewards
-    belongs outside.
+    ``desired_goal`` is the target's. The target is in no other part, for a learner that replaces the goal in hindsight
+    replaces only ``desired_goal``. The reward is the env's. `compute_reward` returns the documented one, so wrappers
+    that change rewards belong outside this one.
 
     Source: the contract is that of ``GoalEnv`` in gymnasium_robotics, of which Stable-Baselines3's ``HerReplayBuffer``
     uses `compute_reward`; hindsight is Andrychowicz et al. 2017, "Hindsight Experience Replay".

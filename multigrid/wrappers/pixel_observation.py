@@ -10,21 +10,21 @@ from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int
+from multigrid._checks import check_int
 
 __all__ = ["PixelObservation"]
 
 
 class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any], RecordConstructorArgs):
-    """Observe the env's own frame, made small: uint8 (3, size, size), colour first, as networks of convolutions expect.
+    """Observe the env's frame, scaled down: uint8 (3, size, size), colour first, as convolutional networks expect.
 
-    Each pixel is the mean colour of the part of the frame that it stands for, so that whatever is drawn leaves a trace.
-    A frame that is not square is made square. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` together
+    Each pixel is the mean colour of a part of the frame, so no detail disappears altogether. A frame that is not square
+    is distorted into a square. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` together
     do the same with the colour last, and need OpenCV.
 
     Args:
-        env: made with ``render_mode="rgb_array"``.
-        size: the side in pixels, at least 1. Stable-Baselines3's ``NatureCNN`` was made for 84, and needs 36.
+        env: any env with ``render_mode="rgb_array"``.
+        size: the side in pixels, at least 1. Stable-Baselines3's ``NatureCNN`` was designed for 84 and needs 36.
 
     Raises:
         TypeError: `size` is no integer.
@@ -45,7 +45,7 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
                 f"the env has render_mode {env.render_mode!r}, which gives no frames; make it with "
                 'render_mode="rgb_array"'
             )
-        self.size = checked_int("size", size, 1)
+        self.size = check_int("size", size, 1)
         self.observation_space = Box(0, 255, (3, self.size, self.size), np.uint8)
 
     def observation(self, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
@@ -59,10 +59,10 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
             raise ValueError(
                 f"size is {self.size}, but the env's frames are {frame.shape[1]} x {frame.shape[0]} pixels"
             )
-        return _shrunk(frame, self.size)
+        return _shrink(frame, self.size)
 
 
-def _shrunk(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+def _shrink(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     """Return the means of size x size equal parts of a frame: (height, width, 3) to (3, size, size).
 
     The parts are spread evenly from edge to edge, and overlap by a pixel here and there where the sides do not divide.

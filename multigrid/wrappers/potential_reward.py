@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 from pettingzoo.utils import BaseParallelWrapper
 
-from multigrid._checks import shown
+from multigrid._checks import shorten
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -37,8 +37,8 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     an episode sums up to minus the potential of its first state, whichever way it went, so exactly the policies that
     are optimal without it are optimal with it.
 
-    Learners that estimate values learn those of the env minus the potential: one on the scale of the env's returns,
-    such as a tenth of the distance, is the easier to learn. A state that is set on the env underneath goes unnoticed.
+    A learner then estimates the env's values minus the potential, which is easiest with a potential on the scale of the
+    env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
 
     Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
     episodes of any length: Grzes 2017, "Reward shaping in episodic reinforcement learning".
@@ -59,7 +59,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
-        self.gamma = _checked_discount(gamma)
+        self.gamma = _check_discount(gamma)
         _check_callable(potential)
         RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
         gymnasium.Wrapper.__init__(self, env)
@@ -67,13 +67,13 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._left = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, and take down the potential of its first state."""
+        """Reset the env, and store the potential of the first state."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._left = self.potential(observation, info)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Step the env and add the difference of potentials."""
+        """Step the env, and add the difference of potentials to the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         reached = 0.0 if terminated else self.potential(observation, info)
         shaped = float(reward) + self.gamma * reached - self._left
@@ -106,7 +106,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
         super().__init__(env)
-        self.gamma = _checked_discount(gamma)
+        self.gamma = _check_discount(gamma)
         _check_callable(potential)
         self.potential = potential
         self._left: dict[str, float] = {}
@@ -114,7 +114,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begin an episode, and take down the potential of each agent's first state."""
+        """Reset the env, and store the potential of each agent's first state."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._left = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
         return observations, infos
@@ -135,12 +135,12 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         return observations, shaped, terminations, truncations, infos
 
     def get_state(self) -> dict[str, Any]:
-        """Return the env's state, and with it the potentials that the next step is compared with."""
+        """Return the env's state and the potentials of the agents' current states."""
         env: Any = self.env
         return {"env": env.get_state(), "potentials": dict(self._left)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `get_state` of such a wrapper returned.
+        """Set a state that `get_state` of such a wrapper returned.
 
         Raises:
             TypeError, ValueError: it is no such state.
@@ -153,9 +153,9 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         self._left = dict(state["potentials"])
 
 
-def _checked_discount(gamma: float) -> float:
+def _check_discount(gamma: float) -> float:
     if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma is {shown(gamma)}; expected the discount of the learner, from 0 to 1")
+        raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
     return float(gamma)
 
 

@@ -1,4 +1,4 @@
-"""The two terms of the Reacher's reward, weighted anew."""
+"""The two terms of the reward of Gymnasium's Reacher, weighted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ReacherWeightedReward"]
 
 
 class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Replace the reward by a weighted sum of the terms that Gymnasium's Reacher tells in its infos.
+    """Replace the reward by a weighted sum of the terms in the infos of Gymnasium's Reacher.
 
     Args:
         env: its infos have "reward_dist" and "reward_ctrl", as those of Reacher do.
@@ -28,7 +28,7 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstru
         self.reward_ctrl_weight = reward_ctrl_weight
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step the env and weigh the terms of its reward.
+        """Step the env, and return the weighted sum as the reward.
 
         Raises:
             ValueError: the infos lack a term.

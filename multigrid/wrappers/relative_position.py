@@ -1,4 +1,4 @@
-"""Where the target lies, seen from the agent."""
+"""The target's position relative to the agent."""
 
 from __future__ import annotations
 

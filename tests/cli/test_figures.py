@@ -26,7 +26,7 @@ from multigrid.cli.figures import (
 )
 from multigrid.cli.rolling.intervals import MEASURES, Estimate, bootstrap, estimates, measured, wilson
 from multigrid.rendering.episode import Episode
-from multigrid.scenarios.watching import Watcher
+from multigrid.scenarios.tracing import EpisodeTrace
 
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
 NAN = math.nan
@@ -36,12 +36,12 @@ def watched(config: GridConfig, *steps: list[int]) -> Episode:
     """The episode that these joint actions make; what those who have left would do is ignored."""
     env = MultiGridEnv(config)
     env.reset(seed=0)
-    watcher = Watcher(env)
-    watcher.note()
+    trace = EpisodeTrace(env)
+    trace.note()
     for actions in steps:
         env.step(dict(zip(env.possible_agents, actions, strict=True)))
-        watcher.note()
-    return watcher.episode("a few steps")
+        trace.note()
+    return trace.episode("a few steps")
 
 
 def read_back(figure: Figure, folder: Path) -> np.ndarray:

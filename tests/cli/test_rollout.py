@@ -28,7 +28,7 @@ from multigrid.cli.rolling.worlds import World, fitted, play, player
 from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.scenarios import Scenario, load, save
-from multigrid.scenarios.watching import watch
+from multigrid.scenarios.tracing import trace_episode
 
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
@@ -144,7 +144,7 @@ def test_recordings_play_again_and_give_the_same_numbers(capsys: pytest.CaptureF
     names = ["grid-4x3-3-7.json", "grid-4x3-3-8.json"]
     assert sorted(path.name for path in Path("out").iterdir()) == ["episodes.csv", *names, "metrics.json"]
     for name, row in zip(names, rows_of("out")[:2], strict=True):
-        episode = watch(load(Path("out") / name))
+        episode = trace_episode(load(Path("out") / name))
         assert episode.num_steps == int(row["steps"])
         assert float(row["sum_of_costs"]) == episode.metrics["sum_of_costs"]
         assert float(row["isr"]) == episode.metrics["isr"]

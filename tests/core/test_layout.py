@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from multigrid import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
-from multigrid.maps.layouts import checked_layout
+from multigrid.maps.layouts import check_layout
 
 LAYOUTS = 2000
 
@@ -292,7 +292,7 @@ BY_HAND = """
 
 def by_hand(config, agents, targets, index=0):
     """A layout checked as the faces check their options."""
-    return checked_layout(config.components[index], config.num_agents, agents, targets, "options['{}']")
+    return check_layout(config.components[index], config.num_agents, agents, targets, "options['{}']")
 
 
 @pytest.mark.parametrize(

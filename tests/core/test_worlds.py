@@ -217,7 +217,7 @@ NARROW = parse_map("a.B\nb.A")
 def test_pictures_made_by_hand_are_checked(
     change: dict[str, Any], error: type[Exception], complaint: str, stacked: bool
 ) -> None:
-    """A Picture that no parser has read, or a stack of them, is checked like a layout by hand."""
+    """A ParsedMap that no parser has read, or a stack of them, is checked like a layout by hand."""
     picture = NARROW._replace(**change)
     if stacked:
         picture = type(picture)(*(np.array([field]) for field in picture))

@@ -24,7 +24,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from oracle import Oracle, plain
 from reference import STAYED, Reference
 from test_invariants import COLLISIONS, PARTS, room, some_walls
@@ -119,7 +119,7 @@ class SlowMultiGrid(Slow):
         maps, index = maps_of(self.config), options.get("map")
         if "agents" in options:
             index, agents, targets = index or 0, options["agents"], options["targets"]
-        elif isinstance(self.config.walls, Picture):
+        elif isinstance(self.config.walls, ParsedMap):
             index = int(self.stream.integers(len(maps))) if index is None else index
             agents, targets = self.config.walls.agents[index], self.config.walls.targets[index]
         elif index is None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multigrid import maps
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.maps import (
-    Picture,
+    ParsedMap,
     ScenarioRow,
     format_map,
     load_map,
@@ -65,7 +65,7 @@ def links(walls):
 def same(picture, walls, agents, targets):
     """Whether a picture is that one, types and all."""
     expected = [(walls, np.bool_, 2), (agents, np.int64, 2), (targets, np.int64, 2)]
-    return isinstance(picture, Picture) and all(
+    return isinstance(picture, ParsedMap) and all(
         (got.dtype, got.ndim, got.tolist()) == (dtype, ndim, np.asarray(array).tolist())
         for got, (array, dtype, ndim) in zip(picture, expected, strict=True)
     )
@@ -490,7 +490,7 @@ def test_files_are_replaced_as_a_whole(save, tmp_path, monkeypatch):
 
 def test_a_temporary_file_lies_beside(tmp_path):
     """The temporary path is in the same folder, where moving is one step, and keeps the suffix."""
-    with replaced(tmp_path / "one.scen") as temporary:
+    with replace_file(tmp_path / "one.scen") as temporary:
         assert (temporary.parent, temporary.suffix) == (tmp_path, ".scen")
         assert temporary != tmp_path / "one.scen"
         temporary.write_text("new")
@@ -848,8 +848,8 @@ def test_a_warehouse_needs_room(size):
 def test_public_names():
     """The package has each name that it promises, and the picture's from where the game's core can import it."""
     assert all(callable(getattr(maps, name)) for name in maps.__all__)
-    assert (maps.parse_map, maps.format_map, maps.Picture) == (
+    assert (maps.parse_map, maps.format_map, maps.ParsedMap) == (
         pictures.parse_map,
         pictures.format_map,
-        pictures.Picture,
+        pictures.ParsedMap,
     )

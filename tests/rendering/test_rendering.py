@@ -13,9 +13,9 @@ from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
 from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.maps.text import parse_map
 from multigrid.rendering.frame import Painter
-from multigrid.rendering.palette import colours, contrast, mixed, tint
+from multigrid.rendering.palette import colours, contrast, mix, tint
 from multigrid.rendering.scene import Scene, scene_of
-from multigrid.scenarios.watching import Watcher
+from multigrid.scenarios.tracing import EpisodeTrace
 
 WHITE = (255, 255, 255)
 # Two agents and their targets on a map that looks different from every side.
@@ -307,8 +307,8 @@ def test_trails():
     assert at(frame, config, 0, 1, 0.3) == WHITE  # longer ago
     assert at(frame, config, 4, 1, -0.24) == first
     # A step in which the other one waited is counted, and draws nothing.
-    assert close(at(frame, config, 7, 1, 0.0, 0.3), mixed(WHITE, second, 230 / 255))
-    assert close(at(frame, config, 7, 1, 0.0, -0.3), mixed(WHITE, second, 77 / 255))
+    assert close(at(frame, config, 7, 1, 0.0, 0.3), mix(WHITE, second, 230 / 255))
+    assert close(at(frame, config, 7, 1, 0.0, -0.3), mix(WHITE, second, 77 / 255))
     assert at(frame, config, 7, 0, 0.0, -0.3) == WHITE
     assert at(frame, config, 7, 2, -0.24) == second
 
@@ -318,7 +318,7 @@ def test_trails_follow_the_steps_of_an_env():
     one = walked(render_trails=2)
     config, (first, second) = one.config, colours(2)
     frame = one.render()
-    latest, older = ([mixed(WHITE, colour, share) for colour in (first, second)] for share in (230 / 255, 115 / 255))
+    latest, older = ([mix(WHITE, colour, share) for colour in (first, second)] for share in (230 / 255, 115 / 255))
     assert close(at(frame, config, 2, 0), latest[0])
     assert close(at(frame, config, 3, 3), latest[1])
     assert close(at(frame, config, 2, 3, 0.3), older[1])
@@ -472,16 +472,16 @@ def test_an_episode_is_drawn_as_it_was_seen(on_target):
     look = {"size": 140, "trails": 3, "view_of": 1}
     named = {"render_size": 140, "render_trails": 3, "render_view": 1}
     one = parallel_env(walls=WALLED, on_target=on_target, max_cycles=30, render_mode="rgb_array", **named)
-    watcher, frames = Watcher(one), []
+    trace, frames = EpisodeTrace(one), []
     one.reset(options={"agents": [[4, 1], [2, 3]], "targets": [[5, 1], [3, 0]]})
     random = np.random.default_rng(2)
     while True:
-        watcher.note()
+        trace.note()
         frames.append(one.render())
         if not one.agents:
             break
         one.step({agent: 0 if len(frames) == 1 else int(random.integers(4)) for agent in one.agents})
-    episode = watcher.episode("drawn")
+    episode = trace.episode("drawn")
     painter = Painter(episode.config, **look)
     assert episode.num_steps > 3
     for step, frame in enumerate(frames):

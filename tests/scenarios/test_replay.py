@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import multigrid
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.cli import main
 from multigrid.rendering.episode import Episode
@@ -19,8 +20,8 @@ from multigrid.rendering.replay import replay_page
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.svg import animated_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
-from multigrid.scenarios.replay_page import Replay, replay
-from multigrid.scenarios.watching import watch
+from multigrid.scenarios.replay_page import Replay, show_episode
+from multigrid.scenarios.tracing import trace_episode
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><script>alert(1)</script>\"'&lt; {{data}} \u2028 猫 \ud800 \x00 \\u003c"
@@ -48,7 +49,7 @@ def recorded() -> Scenario:
 @pytest.fixture(scope="module")
 def episode(recorded: Scenario) -> Episode:
     """The episode of the moves."""
-    return watch(recorded)
+    return trace_episode(recorded)
 
 
 def unpacked(text: str, length: int) -> list[list[int]]:
@@ -88,30 +89,30 @@ def test_packing_is_short():
 def test_every_source_gives_the_same_page(recorded, episode, tmp_path, monkeypatch):
     """A path, a scenario, an episode and a recording environment show the same; a name is one of the suite."""
     scenarios.save(recorded, tmp_path / "room.json")
-    page = replay(recorded).html
-    assert replay(tmp_path / "room.json").html == page
-    assert replay(str(tmp_path / "room.json")).html == page
-    assert replay(episode).html == page
-    assert replay(recorder()).html == page.replace('"room"', '"episode"').replace(">room<", ">episode<")
-    assert replay("maze-9x7-2").episode.name == "maze-9x7-2"
+    page = show_episode(recorded).html
+    assert show_episode(tmp_path / "room.json").html == page
+    assert show_episode(str(tmp_path / "room.json")).html == page
+    assert show_episode(episode).html == page
+    assert show_episode(recorder()).html == page.replace('"room"', '"episode"').replace(">room<", ">episode<")
+    assert show_episode("maze-9x7-2").episode.name == "maze-9x7-2"
     monkeypatch.chdir(tmp_path)
     scenarios.save(recorded, "maze-9x7-2")
-    assert replay("maze-9x7-2").episode.name == "room"
+    assert show_episode("maze-9x7-2").episode.name == "room"
 
 
 def test_what_cannot_be_shown(tmp_path):
     """An error says what came and what was expected."""
     with pytest.raises(TypeError, match="source is of type MultiGridEnv; expected the path of a scenario file"):
-        replay(parallel_env())
+        show_episode(parallel_env())
     with pytest.raises(ValueError, match="scenario 'bare' has no actions; only a recorded episode"):
-        replay(Scenario("bare", GridConfig(walls=ROOM)))
+        show_episode(Scenario("bare", GridConfig(walls=ROOM)))
     with pytest.raises(ValueError, match="no episode has been recorded"):
-        replay(RecordEpisode(parallel_env()))
+        show_episode(RecordEpisode(parallel_env()))
     with pytest.raises(FileNotFoundError, match=r"no file 'maze', nor a scenario of this name in .*maze-9x7"):
-        replay("maze")
+        show_episode("maze")
     (tmp_path / "torn.json").write_text('{"format": "multi')
     with pytest.raises(ValueError, match=r"torn\.json is not JSON"):
-        replay(tmp_path / "torn.json")
+        show_episode(tmp_path / "torn.json")
 
 
 class Parts(html.parser.HTMLParser):
@@ -170,7 +171,7 @@ def test_a_name_is_only_a_name(episode):
 
 def test_the_same_episode_gives_the_same_bytes(recorded):
     """Files depend on nothing but the episode."""
-    one, other = replay(recorded), replay(recorded)
+    one, other = show_episode(recorded), show_episode(recorded)
     assert one.html == other.html
     assert animated_svg(one.episode) == animated_svg(other.episode)
 
@@ -230,7 +231,7 @@ def test_a_still_shows_a_state(episode):
     assert discs(still_svg(episode, 2, cell=20)) == [(hues[0], 1, 1), (hues[1], 2, 1), (hues[2], 4, 1)]
     assert discs(still_svg(episode, 3, cell=20)) == [(hues[0], 2, 1), (hues[2], 4, 1)]
     assert discs(still_svg(episode, 4, cell=20)) == [(hues[2], 3, 1)]
-    settled = watch(scenarios.get("maze-9x7-2"))
+    settled = trace_episode(scenarios.get("maze-9x7-2"))
     last = still_svg(settled, settled.num_steps)
     assert last.count('fill-opacity="1"') == 2
     assert 'fill-opacity="1"' not in still_svg(settled, 0)
@@ -275,7 +276,7 @@ def test_who_leaves_fades_in_the_last_move(episode):
 
 def test_pictures_are_small_and_considerate():
     """Eight agents take less than 30 KB; readers who want no motion get none; no script is needed."""
-    svg = animated_svg(watch(scenarios.get("maze-17x13-8")))
+    svg = animated_svg(trace_episode(scenarios.get("maze-17x13-8")))
     assert len(svg) < 30_000
     assert "prefers-reduced-motion" in svg
     assert "<script" not in svg
@@ -285,7 +286,7 @@ def test_a_picture_of_no_steps(recorded):
     """An episode that has only begun is a still one, and a page without moves."""
     begun = RecordEpisode(parallel_env(walls=ROOM, num_agents=3))
     begun.reset()
-    shown = replay(begun)
+    shown = show_episode(begun)
     assert "@keyframes" not in animated_svg(shown.episode)
     assert '"steps":0' in shown.html
 
@@ -295,6 +296,7 @@ def test_a_picture_of_no_steps(recorded):
     [
         (lambda episode: still_svg(episode, 5), "step is 5; expected 0 to 4"),
         (lambda episode: still_svg(episode, -1), "step is -1; expected 0 to 4"),
+        (lambda episode: still_svg(episode, 1.0), "step is 1.0; expected 0 to 4"),
         (lambda episode: still_svg(episode, 0, cell=0), "cell is 0; expected at least 1"),
         (lambda episode: animated_svg(episode, seconds_per_step=0), "seconds_per_step is 0; expected a number"),
         (lambda episode: animated_svg(episode, pause=float("nan")), "pause is nan; expected a number"),
@@ -306,17 +308,32 @@ def test_refused_pictures(draw, said, episode):
         draw(episode)
 
 
+def test_a_still_picture_is_saved(episode, tmp_path):
+    """`Replay.save_svg` with a step writes the state after that step, and takes no option of an animation."""
+    show_episode(episode).save_svg(tmp_path / "third.svg", step=3, cell=20)
+    assert (tmp_path / "third.svg").read_text() == still_svg(episode, 3, cell=20)
+    with pytest.raises(TypeError, match="pause"):
+        show_episode(episode).save_svg(tmp_path / "none.svg", step=3, pause=1.0)
+    assert listed(tmp_path) == ["third.svg"]
+
+
+def test_the_old_name_of_show_episode_warns(episode):
+    """`multigrid.replay` returns what `multigrid.show_episode` returns, with a warning that names it."""
+    with pytest.warns(DeprecationWarning, match=r"use multigrid\.show_episode"):
+        assert multigrid.replay(episode).html == multigrid.show_episode(episode).html
+
+
 def listed(folder: Path) -> list[str]:
     """The names of the files in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def test_the_command_writes_beside_the_recording(recorded, tmp_path, capsys):
-    """`multigrid replay FILE` writes FILE with .html, the same page as replay() gives, and says where."""
+    """`multigrid replay FILE` writes FILE with .html, the same page as show_episode() gives, and says where."""
     scenarios.save(recorded, tmp_path / "room.json")
     assert main(["replay", str(tmp_path / "room.json")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'room.html'}\n"
-    assert (tmp_path / "room.html").read_bytes() == replay(recorded).html.encode()
+    assert (tmp_path / "room.html").read_bytes() == show_episode(recorded).html.encode()
     assert listed(tmp_path) == ["room.html", "room.json"]
 
 
@@ -326,7 +343,7 @@ def test_the_command_writes_where_it_is_told(tmp_path, monkeypatch, capsys):
     assert main(["replay", "maze-9x7-2"]) == 0
     assert main(["replay", "maze-9x7-2", "--output", "seen.html", "--svg"]) == 0
     assert listed(tmp_path) == ["maze-9x7-2.html", "seen.html", "seen.svg"]
-    assert Path("seen.svg").read_text() == animated_svg(watch(scenarios.get("maze-9x7-2")))
+    assert Path("seen.svg").read_text() == animated_svg(trace_episode(scenarios.get("maze-9x7-2")))
     assert capsys.readouterr().out == "maze-9x7-2.html\nseen.html\nseen.svg\n"
 
 

@@ -17,7 +17,7 @@ from multigrid.rendering.palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import RecordEpisode
-from multigrid.scenarios.replay_page import Replay, replay
+from multigrid.scenarios.replay_page import Replay, show_episode
 from test_replay import walk
 
 FLAGS = [
@@ -52,7 +52,7 @@ class Recording:
             self.infos.append(infos)
             self.rewards.append(rewards)
         self.steps = len(self.states) - 1
-        self.shown = replay(env.scenario("four in a yard"))
+        self.shown = show_episode(env.scenario("four in a yard"))
 
     def cells(self, step: int) -> list[list[int] | None]:
         """Where the agents are, None for one that has left."""
@@ -129,7 +129,7 @@ def names(folder):
 def drawn(page) -> dict:
     """What the page says that it has drawn, once it has."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return page.evaluate("multigrid.drawn()")
+    return page.evaluate("multigrid.lastDrawing()")
 
 
 def go_to(page, step: int) -> dict:
@@ -198,7 +198,7 @@ def test_playing_and_pausing(opened, leaving):
     page.get_by_role("combobox", name="Steps a second").select_option("4")
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(1100)
-    told = page.evaluate("multigrid.drawn()")
+    told = page.evaluate("multigrid.lastDrawing()")
     assert told["playing"]
     assert 4.1 < told["time"] < 4.6
     share = told["time"] % 1
@@ -208,20 +208,20 @@ def test_playing_and_pausing(opened, leaving):
     assert told["agents"] != leaving.cells(4)
     page.get_by_role("button", name="Pause").click()
     page.clock.run_for(50)
-    stopped = page.evaluate("multigrid.drawn()")
+    stopped = page.evaluate("multigrid.lastDrawing()")
     page.clock.run_for(2000)
-    assert page.evaluate("multigrid.drawn()") == stopped | {"playing": False}
+    assert page.evaluate("multigrid.lastDrawing()") == stopped | {"playing": False}
     page.get_by_role("combobox", name="Steps a second").select_option("8")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(1100)
-    assert 8.1 < page.evaluate("multigrid.drawn().time") - stopped["time"] < 9
+    assert 8.1 < page.evaluate("multigrid.lastDrawing().time") - stopped["time"] < 9
     page.clock.run_for(20_000)
-    told = page.evaluate("multigrid.drawn()")
+    told = page.evaluate("multigrid.lastDrawing()")
     assert (told["time"], told["playing"]) == (leaving.steps, False)
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(500)
-    assert 2 < page.evaluate("multigrid.drawn().time") < 5
+    assert 2 < page.evaluate("multigrid.lastDrawing().time") < 5
 
 
 def test_buttons_keys_and_scrubbing(opened, leaving):
@@ -275,7 +275,7 @@ def test_buttons_keys_and_scrubbing(opened, leaving):
 
 def place(page, cell) -> dict[str, float]:
     """Where a cell's middle is on the canvas."""
-    side = page.evaluate("multigrid.drawn().side")
+    side = page.evaluate("multigrid.lastDrawing().side")
     return {"x": (cell[0] + 0.5) * side, "y": (cell[1] + 0.5) * side}
 
 
@@ -430,13 +430,13 @@ def test_less_motion(opened, leaving):
     page.get_by_role("combobox", name="Steps a second").select_option("4")
     page.get_by_role("button", name="Play", exact=True).click()
     page.clock.run_for(1100)
-    told = page.evaluate("multigrid.drawn()")
+    told = page.evaluate("multigrid.lastDrawing()")
     assert 4.1 < told["time"] < 4.6
     assert told["agents"] == leaving.cells(4)
     assert page.get_by_role("slider", name="Step").input_value() == "4"
     page.get_by_role("button", name="Pause", exact=True).click()
     page.clock.run_for(100)
-    assert page.evaluate("multigrid.drawn().time") == 4
+    assert page.evaluate("multigrid.lastDrawing().time") == 4
 
 
 def test_a_long_recording_is_shown(opened):
@@ -447,12 +447,12 @@ def test_a_long_recording_is_shown(opened):
 
 def test_on_a_phone(opened):
     """At 390 pixels nothing sticks out, on a dense screen the canvas has its pixels, and buttons fit a finger."""
-    shown = replay("maze-17x13-8")
+    shown = show_episode("maze-17x13-8")
     page = opened(shown.html, viewport={"width": 390, "height": 844}, device_scale_factor=3, has_touch=True)
     page.get_by_role("combobox", name="Agent", exact=True).select_option("3")
     drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    wide, pixel_wide = page.evaluate("[multigrid.drawn().side * 17, document.getElementById('grid').width]")
+    wide, pixel_wide = page.evaluate("[multigrid.lastDrawing().side * 17, document.getElementById('grid').width]")
     assert wide > 300
     assert pixel_wide == pytest.approx(3 * wide)
     for button in page.get_by_role("button").all():
@@ -498,7 +498,7 @@ def test_an_odd_name(opened, leaving):
     recorder = RecordEpisode(env)
     recorder.reset(seed=1)
     recorder.step(dict.fromkeys(env.agents, 0))
-    page = opened(replay(recorder.scenario(odd)).html)
+    page = opened(show_episode(recorder.scenario(odd)).html)
     assert page.title() == odd
     assert page.get_by_role("heading", level=1).inner_text() == odd
     assert page.evaluate("window.hacked === undefined")
@@ -562,7 +562,7 @@ def test_the_animated_picture(kind, opened, request):
 
 def test_a_picture_in_a_page(opened, tmp_path):
     """In an <img>, where scripts do not run, the picture moves; for whoever prefers reduced motion it does not."""
-    svg = animated_svg(replay("empty-9x7-2").episode, seconds_per_step=0.2, pause=0.1)
+    svg = animated_svg(show_episode("empty-9x7-2").episode, seconds_per_step=0.2, pause=0.1)
     (tmp_path / "film.svg").write_text(svg)
     page = opened("<!doctype html><title>film</title><img src='film.svg'>")
     first = page.locator("img").screenshot()

@@ -250,11 +250,11 @@ def test_a_replay_notices_what_differs() -> None:
     actions = scenario.actions.copy()
     actions[2] = {0: 2, 2: 0}.get(int(actions[2, 0]), 0)
     told = []
-    with pytest.raises(ValueError, match="step 3 of scenario 'random play' tells something else"):
+    with pytest.raises(ValueError, match="step 3 of scenario 'random play' differs from the recording"):
         told += replay(dataclasses.replace(scenario, actions=actions))
     moved = GridConfig(walls=scenario.config.walls._replace(agents=[[[1, 0]]]), on_target="stay", allow_stay=True)
     with pytest.raises(ValueError, match="step 0 of"):
-        next(replay(Scenario("moved", moved, actions=scenario.actions, told=scenario.told)))
+        next(replay(Scenario("moved", moved, actions=scenario.actions, digests=scenario.digests)))
 
 
 def test_recording_changes_nothing() -> None:
@@ -299,7 +299,7 @@ def test_what_was_not_seen_is_not_recorded() -> None:
     random = np.random.default_rng(2)
     while not any(env.step({agent: int(random.integers(4)) for agent in env.agents})[1].values()):
         pass
-    with pytest.raises(ValueError, match="tells something else"):
+    with pytest.raises(ValueError, match="differs from the recording"):
         env.scenario("disturbed")
     env.np_random = np.random.Generator(np.random.MT19937(0))
     env.reset()
@@ -323,12 +323,12 @@ def test_what_was_not_seen_is_not_recorded() -> None:
         ({"config": GridConfig()}, ValueError, "config has no layout"),
         ({"config": GridConfig(walls=["a.A", "A.a"])}, ValueError, "config has no layout"),
         ({"stream": np.random.PCG64(0).state}, ValueError, "expected the state of a PCG64 generator under on_target"),
-        ({"actions": [[0]]}, ValueError, "expected both actions and what they told"),
-        ({"actions": [[0.0]], "told": ("0" * 8,) * 2}, TypeError, "actions are of float64"),
-        ({"actions": [[4]], "told": ("0" * 8,) * 2}, ValueError, "actions go from 4 to 4; expected"),
-        ({"actions": [[-2]], "told": ("0" * 8,) * 2}, ValueError, "actions go from -2 to -2; expected"),
-        ({"actions": [0], "told": ("0" * 8,) * 2}, ValueError, r"actions have the shape \(1,\); expected"),
-        ({"actions": [[0]], "told": ("0" * 8,)}, ValueError, "told has 1 entries; expected 2 of 8 hexadecimal"),
+        ({"actions": [[0]]}, ValueError, "expected both actions and digests"),
+        ({"actions": [[0.0]], "digests": ("0" * 8,) * 2}, TypeError, "actions are of float64"),
+        ({"actions": [[4]], "digests": ("0" * 8,) * 2}, ValueError, "actions go from 4 to 4; expected"),
+        ({"actions": [[-2]], "digests": ("0" * 8,) * 2}, ValueError, "actions go from -2 to -2; expected"),
+        ({"actions": [0], "digests": ("0" * 8,) * 2}, ValueError, r"actions have the shape \(1,\); expected"),
+        ({"actions": [[0]], "digests": ("0" * 8,)}, ValueError, "digests has 1 entries; expected 2 of 8 hexadecimal"),
     ],
 )
 def test_scenarios_are_checked(changes: dict[str, Any], error: type[Exception], complaint: str) -> None:
@@ -360,7 +360,7 @@ def test_a_stream_is_the_one_that_numpy_takes_it_for(change: dict[str, Any]) -> 
 def test_actions_cannot_be_changed_afterwards() -> None:
     """A scenario's actions are its own, and read-only."""
     mine = np.array([[0], [0]])
-    scenario = Scenario("one", GridConfig(walls="a.A"), actions=mine, told=("0" * 8,) * 3)
+    scenario = Scenario("one", GridConfig(walls="a.A"), actions=mine, digests=("0" * 8,) * 3)
     mine[:] = 1
     assert scenario.actions.tolist() == [[0], [0]]
     with pytest.raises(ValueError, match="read-only"):
@@ -440,7 +440,7 @@ def test_the_rules_version_is_that_of_the_rules() -> None:
             for reward in ("individual", "shared"):
                 settings = {"collisions": collisions, "on_target": on_target, "reward": reward}
                 scenario = recorded(settings, seed=7)
-                whole.update("".join(scenario.told).encode())
+                whole.update("".join(scenario.digests).encode())
     versions = json.loads((GOLDEN / "rules.json").read_text())
     assert versions[str(RULES_VERSION)] == whole.hexdigest(), (
         "the rules have changed: raise RULES_VERSION in core/rules.py, add its digest to tests/golden/rules.json, "

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.bench.intervals import summary
 from multigrid.cli.bench.measuring import FULL, QUICK, Effort
 from multigrid.cli.bench.processes import JsonProcess, ProcessError
@@ -64,7 +64,7 @@ def compare(folders: Folders, turns: int, effort: Effort, file: Path | None, con
         with console.status(f"turn {len(done) + 1} of {turns}"):
             done.append(_play_turn(folders, effort, len(done)))
         if file is not None:
-            with replaced(file) as temporary:
+            with replace_file(file) as temporary:
                 temporary.write_text(json.dumps({**measured, "turns": done}), encoding="utf-8")
     return {"this": str(folders[0]), "other": str(folders[1]), **summary(done)}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from multigrid.cli.play.session import Session
 from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
 from multigrid.rendering.backend import import_pygame
 from multigrid.rendering.frame import WINDOW_SIZE, Painter
 from multigrid.rendering.palette import Colour, colours, contrast
@@ -59,17 +60,7 @@ def headline(session: Session, *, running: bool) -> tuple[str, str, str]:
     if session.over:
         told = session.metrics()
         # What is not defined under the world's rules is NaN.
-        said = [
-            (label, told[name])
-            for label, name in (
-                ("CSR", "csr"),
-                ("ISR", "isr"),
-                ("sum of costs", "sum_of_costs"),
-                ("makespan", "makespan"),
-                ("throughput", "throughput"),
-            )
-            if not math.isnan(told[name])
-        ]
+        said = [(label.short, told[name]) for name, label in LABELS.items() if not math.isnan(told[name])]
         detail = session.note or "   ".join(f"{label} {value:.4g}" for label, value in said)
         steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
         if session.config.on_target == "restart":

@@ -9,13 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import DIRECTIONS, Action, Outcome
+from multigrid.actions import MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
-from multigrid.maps.text import Picture
+from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.rendering.episode import find_settled
 from multigrid.rendering.scene import Scene
 from multigrid.scenarios import RecordEpisode, Scenario
 
@@ -32,10 +33,8 @@ def moves_by_sight() -> dict[str, Action]:
     <Action.DOWN: 3>
     """
     moves = {}
-    for action in Action:
-        dx, dy = DIRECTIONS[action].tolist()
-        if dx or dy:
-            moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = action
+    for action, (dx, dy) in enumerate(MOVES):
+        moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
     return moves
 
 
@@ -166,7 +165,7 @@ class Session:
             agents=self._state["location"],
             targets=self._state["target"],
             present=self.present,
-            settled=self._state["distances"] == 0,
+            settled=find_settled(self._state["distances"], self.present),
         )
 
     def play(self, action: Action) -> bool:
@@ -251,7 +250,7 @@ def _drawn(env: MultiGridEnv, name: str) -> Scenario:
     """Return the layout that an environment has just drawn."""
     state = env.get_state()
     walls = env.config.components[state["map_index"]] == WALL
-    config = dataclasses.replace(env.config, walls=Picture(walls, state["location"], state["target"]))
+    config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], state["target"]))
     return Scenario(name, config, state["np_random"] if config.on_target == "restart" else None)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.frame import WINDOW_SIZE, Painter
 from multigrid.rendering.scene import scene_of
@@ -55,7 +55,7 @@ def write_gif_film(path: Path, episode: Episode, frames_per_second: float, trail
     images = map(palette.image, film_frames(episode, trails=trails))
     shown = max(20, 10 * round(100 / frames_per_second))
     durations = [shown] * episode.num_steps + [shown + 1000 * HELD_SECONDS]
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         next(images).save(
             temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False
         )
@@ -111,7 +111,7 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
     odd = (0, first.shape[0] % 2), (0, first.shape[1] % 2), (0, 0)
     held = round(HELD_SECONDS * frames_per_second)
     last = first
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         writer: Any = imageio.get_writer(
             temporary,
             format="FFMPEG",

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multigrid._files import replaced
+from multigrid._files import replace_file
 from multigrid.cli.figures import Series, heat_figure, sweep_figure, write_figure
 from multigrid.cli.outputs import staged_folder, write_json, write_rows
 from multigrid.cli.rolling.films import write_gif_film, write_mp4
@@ -66,7 +66,7 @@ def _leave_episode(stage: Path, played: Played, options: RolloutOptions, kinds: 
     if "mp4" in kinds:
         write_mp4(stage / f"{name}.mp4", played.episode, options.fps, options.trails)
     if "svg" in kinds:
-        with replaced(stage / f"{name}.svg") as temporary:
+        with replace_file(stage / f"{name}.svg") as temporary:
             temporary.write_text(animated_svg(played.episode, seconds_per_step=1 / options.fps), encoding="utf-8")
 
 

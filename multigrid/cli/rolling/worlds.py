@@ -19,7 +19,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
-from multigrid.scenarios.watching import Watcher
+from multigrid.scenarios.tracing import EpisodeTrace
 
 __all__ = ["BUILT_IN", "Played", "Player", "World", "fitted", "play", "player", "suite_worlds", "trained_config"]
 
@@ -80,22 +80,22 @@ def play(world: World, player: Player, seed: int, *, watched: bool = False, reco
     recorder = RecordEpisode(env) if recorded else None
     face: Any = env if recorder is None else recorder
     policy = player(seed)
-    watcher = Watcher(env) if watched else None
+    trace = EpisodeTrace(env) if watched else None
     observations, _ = face.reset(seed=seed)
-    if watcher is not None:
-        watcher.note()
+    if trace is not None:
+        trace.note()
     steps = 0
     while env.agents:
         observations, *_ = face.step(policy(env, observations))
         steps += 1
-        if watcher is not None:
-            watcher.note()
+        if trace is not None:
+            trace.note()
     name = f"{world.name}-{seed}"
     return Played(
         seed=seed,
         steps=steps,
         measures=measured(env.metrics()),
-        episode=None if watcher is None else watcher.episode(name),
+        episode=None if trace is None else trace.episode(name),
         recording=None if recorder is None else recorder.scenario(name),
     )
 

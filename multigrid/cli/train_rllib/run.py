@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from multigrid._files import new_folder
+from multigrid._files import create_folder
 from multigrid.cli.evaluate import HeldOut, play_episodes
 from multigrid.cli.outputs import write_rows
 from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions
 from multigrid.cli.trainings import INTERRUPTED, report, write_evaluations
 from multigrid.config import GridConfig
-from multigrid.integrations.rllib import NAME, agent_modules, drawn_actions
+from multigrid.integrations.rllib import NAME, agent_modules, sample_actions
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
@@ -109,7 +109,7 @@ class Run:
         checkpoint = self._folder / "checkpoints" / f"{self._steps:012}"
         if checkpoint.exists():
             return
-        with new_folder(checkpoint) as temporary:
+        with create_folder(checkpoint) as temporary:
             self._algorithm.save_to_path(str(temporary.absolute()))
 
     def _finish(self) -> None:
@@ -134,7 +134,7 @@ def _play_held_out(modules: Mapping[str, RLModule], config: GridConfig, seeds: S
 
     def choose(asked: list[dict[str, Any]], draw: np.random.Generator) -> list[int]:
         agents = [agent for seen in asked for agent in seen]
-        return drawn_actions(modules, agents, [seen[agent] for seen in asked for agent in seen], draw)
+        return sample_actions(modules, agents, [seen[agent] for seen in asked for agent in seen], draw)
 
     return play_episodes(config, seeds, choose)
 

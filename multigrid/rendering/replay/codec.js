@@ -45,6 +45,7 @@ const isPresent = (agent, step) => series.present[agent * moments + step] === 1;
 const arrivalsOf = (agent, step) => series.arrivals[agent * moments + step];
 const outcomeOf = (agent, step) => series.outcomes[agent * moments + step];
 const distanceOf = (agent, step) => data.distances.values[distancePlaces[agent * moments + step]];
+const isSettled = (agent, step) => isPresent(agent, step) && distanceOf(agent, step) === 0;
 const rewardOf = (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]];
 const columnOf = cell => cell % width;
 const rowOf = cell => Math.floor(cell / width);

@@ -6,18 +6,18 @@ const theme = byId("theme");
 const speeds = [1, 2, 4, 8, 16, 32, 64];
 let due = false;
 let last = null;
-let told = { step: -1, focus: -2 };
+let displayed = { step: -1, focus: -2 };
 
 function draw() {
   drawScene();
   const [step, marked] = [currentStep(), focus()];
-  if (marked !== told.focus) drawMarks();
-  if (marked !== told.focus || step !== told.step) {
+  if (marked !== displayed.focus) drawMarks();
+  if (marked !== displayed.focus || step !== displayed.step) {
     showNow();
     showAgent();
     scrub.value = String(step);
   }
-  told = { step, focus: marked };
+  displayed = { step, focus: marked };
 }
 
 function tick(now) {
@@ -64,7 +64,7 @@ function followAgent(agent) {
 
 function restyle() {
   fitScene();
-  told = { step: -1, focus: -2 };
+  displayed = { step: -1, focus: -2 };
   soon();
 }
 
@@ -145,11 +145,11 @@ addEventListener("resize", restyle);
 scheme.addEventListener("change", showTheme);
 calm.addEventListener("change", soon);
 
-// For tests, and for whoever wants to look: what the last drawing put on the canvas. Places are in cells, x and y of a
+// For tests: what the last drawing put on the canvas. Places are in cells, x and y of a
 // disc's or a square's cell, with parts between two steps, and null for an agent that has left; side is a cell's in
 // CSS pixels.
 window.multigrid = Object.freeze({
-  drawn: () => ({
+  lastDrawing: () => ({
     time: drawnTime,
     playing: state.playing,
     followed: state.followed,

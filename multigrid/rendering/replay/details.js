@@ -1,6 +1,6 @@
 
 // The panel beside the world: the figures of the episode, and what became of one agent's moves.
-const figure = value => (value === null ? "\u2013" : String(Number(value.toFixed(3))));
+const figure = value => String(Number(value.toFixed(3)));
 const agentName = agent => `agent_${agent}`;
 const cellName = cell => `${columnOf(cell)}, ${rowOf(cell)}`;
 
@@ -22,22 +22,14 @@ byId("facts").textContent =
 canvas.setAttribute("aria-label", `A grid of ${width} by ${height} cells with ${plural(numAgents, "agent")}`);
 
 const restart = data.rules.on_target === "restart";
-const explained = [
-  ["CSR", "csr", "cooperative success rate: 1 when all agents arrived, else 0"],
-  ["ISR", "isr", "individual success rate: the share of agents that arrived"],
-  ["sum of costs", "sum_of_costs", "steps until arrival, of all agents together"],
-  ["makespan", "makespan", "steps until the last arrival"],
-  ["throughput", "throughput", "arrivals a step"],
-];
-const defined = explained.filter(([, name]) => data.metrics[name] !== null);
-fillList(byId("metrics"), defined.map(([label, name, title]) => [label, figure(data.metrics[name]), title]));
+fillList(byId("metrics"), data.metrics.map(([label, value, meaning]) => [label, figure(value), meaning]));
 
 function showNow() {
   const step = currentStep();
   let [there, present] = [0, 0];
   for (let agent = 0; agent < numAgents; agent++) {
     present += isPresent(agent, step);
-    there += isPresent(agent, step) && distanceOf(agent, step) === 0;
+    there += isSettled(agent, step);
   }
   const rows = [["arrivals so far", String(arrivalsBy[step])]];
   if (!restart) rows.push(["on their targets", `${there} of ${present}`]);

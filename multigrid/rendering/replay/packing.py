@@ -1,4 +1,4 @@
-"""Arrays of integers as short texts, which codec.js reads again."""
+"""Arrays of integers as short texts, which codec.js decodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of an episode."""
+"""The HTML page of an episode."""
 
 from __future__ import annotations
 
@@ -14,30 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import Outcome
+from multigrid.actions import BLOCKED, Outcome
+from multigrid.core.metrics import LABELS
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours, contrast
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.svg import hexadecimal, rim
 
-__all__ = ["BLOCKED", "replay_page"]
-
-BLOCKED = (Outcome.EDGE, Outcome.WALL, Outcome.OCCUPIED, Outcome.CONTESTED, Outcome.SWAP)
-"""The outcomes of a move that was refused."""
+__all__ = ["replay_page"]
 
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
-_FIGURES = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
 
 
 def replay_page(episode: Episode) -> str:
-    """Return an HTML page, in ASCII, that shows an episode: the same one gives the same page.
+    """Return an HTML page, in ASCII, that shows an episode; equal episodes give equal pages.
 
     The page plays, pauses, steps and scrubs, follows an agent, and needs nothing from the network, which its content
-    security policy forbids. ``window.multigrid.drawn()`` tells its tests what it has drawn last.
+    security policy forbids. ``window.multigrid.lastDrawing()`` returns what it has drawn last, for its tests.
 
     >>> import multigrid.scenarios
-    >>> from multigrid.scenarios.watching import watch
-    >>> page = replay_page(watch(multigrid.scenarios.get("empty-9x7-2")))
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> page = replay_page(trace_episode(multigrid.scenarios.get("empty-9x7-2")))
     >>> page[:15], len(page) < 100_000
     ('<!doctype html>', True)
     """
@@ -72,8 +69,13 @@ def _data(episode: Episode) -> dict[str, Any]:
         "rims": [hexadecimal(rim(colour)) for colour in palette],
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
         "blocked": [int(outcome) for outcome in BLOCKED],
-        "metrics": {name: _finite(episode.metrics[name]) for name in _FIGURES},
-        "walls": pack((episode.regions == 0).T.reshape(1, -1)),
+        # What is not defined under the rules is NaN.
+        "metrics": [
+            (label.short, episode.metrics[name], label.meaning)
+            for name, label in LABELS.items()
+            if math.isfinite(episode.metrics[name])
+        ],
+        "walls": pack(episode.walls.T.reshape(1, -1)),
         "cells": pack(_cells(episode, episode.agents)),
         "targets": pack(_cells(episode, episode.targets)),
         "present": pack(episode.present.T),
@@ -86,7 +88,7 @@ def _data(episode: Episode) -> dict[str, Any]:
 
 
 def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (N, T + 1), the number of each cell: row by row, as the eye reads."""
+    """Return (N, T + 1), the number of each cell, counted row by row."""
     numbers: NDArray[np.int64] = locations[..., 0].T + locations[..., 1].T * episode.config.width
     return numbers
 
@@ -94,10 +96,6 @@ def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
 def _values(rows: NDArray[np.float64]) -> dict[str, Any]:
     values, places = np.unique(rows, return_inverse=True)
     return {"values": values.tolist(), "places": pack(places.reshape(rows.shape))}
-
-
-def _finite(figure: float) -> float | None:
-    return figure if math.isfinite(figure) else None
 
 
 def _resource(name: str) -> str:

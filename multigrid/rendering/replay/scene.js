@@ -77,7 +77,7 @@ function drawScene() {
     const next = cellOf(agent, after);
     xs[agent] = columnOf(cell) + (columnOf(next) - columnOf(cell)) * share;
     ys[agent] = rowOf(cell) + (rowOf(next) - rowOf(cell)) * share;
-    const settled = distanceOf(agent, before) === 0;
+    const settled = isSettled(agent, before);
     const strength = fade(agent) * (isPresent(agent, after) ? 1 : 1 - share);
     roundedSquare(targetOf(agent, before), settled ? 0.07 : 0.12);
     pen.fillStyle = pen.strokeStyle = data.colours[agent];
@@ -99,7 +99,7 @@ function drawScene() {
 function drawAgent(agent, before, after, share, strength) {
   const x = middle(xs[agent]);
   const y = middle(ys[agent]);
-  const settled = distanceOf(agent, before) === 0;
+  const settled = isSettled(agent, before);
   const radius = side * (settled ? 0.27 : 0.34);
   const circle = size => {
     pen.beginPath();

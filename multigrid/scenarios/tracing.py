@@ -1,4 +1,4 @@
-"""Episodes collected while they are played."""
+"""Episodes as arrays, collected while they are played."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from multigrid.rendering.episode import Episode
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
 
-__all__ = ["Watcher", "watch"]
+__all__ = ["EpisodeTrace", "trace_episode"]
 
 _FIELDS = ("location", "target", "status", "distances", "arrivals", "outcomes", "rewards")
 
 
-class Watcher:
-    """Collects the episode that an environment plays: `note` after its reset, and after each step.
+class EpisodeTrace:
+    """Collect the episode that an environment plays: call `note` after its reset and after each step.
 
     >>> from multigrid import parallel_env
     >>> env = parallel_env(size=(4, 3), num_agents=2)
-    >>> watcher = Watcher(env)
+    >>> trace = EpisodeTrace(env)
     >>> _ = env.reset(seed=0)
-    >>> watcher.note()
+    >>> trace.note()
     >>> _ = env.step({"agent_0": 0, "agent_1": 3})
-    >>> watcher.note()
-    >>> watcher.episode("first").agents.shape
+    >>> trace.note()
+    >>> trace.episode("first").agents.shape
     (2, 2, 2)
     """
 
@@ -36,46 +36,49 @@ class Watcher:
         self._states: list[dict[str, Any]] = []
 
     def note(self) -> None:
-        """Take down what the environment is like now."""
+        """Add the environment's current state to the episode."""
         state = self._env.get_state()
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
 
     def episode(self, name: str) -> Episode:
-        """Return what has been noted.
+        """Return the episode so far.
+
+        Args:
+            name: its title.
 
         Raises:
-            ValueError: nothing has been.
+            ValueError: `note` has not been called.
         """
         if not self._states:
             raise ValueError("nothing has been noted; call note() after the reset, and after each step")
-        told = {field: np.stack([state[field] for state in self._states]) for field in _FIELDS}
+        fields = {field: np.stack([state[field] for state in self._states]) for field in _FIELDS}
         return Episode(
             name=name,
             config=self._env.config,
             regions=self._env.config.components[self._states[0]["map_index"]],
-            agents=told["location"],
-            targets=told["target"],
-            present=told["status"] != LEFT,
-            distances=told["distances"],
-            arrivals=told["arrivals"],
-            outcomes=told["outcomes"],
-            rewards=told["rewards"],
+            agents=fields["location"],
+            targets=fields["goal"],
+            present=fields["status"] != LEFT,
+            distances=fields["distances"],
+            arrivals=fields["arrivals"],
+            outcomes=fields["outcomes"],
+            rewards=fields["rewards"],
             metrics=self._env.metrics(),
         )
 
 
-def watch(scenario: Scenario) -> Episode:
-    """Play a recorded episode again, compared with the recording step by step, and return what happened.
+def trace_episode(scenario: Scenario) -> Episode:
+    """Replay a recorded episode, compare each step with the recording, and return it as arrays.
 
     Raises:
         ValueError: as `multigrid.scenarios.replay`.
 
     >>> import multigrid.scenarios
-    >>> watch(multigrid.scenarios.get("empty-9x7-2")).metrics["csr"]
+    >>> trace_episode(multigrid.scenarios.get("empty-9x7-2")).metrics["csr"]
     1.0
     """
     env = scenario.env()
-    watcher = Watcher(env)
+    trace = EpisodeTrace(env)
     for _ in replay(scenario, env):
-        watcher.note()
-    return watcher.episode(scenario.name)
+        trace.note()
+    return trace.episode(scenario.name)

@@ -1,0 +1,20 @@
+"""Policies that need no training: what rollouts are compared with, and what plays agents that no person controls.
+
+A policy is called before each step of a `MultiGridEnv`, with the environment and its last observations, and returns
+an action for every agent that is still there.
+
+>>> import numpy as np
+>>> from multigrid import parallel_env
+>>> env, policy = parallel_env(size=(6, 4), num_agents=3), shortest_path_policy(np.random.default_rng(0))
+>>> observations, _ = env.reset(seed=0)
+>>> while env.agents:
+...     observations, *_ = env.step(policy(env, observations))
+>>> env.metrics()["csr"]
+1.0
+"""
+
+from multigrid.policies.policy import Policy
+from multigrid.policies.random import random_policy
+from multigrid.policies.shortest_paths import shortest_path_policy
+
+__all__ = ["Policy", "random_policy", "shortest_path_policy"]
