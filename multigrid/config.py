@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,28 @@ Reward = Literal["individual", "shared"]
 Part = Literal["agent", "target", "others", "view", "walls", "action_mask"]
 
 _LONGEST_FLAT_SIDE = 2**24
+_DEFAULT_SIZE = 5
+_DEFAULT_NUM_AGENTS = 2
+_NOT_GIVEN: Any = None
+_LEAVE_OUT = (
+    "leave it out, or to change the map of a configuration, use "
+    "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
+)
+
+if TYPE_CHECKING:
+    _Value = TypeVar("_Value")
+
+    class _Resolved(Generic[_Value]):
+        """A field that takes None as an argument and never holds it: type checkers read a descriptor's two types."""
+
+        def __get__(self, config: Any, owner: Any = None) -> _Value: ...
+        def __set__(self, config: Any, value: _Value | None) -> None: ...
+
+    _Size = _Resolved[int | tuple[int, int]]
+    _Count = _Resolved[int]
+else:
+    _Size = int | tuple[int, int] | None
+    _Count = int | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,20 +56,23 @@ class GridConfig:
     Two configurations are equal when all their fields are; they can be hashed, pickled and changed with
     `dataclasses.replace`.
 
+    `size` and `num_agents` hold their values also where None was passed. To change the map, reset both:
+    ``dataclasses.replace(config, walls=..., size=None, num_agents=None)``.
+
     Raises:
         TypeError: a field of the wrong type.
-        ValueError: a field out of range, an unknown name, more agents than the map has room for, or more memory needed
-            than there can be.
+        ValueError: a field out of range, an unknown name, a `size` or `num_agents` that differs from the map's, more
+            agents than the map has room for, or more memory needed than there can be.
 
     >>> config = GridConfig(size=(7, 4), num_agents=3)
     >>> config.width, config.height, config.parts
     (7, 4, ('agent', 'target', 'others'))
     """
 
-    size: int | tuple[int, int] = 5
-    """The grid in cells: the side of a square, or (width, height)."""
-    num_agents: int = 2
-    """How many agents there are."""
+    size: _Size = _NOT_GIVEN
+    """The grid in cells: the side of a square, or (width, height). None is the map's size, or 5 without a map."""
+    num_agents: _Count = _NOT_GIVEN
+    """The number of agents. None is the number that the map's letters show, or 2 without letters."""
     walls: Any = None
     """None, one map, or a pool of M maps of one size, of which each episode draws one. A map is a picture as text, in
     which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be (M, W, H)."""
@@ -70,13 +95,12 @@ class GridConfig:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "num_agents", checked_int("num_agents", self.num_agents, 1))
-        if self.walls is None:
-            set_field(self, "size", _checked_size(self.size))
-            check_grid(self.width, self.height, num_maps=None)
-        else:
+        if self.walls is not None:
             set_field(self, "walls", checked_pool(self.walls))
-            self._take_from_the_maps()
+        set_field(self, "size", _resolve_size(self.size, self.maps))
+        set_field(self, "num_agents", _resolve_num_agents(self.num_agents, self.walls))
+        if self.walls is None:
+            check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", checked_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", checked_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
@@ -91,25 +115,6 @@ class GridConfig:
         self._check_coordinates()
         self._check_room()
         check_observations(self.width, self.height, self.num_agents, self.parts, self.view_radius, flatten=self.flatten)
-
-    def _take_from_the_maps(self) -> None:
-        """Let the maps say the size, and their letters the number of agents; the fields' defaults mean not said."""
-        assert self.maps is not None
-        size = self.maps.shape[1:]
-        said = _checked_size(self.size)
-        if said != 5 and _pair(said) != size:
-            raise ValueError(
-                f"size is {shown(self.size)} but the map is {size[0]} x {size[1]} cells; "
-                "leave size out, for a map has its own"
-            )
-        object.__setattr__(self, "size", size)
-        if isinstance(self.walls, Picture):
-            drawn = self.walls.agents.shape[1]
-            if self.num_agents not in (2, drawn):
-                raise ValueError(
-                    f"num_agents is {self.num_agents} but the picture has {drawn}; leave num_agents out, or the letters"
-                )
-            object.__setattr__(self, "num_agents", drawn)
 
     @property
     def maps(self) -> NDArray[np.bool_] | None:
@@ -221,11 +226,31 @@ def checked_limit(max_cycles: Any) -> int | None:
     return None if max_cycles is None else checked_int("max_cycles", max_cycles, 1, " or None for no limit")
 
 
+def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:
+    given = None if size is None else _check_size(size)
+    if maps is None:
+        return _DEFAULT_SIZE if given is None else given
+    width, height = maps.shape[1:]
+    if given is not None and _pair(given) != (width, height):
+        raise ValueError(f"size is {shown(size)} but the map is {width} x {height} cells; {_LEAVE_OUT}")
+    return width, height
+
+
+def _resolve_num_agents(num_agents: Any, walls: Any) -> int:
+    given = None if num_agents is None else checked_int("num_agents", num_agents, 1)
+    if not isinstance(walls, Picture):
+        return _DEFAULT_NUM_AGENTS if given is None else given
+    num_letters: int = walls.agents.shape[1]
+    if given not in (None, num_letters):
+        raise ValueError(f"num_agents is {given} but the map shows {num_letters}; {_LEAVE_OUT}")
+    return num_letters
+
+
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else size
 
 
-def _checked_size(size: Any) -> int | tuple[int, int]:
+def _check_size(size: Any) -> int | tuple[int, int]:
     expected = "expected the side of a square, or (width, height), in whole cells"
     if is_int(size):
         sides: Sequence[Any] = (size,)
