@@ -25,11 +25,11 @@ from torch import nn
 
 import multigrid
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.cli.rolling.intervals import measured
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
 from multigrid.maps.components import WALL
 from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.policies.intervals import measured
 
 _Floats = NDArray[np.float32]
 
@@ -289,7 +289,7 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
     """Play one episode for each seed, actions drawn from the network's policy.
 
     Returns:
-        The measures of each episode, as `multigrid.cli.rolling.intervals.measured`.
+        The measures of each episode, as `multigrid.policies.intervals.measured`.
     """
     sight, generator = Sight(config), np.random.default_rng([seeds[0], _PLAY_STREAM])
     envs = multigrid.vector_env(len(seeds), config, autoreset_mode="SameStep")

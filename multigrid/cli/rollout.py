@@ -18,10 +18,10 @@ from rich.text import Text
 
 import multigrid
 import multigrid.scenarios as stored
-from multigrid.cli.rolling.intervals import MEASURES, Estimate, estimates
 from multigrid.cli.rolling.worlds import BUILT_IN, Played, World, fitted, play, player, suite_worlds, trained_config
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.policies.intervals import MEASURES, Estimate, estimates
 
 __all__ = ["RolloutOptions", "main", "rollout"]
 

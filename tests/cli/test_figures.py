@@ -24,7 +24,7 @@ from multigrid.cli.figures import (
     sweep_figure,
     write_figure,
 )
-from multigrid.cli.rolling.intervals import MEASURES, Estimate, bootstrap, estimates, measured, wilson
+from multigrid.policies.intervals import MEASURES, Estimate, bootstrap, estimates, measured, wilson
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios.watching import Watcher
 
