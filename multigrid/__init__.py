@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
+    from multigrid.policies.evaluation import evaluate
     from multigrid.scenarios.replay_page import replay
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "MultiGridVectorEnv",
     "Outcome",
     "env",
+    "evaluate",
     "parallel_env",
     "replay",
     "vector_env",
@@ -44,6 +46,7 @@ _MODULES = {
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
     "env": "multigrid.envs.parallel",
+    "evaluate": "multigrid.policies.evaluation",
     "parallel_env": "multigrid.envs.parallel",
     "replay": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",

@@ -48,6 +48,9 @@ EXCLUDED = {
     "multigrid.envs.vector_reset": "a helper of a face; it is called through it",
     "multigrid.scenarios.watching": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
+    "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has told",
+    "multigrid.policies.evaluation.measure_episode": "takes what the env has returned",
+    "multigrid.policies.evaluation.estimate_measures": "takes what `measure_episode` has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid._footprint": "a helper of the configuration, for numbers that are checked already",
     "multigrid.maps.pools": "a helper of the configuration",
@@ -231,6 +234,8 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
         "render_mode": [lambda: None],
         "max_cycles": [lambda: 9],
         "problem": [small],
+        "policy": [lambda: multigrid.policies.random_policy(np.random.default_rng(5))],
+        "seeds": [lambda: [4, 7]],
     }
 
 

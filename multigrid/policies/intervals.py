@@ -1,26 +1,21 @@
-"""Means over episodes, with the 95 % confidence intervals that belong to them.
+"""Means over episodes, with 95 % confidence intervals.
 
-- What is 0 or 1 in every episode, as success is, gets Wilson's score interval (Wilson, JASA 1927), which stays within
-  0 and 1 and is not empty where all episodes agree (Brown, Cai and DasGupta, Statistical Science 2001).
-- Everything else gets the percentile bootstrap over episodes (Efron 1979; Agarwal et al., NeurIPS 2021), from resamples
-  that a fixed seed draws, so that the same episodes give the same interval.
+- A metric that is 0 or 1 in every episode, such as success, gets Wilson's score interval (Wilson, JASA 1927), which
+  stays within 0 and 1 and is not empty where all episodes agree (Brown, Cai and DasGupta, Statistical Science 2001).
+- Any other metric gets the percentile bootstrap over episodes (Efron 1979; Agarwal et al., NeurIPS 2021). The resamples
+  come from a generator with a fixed seed, so that equal episodes give equal intervals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MEASURES", "Estimate", "bootstrap", "estimates", "measured", "wilson"]
+__all__ = ["UNDEFINED", "Estimate", "bootstrap", "wilson"]
 
-MEASURES = ("success", "csr", "isr", "sum_of_costs", "makespan", "throughput")
-"""What is told of an episode: whether all its agents arrived, and the figures of `multigrid.core.metrics`."""
-
-_YES_OR_NO = ("success", "csr")
 _RESAMPLES = 2000
 _TAIL = 2.5
 # The quantile of the normal distribution that leaves 2.5 % above it.
@@ -33,40 +28,13 @@ class Estimate(NamedTuple):
     mean: float
     """The mean over episodes."""
     low: float
-    """The lower end; NaN for the mean of one number, of which there is no telling."""
+    """The lower end; NaN for the mean of one number, which has no interval."""
     high: float
     """The upper end."""
 
 
-def measured(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return an episode's `MEASURES` from what `MultiGridEnv.metrics` returned.
-
-    >>> from multigrid import parallel_env
-    >>> env = parallel_env(walls="a.A", max_cycles=9)
-    >>> _ = env.reset(), env.step({"agent_0": 0}), env.step({"agent_0": 0})
-    >>> measured(env.metrics())["success"], measured(env.metrics())["makespan"]
-    (1.0, 2.0)
-    """
-    told = {name: float(metrics[name]) for name in MEASURES[1:]}
-    # Under *restart* nobody is ever done.
-    return {"success": math.nan if math.isnan(told["csr"]) else float(metrics["success"].all()), **told}
-
-
-def estimates(episodes: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
-    """Return the estimate of each measure over at least one episode.
-
-    >>> one = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 7.0, "makespan": 4.0, "throughput": float("nan")}
-    >>> estimates([one, one])["sum_of_costs"]
-    Estimate(mean=7.0, low=7.0, high=7.0)
-    """
-    found = {}
-    for name in MEASURES:
-        values = np.array([episode[name] for episode in episodes], dtype=np.float64)
-        if np.isnan(values).any():
-            found[name] = Estimate(math.nan, math.nan, math.nan)
-        else:
-            found[name] = wilson(values) if name in _YES_OR_NO else bootstrap(values)
-    return found
+UNDEFINED = Estimate(math.nan, math.nan, math.nan)
+"""The estimate of what is not defined."""
 
 
 def wilson(values: NDArray[np.float64]) -> Estimate:

@@ -11,7 +11,7 @@ from multigrid.cli.figures import Series, heat_figure, sweep_figure, write_figur
 from multigrid.cli.outputs import staged_folder, write_json, write_rows
 from multigrid.cli.rolling.films import write_gif_film, write_mp4
 from multigrid.cli.rolling.worlds import Played
-from multigrid.policies.intervals import MEASURES
+from multigrid.policies.evaluation import MEASURES
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import save
 
