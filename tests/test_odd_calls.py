@@ -45,7 +45,7 @@ EXCLUDED = {
     "multigrid.registration": "registers ids again, which Gymnasium warns of",
     "multigrid.envs.one_world": "what two faces share; it is called through them",
     "multigrid.envs.turns": "a decorator, for methods of envs",
-    "multigrid.envs.vector_reset": "a helper of a face; it is called through it",
+    "multigrid.envs.reset_arguments": "a helper of two faces; it is called through them",
     "multigrid.scenarios.watching": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
     "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has told",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 from collections import deque
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,14 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid._checks import checked_int, checked_seed, shown
+from multigrid._checks import checked_seed, shown
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
-from multigrid.core.placement import DRAWN
 from multigrid.core.world import World
+from multigrid.envs.reset_arguments import check_options
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.maps.components import WALL
-from multigrid.maps.layouts import checked_layout
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, checked_look
 from multigrid.rendering.scene import Scene, scene_in
@@ -126,7 +124,7 @@ class OneWorld(OneCallAtATime):
             self._seed = seed
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        map_index, layout = self._checked_options(options)
+        map_index, layout = check_options(options, self._world.config)
         if seed is not None:
             seed = checked_seed(seed)
         streams, number = None, self._current_seed()
@@ -142,7 +140,7 @@ class OneWorld(OneCallAtATime):
             _ALONE,
             np.array([map_index]),
             streams,
-            None if layout is None else np.concatenate(layout, axis=1)[None],
+            None if layout is None else layout[None],
             seeded=() if streams is None else (0,),
             then=functools.partial(self._begin, number),
         )
@@ -152,32 +150,6 @@ class OneWorld(OneCallAtATime):
         self._seed = seed
         self._started = True
         self._cells.clear()
-
-    def _checked_options(self, options: Any) -> tuple[int, NDArray[np.int64] | None]:
-        """Return the map and the layout that the options set, or `DRAWN` and None."""
-        if options is None:
-            return DRAWN, None
-        if not isinstance(options, Mapping):
-            raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
-        map_index = DRAWN
-        if options.get("map") is not None:
-            map_index = checked_int("options['map']", options["map"], 0)
-            if map_index >= self.config.num_maps:
-                raise ValueError(f"options['map'] is {map_index}, but there are {self.config.num_maps} maps")
-        agents, targets = options.get("agents"), options.get("targets")
-        if agents is None and targets is None:
-            return map_index, None
-        if agents is None or targets is None:
-            one, other = ("agents", "targets") if targets is None else ("targets", "agents")
-            raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
-        if map_index == DRAWN:
-            if self.config.num_maps > 1:
-                raise ValueError(
-                    f"options has a layout for one of {self.config.num_maps} maps; say which with options['map']"
-                )
-            map_index = 0
-        regions = self._world.arrays.regions[map_index]
-        return map_index, checked_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
 
     def _check_started(self) -> None:
         if not self._started:

@@ -25,14 +25,14 @@ from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
 from multigrid.envs import spaces
 from multigrid.envs.parallel import made_config
-from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
-from multigrid.envs.vector_reset import (
+from multigrid.envs.reset_arguments import (
     NO_SEED,
-    checked_autoreset_mode,
-    checked_layouts,
-    checked_mask,
-    checked_seeds,
+    check_autoreset_mode,
+    check_options_of_worlds,
+    check_reset_mask,
+    check_seeds,
 )
+from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
 
@@ -95,7 +95,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._call = None
         config = made_config(config, {})
         self.num_worlds = checked_int("num_worlds", num_worlds, 1)
-        self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
+        self.autoreset_mode = check_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is {shown(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
@@ -187,20 +187,18 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         Raises:
             TypeError, ValueError: a bad seed, mask or layout; the worlds are then as they were.
         """
-        if options is not None and not isinstance(options, Mapping):
-            raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
-        worlds = checked_mask(options or {}, self.num_worlds, self.config.num_agents)
-        maps, layouts = checked_layouts(options or {}, self.config, self.num_worlds, worlds)
-        streams, seeds, known = self._new_streams(worlds, checked_seeds(seed, self.num_worlds)[worlds])
+        worlds = check_reset_mask(options, self.num_worlds, self.config.num_agents)
+        maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
+        streams, seeds, known = self._new_streams(worlds, check_seeds(seed, self.num_worlds)[worlds])
         then = functools.partial(self._begin, worlds, seeds)
         if maps is None and layouts is None and streams is None and len(worlds) == self.num_worlds:
             self._world.reset(then=then)
         else:
             self._world.begin(
                 worlds,
-                np.full(len(worlds), DRAWN) if maps is None else maps[worlds],
+                np.full(len(worlds), DRAWN) if maps is None else maps,
                 streams,
-                None if layouts is None else np.stack([np.concatenate(layouts[e], axis=1) for e in worlds.tolist()]),
+                layouts,
                 seeded=worlds[known].tolist(),
                 then=then,
             )
