@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from multigrid._checks import checked_int, shown
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig
-from multigrid.core import pcg64
 from multigrid.core.arrays import LEFT
-from multigrid.core.metrics import episode_metrics
 from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.world import World
@@ -32,7 +30,8 @@ from multigrid.envs.reset_arguments import (
     check_reset_mask,
     check_seeds,
 )
-from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
+from multigrid.envs.turns import one_at_a_time, refusal
+from multigrid.envs.world_rows import WorldRows
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
 
@@ -41,7 +40,8 @@ __all__ = ["MultiGridVectorEnv", "vector_env"]
 _Bools = NDArray[np.bool_]
 
 
-class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, Any]):
+# Of several worlds there are as many generators and seeds.
+class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]):  # type: ignore[misc]
     """Any number of worlds, played by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
@@ -79,8 +79,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}
-    _told: tuple[str, ...] = ("distance", "outcome", "alive")
-    _tells_metrics = True
 
     def __init__(
         self,
@@ -126,29 +124,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._every_row = np.ones(self.num_envs, dtype=bool)
         self._painter: Painter | None = None
         self._bind()
-
-    @property
-    def config(self) -> GridConfig:
-        """The worlds' configuration, which cannot be changed."""
-        return self._world.config
-
-    def _complete(self) -> None:
-        self._world.settle()
-        if self._is_unfinished and not self._world.is_torn:
-            self._world.reset_over()
-            self._is_unfinished = False
-
-    def _bind(self) -> None:
-        """Hold on to the arrays, a row each, that every call reads and writes."""
-        arrays, rows = self._world.arrays, self.num_envs
-        self._actions = arrays.actions.reshape(rows)
-        self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
-        self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
-        self._outcomes = arrays.outcomes.reshape(rows)
-        names = ("",) if self.config.flatten else self._parts
-        by_part = zip(names, self._world.seen, strict=True)
-        self._seen = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
-        self._buffers = {} if self.copy else {part: np.empty_like(array) for part, array in self._seen.items()}
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
@@ -262,12 +237,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._is_unfinished = False
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _begin(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
-        """Note that some worlds have an episode, and the seeds of their streams."""
-        self._seeds[worlds] = seeds
-        self._started[worlds] = True
-        self._is_unfinished = False
-
     def _check_started(self) -> None:
         if not self._all_started:
             self._complete()
@@ -279,142 +248,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
                 f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
                 "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
             )
-
-    def _write_actions(self, actions: Any) -> None:
-        array = np.asarray(actions)
-        if array.shape != self._actions.shape or array.dtype.kind not in "iu":
-            expected = f"expected integers of shape ({self.num_envs},), an action for each row"
-            if array.shape != self._actions.shape:
-                raise ValueError(f"actions have the shape {array.shape}; {expected}")
-            raise TypeError(f"actions are of {array.dtype}; {expected}")
-        if array.dtype == np.uint64:
-            # What int64 does not hold is out of range, and must not wrap into it.
-            array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
-        self._actions[:] = array
-
-    def _observations(self, rows: NDArray[np.int64] | None = None) -> Any:
-        """The observations of all rows, in arrays of their own or in those that `copy` asks for; or of some rows."""
-        if rows is not None:
-            seen = {part: array[rows] for part, array in self._seen.items()}
-        elif self.copy:
-            seen = {part: array.copy() for part, array in self._seen.items()}
-        else:
-            seen = dict(self._buffers)
-            for part, array in self._seen.items():
-                np.copyto(seen[part], array)
-        if self._departs:
-            # Nothing is seen where nobody is.
-            departed = self._departed().reshape(self.num_envs)
-            for array in seen.values():
-                array[departed if rows is None else departed[rows]] = 0
-        return seen[""] if self._is_flat else seen
-
-    def _infos(self, which: _Bools | None) -> dict[str, Any]:
-        """The infos of the rows of a mask, zeros elsewhere; None is all of them."""
-        infos: dict[str, Any] = {}
-        for name in self._told:
-            array = self._info(name)
-            infos[name] = array.copy() if which is None else np.where(which, array, array.dtype.type(0))
-            infos[f"_{name}"] = (self._every_row if which is None else which).copy()
-        return infos
-
-    def _info(self, name: str) -> NDArray[Any]:
-        if name == "distance":
-            return self._distances
-        if name == "outcome":
-            return self._outcomes
-        if not self._departs:
-            return self._every_row
-        return ~self._departed().reshape(self.num_envs)
-
-    def _departed(self) -> _Bools:
-        """Which agents had left before the last step: bool (num_worlds, N)."""
-        arrays = self._world.arrays
-        departed: _Bools = (arrays.status == LEFT) & ~arrays.terminated
-        return departed
-
-    def _final(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
-        """What the last step of worlds that have ended has told, in the form of Gymnasium's SAME_STEP mode."""
-        num_agents = self.config.num_agents
-        rows = (worlds[:, None] * num_agents + np.arange(num_agents)).ravel()
-        which = np.zeros(self.num_envs, dtype=bool)
-        which[rows] = True
-        seen = self._observations(rows)
-        final_obs = np.full(self.num_envs, None, dtype=object)
-        if self.config.flatten:
-            final_obs[rows] = list(seen)
-        else:
-            parts = self._parts
-            final_obs[rows] = [dict(zip(parts, row, strict=True)) for row in zip(*seen.values(), strict=True)]
-        final_info = self._infos(which)
-        if self._tells_metrics:
-            final_info |= self._metrics(worlds)
-        masks = {f"_{name}": which.copy() for name in ("final_obs", "final_info")}
-        return {"final_obs": final_obs, "final_info": final_info, **masks}
-
-    def _metrics(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
-        """The figures of worlds that have ended, a row for each agent; zeros elsewhere."""
-        shape = (self.num_worlds, self.config.num_agents)
-        which = np.zeros(shape, dtype=bool)
-        which[worlds] = True
-        told: dict[str, Any] = {}
-        for name, figures in episode_metrics(self.config, self._world.arrays, worlds).items():
-            array = np.zeros(shape, dtype=figures.dtype)
-            array[worlds] = figures if figures.ndim > 1 else figures[:, None]
-            told[name], told[f"_{name}"] = array.reshape(self.num_envs), which.reshape(self.num_envs).copy()
-        return told
-
-    def _new_streams(
-        self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], _Bools]:
-        """Return the streams that seeds begin, or None if there are none; the seeds; and which worlds they are for.
-
-        Where no seed is given, those worlds that have none yet get one from the system, and the others go on with
-        their streams.
-        """
-        needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
-        if needed.any():
-            drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
-            seeds = np.where(needed, drawn.astype(np.int64), seeds)
-        known: _Bools = seeds != NO_SEED
-        if not known.any():
-            return None, self._seeds[worlds], known
-        streams = self._world.arrays.streams[worlds]
-        streams[known] = pcg64.seeded(seeds[known].astype(np.uint64))
-        return streams, np.where(known, seeds, self._seeds[worlds]), known
-
-    def _seed_the_rest(self) -> None:
-        """Give worlds that have no stream yet one of the system's seeds."""
-        worlds = np.flatnonzero(self._seeds == NO_SEED)
-        if len(worlds):
-            streams, seeds, _ = self._new_streams(worlds, np.full(len(worlds), NO_SEED))
-            assert streams is not None
-            self._world.arrays.streams[worlds] = streams
-            self._seeds[worlds] = seeds
-
-    @property  # type: ignore[misc]
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The worlds' streams, as Generators; drawing from one changes its later episodes.
-
-        Each is the same object until a seeded reset of its world begins another. Worlds whose generators somebody has
-        asked for are played more slowly, for each state goes to and fro.
-        """
-        return self._get_np_random()
-
-    @one_at_a_time
-    def _get_np_random(self) -> tuple[np.random.Generator, ...]:
-        self._seed_the_rest()
-        return tuple(self._world.generator(e) for e in range(self.num_worlds))
-
-    @property
-    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seeds of the worlds' streams; -1 where a state was set before there was one."""
-        return self._get_np_random_seed()
-
-    @one_at_a_time
-    def _get_np_random_seed(self) -> tuple[int, ...]:
-        self._seed_the_rest()
-        return tuple(self._seeds.tolist())
 
     @one_at_a_time
     def get_state(self, worlds: Any = None) -> dict[str, NDArray[Any]]:
@@ -453,32 +286,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         seeds = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
         self._world.restore_many(chosen, states, functools.partial(self._begin, chosen, seeds))
 
-    def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
-        if worlds is None:
-            return np.arange(self.num_worlds)
-        array = np.asarray(worlds)
-        expected = f"expected integers (K,) from 0 to {self.num_worlds - 1}"
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
-        if array.size and not (array.min() >= 0 and array.max() < self.num_worlds):
-            raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
-        return array.astype(np.int64)
-
-    def _check_known(self, worlds: NDArray[np.int64]) -> None:
-        if not self._started[worlds].all():
-            raise ResetNeeded("there are worlds without an episode; call reset() first")
-        self._world.check_whole()
-
-    @one_at_a_time
-    def metrics(self) -> dict[str, Any]:
-        """Return the figures of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
-
-        They are those of `multigrid.core.metrics`.
-        """
-        worlds = np.arange(self.num_worlds)
-        self._check_known(worlds)
-        return episode_metrics(self.config, self._world.arrays, worlds)
-
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
@@ -487,32 +294,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         state = np.concatenate([arrays.location, arrays.goal], axis=2)
         state[arrays.status == LEFT] = -1
         return state
-
-    @property
-    def max_cycles(self) -> int | None:
-        """The number of steps after which an episode is truncated; None for never."""
-        return self._world.max_cycles
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does.
-
-        Raises:
-            AttributeError: there is none of this name.
-        """
-        return self.call(name)
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world.
-
-        Raises:
-            AttributeError: there is none of this name.
-        """
-        value = getattr(self, name)
-        if callable(value):
-            value = value(*args, **kwargs)
-        if name in ("np_random", "np_random_seed"):
-            return tuple(one for one in value for _ in range(self.config.num_agents))
-        return value if name == "render" else (value,) * self.num_envs
 
     @one_at_a_time
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
