@@ -15,8 +15,9 @@ from multigrid.registration import register_all
 if TYPE_CHECKING:
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig
+    from multigrid.envs.aec import env
     from multigrid.envs.grid_world import GridWorldEnv
-    from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
+    from multigrid.envs.parallel import MultiGridEnv, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
     from multigrid.policies.evaluation import evaluate
     from multigrid.scenarios.replay_page import replay
@@ -45,7 +46,7 @@ _MODULES = {
     "GridWorldEnv": "multigrid.envs.grid_world",
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
-    "env": "multigrid.envs.parallel",
+    "env": "multigrid.envs.aec",
     "evaluate": "multigrid.policies.evaluation",
     "parallel_env": "multigrid.envs.parallel",
     "replay": "multigrid.scenarios.replay_page",

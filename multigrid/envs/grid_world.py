@@ -152,7 +152,3 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             return None
         self._check_started()
         return self._frame()
-
-    def close(self) -> None:
-        """Shut the window, if there is one; closing twice is fine."""
-        OneWorld.close(self)

@@ -21,7 +21,7 @@ from multigrid.envs.reset_arguments import check_options
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.maps.components import WALL
 from multigrid.maps.text import format_map
-from multigrid.rendering.frame import WINDOW_SIZE, Painter, checked_look
+from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
 from multigrid.rendering.window import Window
 
@@ -54,9 +54,9 @@ class OneWorld(OneCallAtATime):
         self._world = World(config)
         self._started = False
         self._seed: int | None = None
-        self._look = checked_look(config, render_size, render_trails, render_view)
+        self._render_options = check_render_options(config, render_size, render_trails, render_view)
         # The cells of the last states before this one, each with its number of steps.
-        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._look[1])
+        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails)
         self._painter: Painter | None = None
         self._window: Window | None = None
 
@@ -208,7 +208,7 @@ class OneWorld(OneCallAtATime):
 
     def _drawing(self) -> Painter:
         if self._painter is None:
-            self._painter = Painter(self.config, *self._look)
+            self._painter = Painter(self.config, *self._render_options)
         return self._painter
 
     def _scene(self) -> Scene:

@@ -1,4 +1,4 @@
-"""N agents on one grid, as a PettingZoo ParallelEnv and as an AEC env."""
+"""N agents on one grid, as a PettingZoo ParallelEnv."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import logger
 from numpy.typing import NDArray
-from pettingzoo import AECEnv, ParallelEnv
-from pettingzoo.utils.conversions import parallel_to_aec
+from pettingzoo import ParallelEnv
 
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig, checked_limit
@@ -20,7 +19,7 @@ from multigrid.envs.one_world import OneWorld
 from multigrid.envs.turns import one_at_a_time, refusal
 from multigrid.rendering.frame import WINDOW_SIZE
 
-__all__ = ["MultiGridEnv", "env", "made_config", "parallel_env"]
+__all__ = ["MultiGridEnv", "made_config", "parallel_env"]
 
 Observation: TypeAlias = Any
 """A dict of a part's name to its array, or one float32 array with ``flatten=True``."""
@@ -317,10 +316,6 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._check_started()
         return self._text() if self.render_mode == "ansi" else self._frame()
 
-    def close(self) -> None:
-        """Shut the window, if there is one; closing twice is fine."""
-        OneWorld.close(self)
-
 
 def _listed(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
     chosen: list[Any] = (values if rows is None else values[rows]).tolist()
@@ -354,15 +349,6 @@ def parallel_env(
         render_trails=render_trails,
         render_view=render_view,
     )
-
-
-def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> AECEnv[str, Any, Any]:
-    """Return the AEC form of `parallel_env`, of the same arguments, made by PettingZoo's own conversion.
-
-    >>> env(num_agents=2).possible_agents
-    ['agent_0', 'agent_1']
-    """
-    return parallel_to_aec(parallel_env(config, render_mode=render_mode, **settings))
 
 
 def made_config(config: GridConfig | None, settings: dict[str, Any]) -> GridConfig:

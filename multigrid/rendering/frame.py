@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["WINDOW_SIZE", "Painter", "checked_look"]
+__all__ = ["WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
@@ -55,7 +55,7 @@ class Painter:
     def __init__(
         self, config: GridConfig, size: int = WINDOW_SIZE, trails: int = 0, view_of: int | None = None
     ) -> None:
-        size, trails, view_of = checked_look(config, size, trails, view_of)
+        size, trails, view_of = check_render_options(config, size, trails, view_of)
         longer = max(config.width, config.height)
         width, height = (max(1, round(size * cells / longer)) for cells in (config.width, config.height))
         self.size = width, height
@@ -77,15 +77,26 @@ class Painter:
         return surface_on(self.frame(scene))
 
 
-def checked_look(config: GridConfig, size: int, trails: int, view_of: int | None) -> tuple[int, int, int | None]:
+class RenderOptions(NamedTuple):
+    """How a `Painter` draws."""
+
+    size: int
+    """The longer side of a frame in pixels."""
+    trails: int
+    """Over how many cells the way of each agent is drawn."""
+    view_of: int | None
+    """The index of the agent whose view stands out, or None."""
+
+
+def check_render_options(config: GridConfig, size: int, trails: int, view_of: int | None) -> RenderOptions:
     """Return the arguments of a `Painter`, as ints.
 
     Raises:
         TypeError: an argument that is no integer.
         ValueError: an integer out of range.
 
-    >>> checked_look(GridConfig(), 64, 0, None)
-    (64, 0, None)
+    >>> check_render_options(GridConfig(), 64, 0, None)
+    RenderOptions(size=64, trails=0, view_of=None)
     """
     size, trails = checked_int("render_size", size, _SMALLEST), checked_int("render_trails", trails, 0)
     if view_of is not None:
@@ -94,4 +105,4 @@ def checked_look(config: GridConfig, size: int, trails: int, view_of: int | None
             raise ValueError(
                 f"render_view is {view_of}; expected the index of an agent, below {config.num_agents}, or None"
             )
-    return size, trails, view_of
+    return RenderOptions(size, trails, view_of)
