@@ -1,4 +1,4 @@
-"""One frozen, validated description of a world; every face is built from it."""
+"""The frozen, validated description of a world, from which every environment is built."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ else:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GridConfig:
-    """A world: its grid, its agents, its rules, and what is observed of it.
+    """The description of a world: its grid, its agents, its rules and its observations.
 
     Two configurations are equal when all their fields are; they can be hashed, pickled and changed with
     `dataclasses.replace`.
@@ -79,13 +79,13 @@ class GridConfig:
     collisions: Collisions = "symmetric"
     """Which of the requested moves are granted."""
     on_target: OnTarget = "park"
-    """What follows from standing on one's target."""
+    """What happens to an agent that stands on its target."""
     reward: Reward = "individual"
     """Each agent its own reward, or everyone the mean of the individual ones."""
     observe: tuple[Part, ...] | None = None
     """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent."""
     view_radius: int = 2
-    """How many cells the part "view" sees in each direction."""
+    """The number of cells that the part "view" shows in each direction."""
     flatten: bool = False
     """One float32 vector instead of a Dict, with coordinates scaled to 0..1."""
     allow_stay: bool = False
@@ -104,14 +104,14 @@ class GridConfig:
         set_field(self, "view_radius", checked_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", checked_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
-            set_field(self, name, _checked_name(name, getattr(self, name), get_args(names)))
+            set_field(self, name, _check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise TypeError(f"{name} is {shown(value)} of type {type(value).__name__}; expected True or False")
             set_field(self, name, bool(value))
         if self.observe is not None:
-            set_field(self, "observe", _checked_parts(self.observe))
+            set_field(self, "observe", _check_parts(self.observe))
         self._check_coordinates()
         self._check_room()
         check_observations(self.width, self.height, self.num_agents, self.parts, self.view_radius, flatten=self.flatten)
@@ -150,7 +150,7 @@ class GridConfig:
 
     @property
     def num_maps(self) -> int:
-        """How many maps there are to draw from; 1 where no walls are given."""
+        """The number of maps; 1 without walls."""
         return 1 if self.maps is None else len(self.maps)
 
     @cached_property
@@ -165,13 +165,13 @@ class GridConfig:
 
     @property
     def layouts(self) -> NDArray[np.int64] | None:
-        """int64 (M, N, 4): x, y, target x, target y of each agent that the pictures show; None where they are drawn."""
+        """int64 (M, N, 4): x, y, target x, target y of each agent that the maps' letters show; None without letters."""
         if not isinstance(self.walls, Picture):
             return None
         return np.concatenate([self.walls.agents, self.walls.targets], axis=2)
 
     def _check_room(self) -> None:
-        """Refuse more agents than there are cells that can reach another."""
+        """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
         for index, regions in enumerate(self.regions):
             sizes = np.bincount(regions.ravel())[1:]
             room = int(sizes[sizes > 1].sum())
@@ -188,7 +188,7 @@ class GridConfig:
                 checked_layout(self.regions[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
 
     def _check_coordinates(self) -> None:
-        """Refuse flattened coordinates that float32 would round to others."""
+        """Raise ValueError for flattened coordinates that float32 would round."""
         longer = max(self.width, self.height)
         if self.flatten and longer > _LONGEST_FLAT_SIDE and {"agent", "target", "others"}.intersection(self.parts):
             raise ValueError(
@@ -203,7 +203,7 @@ class GridConfig:
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew, a copy has read-only arrays too, which a pickled array forgets.
+        # A copy is constructed again, for pickling does not preserve that arrays are read-only.
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __eq__(self, other: object) -> bool:
@@ -268,7 +268,7 @@ def _check_size(size: Any) -> int | tuple[int, int]:
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
-def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
+def _check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     # `value in names` would ask an array for the truth of a comparison; and a subclass of str may compare as it likes.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
@@ -276,12 +276,12 @@ def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     return plain
 
 
-def _checked_parts(observe: Any) -> tuple[Part, ...]:
+def _check_parts(observe: Any) -> tuple[Part, ...]:
     if isinstance(observe, str) or not isinstance(observe, Sequence):
         raise TypeError(f"observe is {shown(observe)}; expected a tuple of names out of {', '.join(get_args(Part))}")
     if not observe:
         raise ValueError(f"observe is empty; expected at least one name out of {', '.join(get_args(Part))}")
-    parts = tuple(_checked_name("a part of observe", part, get_args(Part)) for part in observe)
+    parts = tuple(_check_name("a part of observe", part, get_args(Part)) for part in observe)
     if len(set(parts)) != len(parts):
         raise ValueError(f"observe is {shown(parts)}; name each part once")
     return cast("tuple[Part, ...]", parts)

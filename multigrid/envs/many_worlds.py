@@ -41,14 +41,14 @@ class ManyWorlds(OneCallAtATime):
         """The number of steps after which an episode is truncated; None for never."""
         return self._world.max_cycles
 
-    def _complete(self) -> None:
+    def _finish_interrupted_call(self) -> None:
         self._world.settle()
         if self._is_unfinished and not self._world.is_torn:
             self._world.reset_over()
             self._is_unfinished = False
 
-    def _begin(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
-        """Note that some worlds have an episode, and the seeds of their streams."""
+    def _record_reset(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
+        """Record that episodes of some worlds have begun, and the seeds of their streams."""
         self._seeds[worlds] = seeds
         self._started[worlds] = True
         self._is_unfinished = False
@@ -56,15 +56,15 @@ class ManyWorlds(OneCallAtATime):
     def _new_streams(
         self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the streams that seeds begin, or None if there are none; the seeds; and which worlds they are for.
+        """Return the streams of new seeds, or None without any; the seeds of all K worlds; and which of them are new.
 
-        Where no seed is given, those worlds that have none yet get one from the system, and the others go on with
+        Where no seed is given, worlds without a stream get a seed of the system's entropy, and the others continue
         their streams.
         """
         needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
         if needed.any():
-            drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
-            seeds = np.where(needed, drawn.astype(np.int64), seeds)
+            entropy = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+            seeds = np.where(needed, entropy.astype(np.int64), seeds)
         known: NDArray[np.bool_] = seeds != NO_SEED
         if not known.any():
             return None, self._seeds[worlds], known
@@ -72,8 +72,8 @@ class ManyWorlds(OneCallAtATime):
         streams[known] = pcg64.seeded(seeds[known].astype(np.uint64))
         return streams, np.where(known, seeds, self._seeds[worlds]), known
 
-    def _seed_the_rest(self) -> None:
-        """Give worlds that have no stream yet one of the system's seeds."""
+    def _seed_unseeded(self) -> None:
+        """Seed the worlds without a stream from the system's entropy."""
         worlds = np.flatnonzero(self._seeds == NO_SEED)
         if len(worlds):
             streams, seeds, _ = self._new_streams(worlds, np.full(len(worlds), NO_SEED))
@@ -83,29 +83,29 @@ class ManyWorlds(OneCallAtATime):
 
     @property
     def np_random(self) -> tuple[np.random.Generator, ...]:
-        """The worlds' streams, as Generators; drawing from one changes its later episodes.
+        """The worlds' random streams as Generators; drawing from one changes its world's later episodes.
 
-        Each is the same object until a seeded reset of its world begins another. Worlds whose generators somebody has
-        asked for are played more slowly, for each state goes to and fro.
+        Each is the same object until a seeded reset of its world creates another. Steps and resets of worlds whose
+        generators have been read are slower, for they copy the generators' states.
         """
         return self._get_np_random()
 
     @one_at_a_time
     def _get_np_random(self) -> tuple[np.random.Generator, ...]:
-        self._seed_the_rest()
+        self._seed_unseeded()
         return tuple(self._world.generator(e) for e in range(self.num_worlds))
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:
-        """The seeds of the worlds' streams; -1 where a state was set before there was one."""
+        """The seeds of the worlds' streams; -1 where a state was set before the first reset."""
         return self._get_np_random_seed()
 
     @one_at_a_time
     def _get_np_random_seed(self) -> tuple[int, ...]:
-        self._seed_the_rest()
+        self._seed_unseeded()
         return tuple(self._seeds.tolist())
 
-    def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
+    def _check_worlds(self, worlds: Any) -> NDArray[np.int64]:
         if worlds is None:
             return np.arange(self.num_worlds)
         array = np.asarray(worlds)
@@ -116,19 +116,19 @@ class ManyWorlds(OneCallAtATime):
             raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
         return array.astype(np.int64)
 
-    def _check_known(self, worlds: NDArray[np.int64]) -> None:
+    def _check_have_reset(self, worlds: NDArray[np.int64]) -> None:
         if not self._started[worlds].all():
             raise ResetNeeded("there are worlds without an episode; call reset() first")
         self._world.check_whole()
 
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:
-        """Return the figures of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
+        """Return the metrics of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
 
         They are those of `multigrid.core.metrics`.
         """
         worlds = np.arange(self.num_worlds)
-        self._check_known(worlds)
+        self._check_have_reset(worlds)
         return episode_metrics(self.config, self._world.arrays, worlds)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:

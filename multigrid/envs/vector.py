@@ -30,7 +30,7 @@ from multigrid.envs.reset_arguments import (
     check_reset_mask,
     check_seeds,
 )
-from multigrid.envs.turns import one_at_a_time, refusal
+from multigrid.envs.turns import one_at_a_time, overlapping_call_error
 from multigrid.envs.world_rows import WorldRows
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
@@ -42,12 +42,12 @@ _Bools = NDArray[np.bool_]
 
 # Of several worlds there are as many generators and seeds.
 class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]):  # type: ignore[misc]
-    """Any number of worlds, played by one call: row = world * N + agent, ``num_envs`` = worlds * N.
+    """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
     bit for bit. A world resets as a whole, when its last row has ended:
 
-    - NEXT_STEP: on the step after, which ignores the world's actions and gives the first observations, rewards of 0
+    - NEXT_STEP: on the step after, which ignores the world's actions and returns the first observations, rewards of 0
       and False flags;
     - SAME_STEP: within the same step, with the final observations and infos in ``infos["final_obs"]`` and
       ``infos["final_info"]``;
@@ -56,18 +56,18 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
     Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
     its action is ignored; when its world ends it is truncated, so that learners cut there.
 
-    Infos are arrays with a row each, and masks of the rows that have them, as Gymnasium's own vector envs give them:
-    ``distance``, ``outcome``, ``alive``, and at the end of an episode the figures of `multigrid.core.metrics`.
+    Infos are arrays with a row for each agent, and masks of the rows that have them, as in Gymnasium's vector envs:
+    ``distance``, ``outcome``, ``alive``, and at the end of an episode the metrics of `multigrid.core.metrics`.
 
     Args:
-        config: the world; `vector_env` makes it of keywords.
-        num_worlds: how many there are.
+        config: the world; `vector_env` creates it from keywords.
+        num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations of its own, as everything else is in any case. False returns the
-            same arrays each time, with new content.
-        num_threads: on how many threads the worlds are played; the results do not depend on it. Two pay from some
-            thousand worlds of eight agents, on cores that have nothing else to do.
+        copy: whether each call returns new arrays of observations. False returns the same arrays each time, with new
+            content. Everything else is always new.
+        num_threads: the number of threads that step the worlds; results do not depend on it. Two are faster than one
+            from some thousand worlds of eight agents on, on otherwise idle cores.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -111,38 +111,44 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         self.single_action_space = spaces.action_space(config)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._parts, self._is_flat, self._departs = config.parts, config.flatten, config.on_target == "leave"
+        self._parts, self._is_flat, self._agents_leave = config.parts, config.flatten, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        # Whether a step must look for worlds that are over, for nothing else resets them.
-        self._must_look = self.autoreset_mode is AutoresetMode.DISABLED
-        # Whether a step in SAME_STEP mode has begun whose worlds may still have to be reset.
+        # Whether a step raises for worlds whose episode has ended, which nothing resets in DISABLED mode.
+        self._must_check_ends = self.autoreset_mode is AutoresetMode.DISABLED
+        # Whether a step in SAME_STEP mode has begun and its worlds may still have to be reset.
         self._is_unfinished = False
         self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
-        self._ends_matter = self._tells_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
+        self._ends_matter = self._reports_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
         self._every_row = np.ones(self.num_envs, dtype=bool)
         self._painter: Painter | None = None
-        self._bind()
+        self._bind_arrays()
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
-        # The worlds as they are now: what copies or pickles them does so later.
+        # The worlds are copied at once, for the caller copies or pickles the returned dict later.
         now = {"_world": copy(self._world), "_seeds": self._seeds.copy(), "_started": self._started.copy()}
-        bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen", "_buffers")
-        return {name: value for name, value in vars(self).items() if name not in bound} | {
-            **now,
-            "_painter": None,
-            "_call": None,
-        }
+        now |= {"_painter": None, "_call": None}
+        bound = (
+            "_actions",
+            "_rewards",
+            "_distances",
+            "_terminated",
+            "_truncated",
+            "_outcomes",
+            "_observed",
+            "_buffers",
+        )
+        return {name: value for name, value in vars(self).items() if name not in bound} | now
 
     def __copy__(self) -> Any:
-        # One that shares its arrays with another would move the other's agents.
+        # Two environments that share arrays would move each other's agents.
         return deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._bind()
+        self._bind_arrays()
 
     @one_at_a_time
     def reset(
@@ -151,7 +157,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         """Begin an episode in every world, or in those of a mask.
 
         Args:
-            seed: s seeds world i with s + i; a list has a seed, or None, for each world; None goes on with the streams.
+            seed: s seeds world i with s + i; a list has a seed, or None, for each world; None continues the streams.
             options: ``"reset_mask"``, bool (num_envs,), equal over a world's rows: which worlds to reset. ``"agents"``
                 and ``"targets"``, (N, 2) for all worlds or (num_worlds, N, 2), set the layouts by hand; ``"map"``, an
                 int or (num_worlds,), the maps of a pool. Other keys are ignored.
@@ -165,7 +171,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         worlds = check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
         streams, seeds, known = self._new_streams(worlds, check_seeds(seed, self.num_worlds)[worlds])
-        then = functools.partial(self._begin, worlds, seeds)
+        then = functools.partial(self._record_reset, worlds, seeds)
         if maps is None and layouts is None and streams is None and len(worlds) == self.num_worlds:
             self._world.reset(then=then)
         else:
@@ -185,22 +191,22 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         """Play one step of every world.
 
         Args:
-            actions: integers (num_envs,). Those of rows that nobody asks are ignored: of agents that have left, and, in
-                NEXT_STEP mode, of worlds that begin anew.
+            actions: integers (num_envs,). Those of agents that have left are ignored, and in NEXT_STEP mode those of
+                worlds that this step resets.
 
         Returns:
             Observations, rewards float64, terminations, truncations and infos, (num_envs, ...) each.
 
         Raises:
-            TypeError, ValueError: a bad action, which the message gives the row of; no world has moved then.
+            TypeError, ValueError: a bad action, whose row the message names; no world is stepped then.
             ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
         """
-        # As `one_at_a_time` does it, without the price of another function.
+        # As `one_at_a_time` does, without the cost of another call.
         under_way = self._call
         if under_way is None:
             self._call = "step"
         else:
-            raise refusal("step", under_way)
+            raise overlapping_call_error("step", under_way)
         try:
             return self._step(actions)
         finally:
@@ -208,8 +214,8 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
 
     def _step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         if self._is_unfinished:
-            self._complete()
-        if self._must_look or not self._all_started:
+            self._finish_interrupted_call()
+        if self._must_check_ends or not self._all_started:
             self._check_started()
         self._write_actions(actions)
         self._is_unfinished = self._resets_at_once
@@ -223,26 +229,26 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         # Up to 50,000 worlds, bytes are searched in less time than `any` takes.
         ended = self._ends_matter and 1 in over.tobytes()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
-        if ended and self._departs:
-            # A learner's cut comes with the end of the world, also for those that left earlier.
-            truncated |= (self._departed() & over[:, None]).reshape(self.num_envs)
+        if ended and self._agents_leave:
+            # Rows of agents that left earlier are truncated with their world, so that learners cut there.
+            truncated |= (self._find_departed() & over[:, None]).reshape(self.num_envs)
         if ended and self._resets_at_once:
-            infos = self._final(np.flatnonzero(over))
+            infos = self._final_report(np.flatnonzero(over))
             self._world.reset_over()
             infos |= self._infos(None)
         else:
             infos = self._infos(None)
-            if ended and self._tells_metrics:
+            if ended and self._reports_metrics:
                 infos |= self._metrics(np.flatnonzero(over))
         self._is_unfinished = False
         return self._observations(), rewards, terminated, truncated, infos
 
     def _check_started(self) -> None:
         if not self._all_started:
-            self._complete()
-            self._check_known(np.arange(self.num_worlds))
+            self._finish_interrupted_call()
+            self._check_have_reset(np.arange(self.num_worlds))
             self._all_started = True
-        if self._must_look and self._world.arrays.over.any():
+        if self._must_check_ends and self._world.arrays.over.any():
             over = np.flatnonzero(self._world.arrays.over)
             raise ResetNeeded(
                 f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
@@ -265,8 +271,8 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         >>> state = envs.get_state([2])
         >>> envs.set_state({name: array.repeat(4, axis=0) for name, array in state.items()})
         """
-        chosen = self._checked_worlds(worlds)
-        self._check_known(chosen)
+        chosen = self._check_worlds(worlds)
+        self._check_have_reset(chosen)
         return self._world.snapshot_many(chosen)
 
     @one_at_a_time
@@ -280,16 +286,16 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         Raises:
             TypeError, ValueError: no such states or worlds; all are then as they were.
         """
-        chosen = self._checked_worlds(worlds)
+        chosen = self._check_worlds(worlds)
         if len(np.unique(chosen)) < len(chosen):
             raise ValueError(f"worlds are {chosen.tolist()}; name each once")
         seeds = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
-        self._world.restore_many(chosen, states, functools.partial(self._begin, chosen, seeds))
+        self._world.restore_many(chosen, states, functools.partial(self._record_reset, chosen, seeds))
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
-        self._check_known(np.arange(self.num_worlds))
+        self._check_have_reset(np.arange(self.num_worlds))
         arrays = self._world.arrays
         state = np.concatenate([arrays.location, arrays.goal], axis=2)
         state[arrays.status == LEFT] = -1
@@ -301,15 +307,15 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array'")
             return None
-        self._check_known(np.arange(self.num_worlds))
+        self._check_have_reset(np.arange(self.num_worlds))
         if self._painter is None:
             self._painter = Painter(self.config)
         frames = (self._painter.frame(scene_in(self._world.arrays, e)) for e in range(self.num_worlds))
         return tuple(frame for frame in frames for _ in range(self.config.num_agents))
 
     def close_extras(self, **_kwargs: Any) -> None:
-        """End the threads, if there are any."""
-        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes what could not be made
+        """Stop the threads, if there are any."""
+        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes an env whose constructor has raised
             self._world.close()
 
 
