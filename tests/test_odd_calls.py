@@ -44,6 +44,8 @@ EXCLUDED = {
     "multigrid.scenarios.planner": "searches for as long as its world is hard",
     "multigrid.registration": "registers ids again, which Gymnasium warns of",
     "multigrid.envs.one_world": "what two faces share; it is called through them",
+    "multigrid.envs.many_worlds": "a base of the vector env, through which it is called",
+    "multigrid.envs.world_rows": "a base of the vector env, through which it is called",
     "multigrid.envs.turns": "a decorator, for methods of envs",
     "multigrid.envs.reset_arguments": "a helper of two faces; it is called through them",
     "multigrid.scenarios.watching": "a helper of replay, for scenarios that are checked already",
