@@ -15,9 +15,11 @@ from multigrid.registration import register_all
 if TYPE_CHECKING:
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig
+    from multigrid.envs.aec import env
     from multigrid.envs.grid_world import GridWorldEnv
-    from multigrid.envs.parallel import MultiGridEnv, env, parallel_env
+    from multigrid.envs.parallel import MultiGridEnv, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
+    from multigrid.policies.evaluation import evaluate
     from multigrid.scenarios.replay_page import show_episode
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "MultiGridVectorEnv",
     "Outcome",
     "env",
+    "evaluate",
     "parallel_env",
     "show_episode",
     "vector_env",
@@ -43,7 +46,8 @@ _MODULES = {
     "GridWorldEnv": "multigrid.envs.grid_world",
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
-    "env": "multigrid.envs.parallel",
+    "env": "multigrid.envs.aec",
+    "evaluate": "multigrid.policies.evaluation",
     "parallel_env": "multigrid.envs.parallel",
     "replay": "multigrid.scenarios.replay_page",
     "show_episode": "multigrid.scenarios.replay_page",

@@ -1,11 +1,11 @@
-"""One frozen, validated description of a world; every face is built from it."""
+"""The frozen, validated description of a world, from which every environment is built."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,42 +25,67 @@ OnTarget = Literal["park", "leave", "stay", "restart"]
 Reward = Literal["individual", "shared"]
 
 _LONGEST_FLAT_SIDE = 2**24
+_DEFAULT_SIZE = 5
+_DEFAULT_NUM_AGENTS = 2
+_NOT_GIVEN: Any = None
+_LEAVE_OUT = (
+    "leave it out, or to change the map of a configuration, use "
+    "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
+)
+
+if TYPE_CHECKING:
+    _Value = TypeVar("_Value")
+
+    class _Resolved(Generic[_Value]):
+        """A field that takes None as an argument and never holds it: type checkers read a descriptor's two types."""
+
+        def __get__(self, config: Any, owner: Any = None) -> _Value: ...
+        def __set__(self, config: Any, value: _Value | None) -> None: ...
+
+    _Size = _Resolved[int | tuple[int, int]]
+    _Count = _Resolved[int]
+else:
+    _Size = int | tuple[int, int] | None
+    _Count = int | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GridConfig:
-    """A world: its grid, its agents, its rules, and what is observed of it.
+    """The description of a world: its grid, its agents, its rules and its observations.
 
     Two configurations are equal when all their fields are; they can be hashed, pickled and changed with
     `dataclasses.replace`.
 
+    `size` and `num_agents` hold their values also where None was passed. To change the map, reset both:
+    ``dataclasses.replace(config, walls=..., size=None, num_agents=None)``.
+
     Raises:
         TypeError: a field of the wrong type.
-        ValueError: a field out of range, an unknown name, more agents than the map has room for, or more memory needed
-            than there can be.
+        ValueError: a field out of range, an unknown name, a `size` or `num_agents` that differs from the map's, more
+            agents than the map has room for, or more memory needed than there can be.
 
     >>> config = GridConfig(size=(7, 4), num_agents=3)
     >>> config.width, config.height, config.parts
     (7, 4, ('agent', 'target', 'others'))
     """
 
-    size: int | tuple[int, int] = 5
-    """The grid in cells: the side of a square, or (width, height)."""
-    num_agents: int = 2
-    """How many agents there are."""
+    size: _Size = _NOT_GIVEN
+    """The grid in cells: the side of a square, or (width, height). None is the map's size, or 5 without a map."""
+    num_agents: _Count = _NOT_GIVEN
+    """The number of agents. None is the number that the map's letters show, or 2 without letters."""
     walls: Any = None
     """None, one map, or a pool of M maps of one size, of which each episode draws one. A map is a picture as text, in
     which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be (M, W, H)."""
     collisions: Collisions = "symmetric"
     """Which of the requested moves are granted."""
     on_target: OnTarget = "park"
-    """What follows from standing on one's target."""
+    """What happens to an agent that stands on its target."""
     reward: Reward = "individual"
     """Each agent its own reward, or everyone the mean of the individual ones."""
     observe: tuple[Part, ...] | None = None
     """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent."""
     view_radius: int = 2
-    """How many cells the part "view" sees in each direction."""
+    """The number of cells that the part "view" shows in each direction."""
     flatten: bool = False
     """One float32 vector instead of a Dict, with coordinates scaled to 0..1."""
     allow_stay: bool = False
@@ -70,46 +95,26 @@ class GridConfig:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "num_agents", check_int("num_agents", self.num_agents, 1))
-        if self.walls is None:
-            set_field(self, "size", _checked_size(self.size))
-            check_grid(self.width, self.height, num_maps=None)
-        else:
+        if self.walls is not None:
             set_field(self, "walls", stack_maps(self.walls))
-            self._take_from_the_maps()
+        set_field(self, "size", _resolve_size(self.size, self.maps))
+        set_field(self, "num_agents", _resolve_num_agents(self.num_agents, self.walls))
+        if self.walls is None:
+            check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", checked_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
-            set_field(self, name, _checked_name(name, getattr(self, name), get_args(names)))
+            set_field(self, name, _check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
             set_field(self, name, bool(value))
         if self.observe is not None:
-            set_field(self, "observe", _checked_parts(self.observe))
+            set_field(self, "observe", _check_parts(self.observe))
         self._check_coordinates()
         self._check_room()
         check_observations(self.parts, self.extents, flatten=self.flatten)
-
-    def _take_from_the_maps(self) -> None:
-        """Let the maps say the size, and their letters the number of agents; the fields' defaults mean not said."""
-        assert self.maps is not None
-        size = self.maps.shape[1:]
-        said = _checked_size(self.size)
-        if said != 5 and _pair(said) != size:
-            raise ValueError(
-                f"size is {shorten(self.size)} but the map is {size[0]} x {size[1]} cells; "
-                "leave size out, for a map has its own"
-            )
-        object.__setattr__(self, "size", size)
-        if isinstance(self.walls, ParsedMap):
-            drawn = self.walls.agents.shape[1]
-            if self.num_agents not in (2, drawn):
-                raise ValueError(
-                    f"num_agents is {self.num_agents} but the picture has {drawn}; leave num_agents out, or the letters"
-                )
-            object.__setattr__(self, "num_agents", drawn)
 
     @property
     def maps(self) -> NDArray[np.bool_] | None:
@@ -155,7 +160,7 @@ class GridConfig:
 
     @property
     def num_maps(self) -> int:
-        """How many maps there are to draw from; 1 where no walls are given."""
+        """The number of maps; 1 without walls."""
         return 1 if self.maps is None else len(self.maps)
 
     @cached_property
@@ -170,13 +175,13 @@ class GridConfig:
 
     @property
     def layouts(self) -> NDArray[np.int64] | None:
-        """int64 (M, N, 4): x, y, target x, target y of each agent that the pictures show; None where they are drawn."""
+        """int64 (M, N, 4): x, y, target x, target y of each agent that the maps' letters show; None without letters."""
         if not isinstance(self.walls, ParsedMap):
             return None
         return np.concatenate([self.walls.agents, self.walls.targets], axis=2)
 
     def _check_room(self) -> None:
-        """Refuse more agents than there are cells that can reach another."""
+        """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
         for index, components in enumerate(self.components):
             sizes = np.bincount(components.ravel())[1:]
             room = int(sizes[sizes > 1].sum())
@@ -193,7 +198,7 @@ class GridConfig:
                 check_layout(self.components[index], self.num_agents, *layout, f"the {{}} of map {index} of walls")
 
     def _check_coordinates(self) -> None:
-        """Refuse flattened coordinates that float32 would round to others."""
+        """Raise ValueError for flattened coordinates that float32 would round."""
         longer = max(self.width, self.height)
         if self.flatten and longer > _LONGEST_FLAT_SIDE and any(PARTS[part].has_cells for part in self.parts):
             raise ValueError(
@@ -208,7 +213,7 @@ class GridConfig:
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew, a copy has read-only arrays too, which a pickled array forgets.
+        # A copy is constructed again, for pickling does not preserve that arrays are read-only.
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __eq__(self, other: object) -> bool:
@@ -254,11 +259,31 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
     return config
 
 
+def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:
+    given = None if size is None else _check_size(size)
+    if maps is None:
+        return _DEFAULT_SIZE if given is None else given
+    width, height = maps.shape[1:]
+    if given is not None and _pair(given) != (width, height):
+        raise ValueError(f"size is {shorten(size)} but the map is {width} x {height} cells; {_LEAVE_OUT}")
+    return width, height
+
+
+def _resolve_num_agents(num_agents: Any, walls: Any) -> int:
+    given = None if num_agents is None else check_int("num_agents", num_agents, 1)
+    if not isinstance(walls, ParsedMap):
+        return _DEFAULT_NUM_AGENTS if given is None else given
+    num_letters: int = walls.agents.shape[1]
+    if given not in (None, num_letters):
+        raise ValueError(f"num_agents is {given} but the map shows {num_letters}; {_LEAVE_OUT}")
+    return num_letters
+
+
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else size
 
 
-def _checked_size(size: Any) -> int | tuple[int, int]:
+def _check_size(size: Any) -> int | tuple[int, int]:
     expected = "expected the side of a square, or (width, height), in whole cells"
     if is_int(size):
         sides: Sequence[Any] = (size,)
@@ -276,7 +301,7 @@ def _checked_size(size: Any) -> int | tuple[int, int]:
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
-def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
+def _check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     # `value in names` would ask an array for the truth of a comparison; and a subclass of str may compare as it likes.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
@@ -284,12 +309,12 @@ def _checked_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     return plain
 
 
-def _checked_parts(observe: Any) -> tuple[Part, ...]:
+def _check_parts(observe: Any) -> tuple[Part, ...]:
     if isinstance(observe, str) or not isinstance(observe, Sequence):
         raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
     if not observe:
         raise ValueError(f"observe is empty; expected at least one name out of {', '.join(PARTS)}")
-    parts = tuple(_checked_name("a part of observe", part, tuple(PARTS)) for part in observe)
+    parts = tuple(_check_name("a part of observe", part, tuple(PARTS)) for part in observe)
     if len(set(parts)) != len(parts):
         raise ValueError(f"observe is {shorten(parts)}; name each part once")
     return cast("tuple[Part, ...]", parts)

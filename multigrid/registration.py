@@ -30,4 +30,4 @@ def register_all() -> None:
     # PettingZoo has a registry since 1.27.
     if hasattr(pettingzoo, "register"):
         pettingzoo.register("parallel", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:parallel_env")
-        pettingzoo.register("aec", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:env")
+        pettingzoo.register("aec", "multigrid/MultiGrid-v0", "multigrid.envs.aec:env")

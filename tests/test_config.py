@@ -15,6 +15,11 @@ from multigrid import _footprint as footprint
 from multigrid.config import Part
 from multigrid.maps.text import ParsedMap
 
+INSTEAD = (
+    "leave it out, or to change the map of a configuration, use "
+    "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
+)
+LETTERS = "aB.C\n.#.b\n.A.c"  # 4 x 3
 MAP = np.array([[False, True], [False, False], [True, False]])  # 3 x 2
 
 # No field has its default.
@@ -117,9 +122,9 @@ BAD_INTEGERS = [2.0, 2.5, float("nan"), "2", True, np.True_, np.float64(2), np.a
 @pytest.mark.parametrize("value", [*BAD_INTEGERS, None], ids=repr)
 @pytest.mark.parametrize(("field", "least"), [("num_agents", 1), ("view_radius", 0), ("max_cycles", 1)])
 def test_counts_are_integers(field, least, value):
-    """Counts of another type are refused with the type that came; None is a limit, and nothing else."""
-    if (field, value) == ("max_cycles", None):
-        assert GridConfig(max_cycles=None).max_cycles is None
+    """Counts of another type are refused with the type that came; None is a number of agents or a limit."""
+    if value is None and field != "view_radius":
+        assert getattr(GridConfig(**{field: None}), field) == {"num_agents": 2, "max_cycles": None}[field]
         return
     limit = " or None for no limit" if field == "max_cycles" else ""
     message = f"{field} is {value!r} of type {type(value).__name__}; expected an integer of at least {least}{limit}"
@@ -145,7 +150,7 @@ def test_counts_become_plain_ints(field):
 
 
 @pytest.mark.parametrize(
-    "value", [*(bad for bad in BAD_INTEGERS if bad is not True), True, None, (3, 4, 5), {3, 4}, b"ab"], ids=repr
+    "value", [*(bad for bad in BAD_INTEGERS if bad is not True), True, (3, 4, 5), {3, 4}, b"ab"], ids=repr
 )
 def test_sizes_are_integers(value):
     """A size of another kind is refused, and the message says which kinds there are."""
@@ -367,18 +372,36 @@ def test_a_size_that_agrees_with_the_map(size):
     assert GridConfig(walls=MAP, size=size) == GridConfig(walls=MAP)
 
 
-@pytest.mark.parametrize("size", [3, (2, 3), (3, 3), [3, 1]], ids=repr)
+@pytest.mark.parametrize("size", [3, 5, (2, 3), (3, 3), [3, 1]], ids=repr)
 def test_a_size_that_disagrees_with_the_map(size):
     """A size that is not the map's is refused with both."""
-    with pytest.raises(ValueError, match=re.escape(f"size is {size!r} but the map is 3 x 2 cells; leave size out")):
+    with pytest.raises(ValueError, match=re.escape(f"size is {size!r} but the map is 3 x 2 cells; {INSTEAD}")):
         GridConfig(walls=MAP, size=size)
 
 
-@pytest.mark.parametrize("size", [5.0, "5", True, (3, 2.0), None], ids=repr)
+@pytest.mark.parametrize("size", [5.0, "5", True, (3, 2.0)], ids=repr)
 def test_a_bad_size_beside_a_map(size):
     """A size of the wrong kind is refused beside a map, too."""
     with pytest.raises(TypeError, match=re.escape(f"size is {size!r}")):
         GridConfig(walls=MAP, size=size)
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 4])
+def test_a_number_of_agents_that_disagrees_with_the_letters(num_agents):
+    """A number of agents that is not the number of the map's letters is refused with both."""
+    with pytest.raises(ValueError, match=re.escape(f"num_agents is {num_agents} but the map shows 3; {INSTEAD}")):
+        GridConfig(walls=LETTERS, num_agents=num_agents)
+    assert GridConfig(walls=LETTERS, num_agents=np.int8(3)) == GridConfig(walls=LETTERS)
+
+
+@pytest.mark.parametrize(
+    ("walls", "size", "num_agents"), [(None, 5, 2), (MAP, (3, 2), 2), (LETTERS, (4, 3), 3)], ids=["none", "map", "text"]
+)
+def test_none_is_resolved(walls, size, num_agents):
+    """The fields hold what the map says, or 5 cells a side and 2 agents, whether None was passed or nothing."""
+    for config in (GridConfig(walls=walls), GridConfig(None, None, walls), GridConfig(size, num_agents, walls)):
+        assert (config.size, config.num_agents) == (size, num_agents)
+        assert config == GridConfig(walls=walls)
 
 
 def test_regions_are_those_of_each_map():
@@ -427,6 +450,29 @@ def test_replace_checks_again():
         dataclasses.replace(GridConfig(**FIELDS), num_agents=5)
     with pytest.raises(TypeError, match="unexpected keyword argument 'agents'"):
         dataclasses.replace(GridConfig(), agents=5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_agents": 2}, "num_agents is 2 but the map shows 3"),
+        ({"size": 5}, "size is 5 but the map is 4 x 3 cells"),
+        ({"walls": MAP}, "size is (4, 3) but the map is 3 x 2 cells"),
+        ({"walls": "a.A.\n....\n...."}, "num_agents is 3 but the map shows 1"),
+    ],
+    ids=repr,
+)
+def test_replace_keeps_size_and_number_of_agents(changes, message):
+    """dataclasses.replace keeps the resolved size and number of agents, and refuses a map that differs from them."""
+    with pytest.raises(ValueError, match=re.escape(f"{message}; {INSTEAD}")):
+        dataclasses.replace(GridConfig(walls=LETTERS), **changes)
+
+
+@pytest.mark.parametrize("walls", [None, MAP, "a.A"], ids=["none", "map", "text"])
+def test_replace_changes_the_map(walls):
+    """With size and num_agents set to None, dataclasses.replace takes any other map, with its size and agents."""
+    changed = dataclasses.replace(GridConfig(walls=LETTERS), walls=walls, size=None, num_agents=None)
+    assert changed == GridConfig(walls=walls)
 
 
 def test_maps_that_differ_in_shape_only_are_not_equal():

@@ -44,10 +44,15 @@ EXCLUDED = {
     "multigrid.scenarios.planner": "searches for as long as its world is hard",
     "multigrid.registration": "registers ids again, which Gymnasium warns of",
     "multigrid.envs.one_world": "what two faces share; it is called through them",
+    "multigrid.envs.many_worlds": "a base of the vector env, through which it is called",
+    "multigrid.envs.world_rows": "a base of the vector env, through which it is called",
     "multigrid.envs.turns": "a decorator, for methods of envs",
-    "multigrid.envs.vector_reset": "a helper of a face; it is called through it",
+    "multigrid.envs.reset_arguments": "a helper of two faces; it is called through them",
     "multigrid.scenarios.tracing": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
+    "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has told",
+    "multigrid.policies.evaluation.measure_episode": "takes what the env has returned",
+    "multigrid.policies.evaluation.estimate_measures": "takes what `measure_episode` has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid.maps.flat": "a helper, for maps that are checked already",
     "multigrid._footprint": "a helper of the configuration, for numbers that are checked already",
@@ -232,6 +237,8 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
         "render_mode": [lambda: None],
         "max_cycles": [lambda: 9],
         "problem": [small],
+        "policy": [lambda: multigrid.policies.random_policy(np.random.default_rng(5))],
+        "seeds": [lambda: [4, 7]],
     }
 
 

@@ -25,11 +25,11 @@ from torch import nn
 
 import multigrid
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.cli.rolling.intervals import measured
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
 from multigrid.maps.components import WALL
 from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.policies.evaluation import measure_episode
 
 _Floats = NDArray[np.float32]
 
@@ -289,7 +289,7 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
     """Play one episode for each seed, actions drawn from the network's policy.
 
     Returns:
-        The measures of each episode, as `multigrid.cli.rolling.intervals.measured`.
+        The measures of each episode, as `multigrid.policies.evaluation.measure_episode`.
     """
     sight, generator = Sight(config), np.random.default_rng([seeds[0], _PLAY_STREAM])
     envs = multigrid.vector_env(len(seeds), config, autoreset_mode="SameStep")
@@ -305,5 +305,5 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
             last = first + config.num_agents
             by_name = {name: figures[name][first] for name in METRICS} | {"success": figures["success"][first:last]}
             # Worlds that are done play on, with episodes that nobody asked for.
-            told.setdefault(first // config.num_agents, measured(by_name))
+            told.setdefault(first // config.num_agents, measure_episode(by_name))
     return [told[number] for number in range(len(seeds))]

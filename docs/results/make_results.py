@@ -34,11 +34,12 @@ import multigrid
 from multigrid._files import replace_file
 from multigrid.cli.figures import write_figure
 from multigrid.cli.outputs import write_json
-from multigrid.cli.rolling.intervals import bootstrap, estimates
 from multigrid.cli.rolling.worlds import World, play, player
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import random_map, warehouse
+from multigrid.policies.evaluation import estimate_measures
+from multigrid.policies.intervals import bootstrap
 from multigrid.rendering.palette import colours
 
 FOLDER = Path(__file__).parent
@@ -208,7 +209,7 @@ def _cell(told: Mapping[str, list[dict[str, float]]], least: list[float], networ
     return {
         "policies": {
             policy: {name: found[name]._asdict() for name in MEASURES}
-            for policy, found in ((policy, estimates(told[policy])) for policy in POLICIES)
+            for policy, found in ((policy, estimate_measures(told[policy])) for policy in POLICIES)
         },
         "least_sum_of_costs": bootstrap(np.array(least))._asdict(),
         "trained_csr_minus_shortest_path": bootstrap(csr["trained"] - csr["shortest-path"])._asdict(),

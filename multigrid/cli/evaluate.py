@@ -91,10 +91,10 @@ def play_episodes(
         for index in live:
             env = envs[index]
             actions = {agent: next(chosen) for agent in env.agents}
-            observations[index], rewards, terminations, _, _ = env.step(actions)
+            observations[index], rewards, _, _, _ = env.step(actions)
             steps[index] += 1
             returns[index] += sum(rewards.values()) / config.num_agents
-            success[index] = bool(terminations) and all(terminations.values())
+            success[index] = env.metrics()["csr"] == 1
     return HeldOut(success, steps, returns)
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
-from multigrid.cli.rolling.intervals import Estimate
 from multigrid.maps.components import WALL
+from multigrid.policies.intervals import Estimate
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours
 
@@ -139,7 +139,7 @@ class Series:
     num_agents: Sequence[int]
     """K numbers, rising."""
     estimates: Sequence[Mapping[str, Estimate]]
-    """K estimates by measure, as `multigrid.cli.rolling.intervals.estimates`."""
+    """K estimates by measure, as `multigrid.policies.intervals.estimates`."""
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:

@@ -18,11 +18,12 @@ from rich.text import Text
 
 import multigrid
 import multigrid.scenarios as stored
-from multigrid.cli.rolling.intervals import MEASURES, Estimate, estimates
 from multigrid.cli.rolling.worlds import BUILT_IN, Played, World, fitted, play, player, suite_worlds, trained_config
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 from multigrid.core.rules import RULES_VERSION
+from multigrid.policies.evaluation import MEASURES, estimate_measures
+from multigrid.policies.intervals import Estimate
 
 __all__ = ["RolloutOptions", "main", "rollout"]
 
@@ -243,7 +244,7 @@ def _played(world: World, chosen: Any, options: RolloutOptions, advance: Any) ->
         # Of the others the figures alone are kept: whole episodes of large worlds take much memory.
         episodes.append(one if kept else dataclasses.replace(one, episode=None))
         advance()
-    found = estimates([one.measures for one in episodes])
+    found = estimate_measures([one.measures for one in episodes])
     return Told(world, episodes, found, None if heat is None else heat.most_played())
 
 

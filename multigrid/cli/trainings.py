@@ -13,8 +13,8 @@ from rich.text import Text
 from multigrid.cli.evaluate import HeldOut
 from multigrid.cli.figures import Panel, curve_figure, write_figure
 from multigrid.cli.outputs import write_json
-from multigrid.cli.rolling.intervals import Estimate, bootstrap, wilson
 from multigrid.config import GridConfig
+from multigrid.policies.intervals import Estimate, bootstrap, wilson
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,1 +1,1 @@
-"""The faces of the game. They translate containers, check arguments and own a window; the rules are in `core`."""
+"""The environments: they check arguments, translate containers and own a window; the rules are in `core`."""

@@ -13,7 +13,7 @@ from multigrid.actions import check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.turns import one_at_a_time, refusal
+from multigrid.envs.turns import one_at_a_time, overlapping_call_error
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["GridWorldEnv"]
@@ -54,19 +54,19 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             raise TypeError(f"size is {shorten(size)} of type {type(size).__name__}; expected an integer of at least 2")
         if size < 2:
             raise ValueError(f"size is {size}; expected at least 2, for the target is never the agent's own cell")
-        # With one agent, *stay* is the documented rule also for those who step on after the end.
+        # With one agent, *stay* is the documented rule also for steps after the end.
         config = GridConfig(size=int(size), num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
-        # Gymnasium's SyncVectorEnv before 1.4 writes into the metadata of its envs, which would be all envs'.
+        # A copy, for Gymnasium's SyncVectorEnv before 1.4 writes into the metadata of its envs.
         self.metadata = dict(type(self).metadata)
         self.size = int(size)
         self.window_size = WINDOW_SIZE
         self.observation_space = spaces.observation_space(config)
         self.action_space = spaces.action_space(config)
-        self._bind()
+        self._bind_arrays()
 
-    def _bind(self) -> None:
-        """Hold on to the rows that each step reads and writes."""
+    def _bind_arrays(self) -> None:
+        """Keep references to the arrays that each step reads and writes."""
         arrays = self._world.arrays
         self._action = arrays.actions[0]
         self._agent, self._target = arrays.location[0, 0], arrays.target[0, 0]
@@ -75,11 +75,11 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._bind()
+        self._bind_arrays()
 
     @property
     def _np_random(self) -> np.random.Generator | None:  # type: ignore[override]
-        """Gymnasium's checker looks here: None before anything was drawn."""
+        """The generator, or None before the first draw: Gymnasium's checker reads it."""
         return None if self._current_seed() is None else self.np_random
 
     @property
@@ -93,18 +93,18 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         """Begin an episode.
 
         Args:
-            seed: seeds the random stream; None goes on with it.
+            seed: the seed of a new random stream; None continues the stream.
             options: ``{"agents": (1, 2), "targets": (1, 2)}`` sets the layout by hand; other keys are ignored.
 
         Returns:
-            The observation and the info; both are fresh objects.
+            The observation and the info; both are new objects.
 
         Raises:
             TypeError, ValueError: a bad seed or layout; the env is then as it was.
         """
         self._reset_world(seed, options)
         if self.render_mode is not None:
-            self._watch()
+            self._update_window()
         return {"agent": self._agent.copy(), "target": self._target.copy()}, {"distance": self._distance.item()}
 
     def step(self, action: Any) -> tuple[Observation, int, bool, bool, dict[str, Any]]:
@@ -120,22 +120,22 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             TypeError, ValueError: a bad action; the env is then as it was.
             ResetNeeded: there was no reset yet.
         """
-        # As `one_at_a_time` does it, without the price of another function.
+        # As `one_at_a_time` does, without the cost of another call.
         under_way = self._call
         if under_way is None:
             self._call = "step"
         else:
-            raise refusal("step", under_way)
+            raise overlapping_call_error("step", under_way)
         try:
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
                 action = check_action(action, 4)
             if not self._started:
-                self._complete()
+                self._finish_interrupted_call()
                 self._check_started()
             self._action[0] = action
             self._world.step()
             if self.render_mode is not None:
-                self._watch()
+                self._update_window()
             return (
                 {"agent": self._agent.copy(), "target": self._target.copy()},
                 1 if self._reward.item() else 0,
@@ -152,8 +152,4 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         if self.render_mode != "rgb_array":
             return None
         self._check_started()
-        return self._frame()
-
-    def close(self) -> None:
-        """Shut the window, if there is one; closing twice is fine."""
-        OneWorld.close(self)
+        return self._draw_frame()

@@ -12,12 +12,12 @@ __all__ = ["GridWorldVectorEnv"]
 
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
-    """Many of Gymnasium's documented GridWorlds: what ``gym.make_vec("multigrid/GridWorld-v0", num_envs=...)`` makes.
+    """Many of Gymnasium's documented GridWorlds: the class of ``gym.make_vec("multigrid/GridWorld-v0", num_envs=...)``.
 
-    It gives, bit for bit, what Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv` gives.
+    It returns, bit for bit, what Gymnasium's ``SyncVectorEnv`` of `multigrid.GridWorldEnv` returns.
 
     Args:
-        num_envs: how many.
+        num_envs: the number of environments.
         size: cells a side, at least 2.
         max_episode_steps: the number of steps after which an episode is truncated; None for never.
         autoreset_mode: as for `MultiGridVectorEnv`, and so are `render_mode`, `copy` and `num_threads`.
@@ -28,8 +28,8 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
     ([[4, 3], [2, 2]], [4.0, 3.0])
     """
 
-    _told = ("distance",)
-    _tells_metrics = False
+    _info_names = ("distance",)
+    _reports_metrics = False
 
     def __init__(
         self,

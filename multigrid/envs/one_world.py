@@ -1,11 +1,10 @@
-"""What the Gymnasium and the PettingZoo face of one world share."""
+"""The base of the environments of one world, `GridWorldEnv` and `MultiGridEnv`."""
 
 from __future__ import annotations
 
 import copy
 import functools
 from collections import deque
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,14 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_seed, shorten
+from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
-from multigrid.core.placement import DRAWN
 from multigrid.core.worlds import Worlds
+from multigrid.envs.reset_arguments import check_options
 from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.maps.components import WALL
-from multigrid.maps.layouts import check_layout
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
@@ -29,12 +27,12 @@ from multigrid.rendering.window import Window
 
 __all__ = ["OneWorld"]
 
-# Not made read-only, which for Numba is another type, and another compilation.
-_ALONE = np.zeros(1, np.int64)
+# Writable, for Numba would compile the kernels again for a read-only array.
+_FIRST_WORLD = np.zeros(1, np.int64)
 
 
 class OneWorld(OneCallAtATime):
-    """One world, its random stream, its state, and its picture."""
+    """One world with its random stream, its state and its rendering."""
 
     metadata: dict[str, Any]
 
@@ -57,7 +55,7 @@ class OneWorld(OneCallAtATime):
         self._started = False
         self._seed: int | None = None
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
-        # The cells of the last states before this one, each with its number of steps.
+        # The locations in the last states before this one, (N, 2) each, with the number of steps played until then.
         self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails + 1)
         self._painter: Painter | None = None
         self._window: Window | None = None
@@ -69,22 +67,22 @@ class OneWorld(OneCallAtATime):
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
-        # The worlds as they are now: what copies or pickles them does so later. A window belongs to this process and
-        # this object, and so do a painter's surfaces; a copy makes its own.
+        # The world is copied at once, for the caller copies or pickles the returned dict later. A window and a
+        # painter's surfaces belong to this process and this object; a copy makes its own.
         return {**vars(self), "_world": copy.copy(self._world), "_window": None, "_painter": None, "_call": None}
 
     def __copy__(self) -> Any:
-        # One that shares its arrays with another would move the other's agents.
+        # Two environments that share arrays would move each other's agents.
         return copy.deepcopy(self)
 
-    def _complete(self) -> None:
+    def _finish_interrupted_call(self) -> None:
         self._world.settle()
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The stream that resets draw from: drawing from it, or replacing it, changes later resets.
+        """The generator that resets draw from: drawing from it, or replacing it, changes later resets.
 
-        It is the same object until ``reset(seed=...)`` begins another.
+        It is the same object until ``reset(seed=...)`` creates another.
         """
         return self._get_np_random()
 
@@ -105,7 +103,7 @@ class OneWorld(OneCallAtATime):
 
     @property
     def np_random_seed(self) -> int:
-        """The seed of the stream; -1 when somebody replaced it."""
+        """The seed of the stream; -1 if the generator was replaced."""
         return self._get_np_random_seed()
 
     @one_at_a_time
@@ -116,7 +114,7 @@ class OneWorld(OneCallAtATime):
         return seed
 
     def _current_seed(self) -> int | None:
-        """Return the seed of the stream, -1 where somebody replaced it, or None where there is none yet."""
+        """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
         return -1 if self._world.is_replaced(0) else self._seed
 
     def _seed_if_needed(self) -> None:
@@ -126,58 +124,32 @@ class OneWorld(OneCallAtATime):
             self._seed = seed
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        map_index, layout = self._checked_options(options)
+        map_index, layout = check_options(options, self._world.config)
         if seed is not None:
             seed = check_seed(seed)
         streams, number = None, self._current_seed()
         if seed is None and number is not None and layout is None:
             unchanged = self._started and not self._cells
-            self._world.reset(map_index, None if unchanged else functools.partial(self._begin, number))
+            self._world.reset(map_index, None if unchanged else functools.partial(self._record_reset, number))
             return
         if seed is not None or number is None:
             generator, number = seeding.np_random(seed)
             streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
             pcg64.load(streams[0], generator.bit_generator.state)
         self._world.begin(
-            _ALONE,
+            _FIRST_WORLD,
             np.array([map_index]),
             streams,
-            None if layout is None else np.concatenate(layout, axis=1)[None],
+            None if layout is None else layout[None],
             seeded=() if streams is None else (0,),
-            then=functools.partial(self._begin, number),
+            then=functools.partial(self._record_reset, number),
         )
 
-    def _begin(self, seed: int | None) -> None:
-        """Note that there is an episode, which `seed` began."""
+    def _record_reset(self, seed: int | None) -> None:
+        """Record that an episode has begun, and the seed of its stream."""
         self._seed = seed
         self._started = True
         self._cells.clear()
-
-    def _checked_options(self, options: Any) -> tuple[int, NDArray[np.int64] | None]:
-        """Return the map and the layout that the options set, or `DRAWN` and None."""
-        if options is None:
-            return DRAWN, None
-        if not isinstance(options, Mapping):
-            raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
-        map_index = DRAWN
-        if options.get("map") is not None:
-            map_index = check_int("options['map']", options["map"], 0)
-            if map_index >= self.config.num_maps:
-                raise ValueError(f"options['map'] is {map_index}, but there are {self.config.num_maps} maps")
-        agents, targets = options.get("agents"), options.get("targets")
-        if agents is None and targets is None:
-            return map_index, None
-        if agents is None or targets is None:
-            one, other = ("agents", "targets") if targets is None else ("targets", "agents")
-            raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a drawn layout")
-        if map_index == DRAWN:
-            if self.config.num_maps > 1:
-                raise ValueError(
-                    f"options has a layout for one of {self.config.num_maps} maps; say which with options['map']"
-                )
-            map_index = 0
-        regions = self._world.arrays.components[map_index]
-        return map_index, check_layout(regions, self.config.num_agents, agents, targets, "options['{}']")
 
     def _check_started(self) -> None:
         if not self._started:
@@ -205,12 +177,12 @@ class OneWorld(OneCallAtATime):
 
     def _restore(self, state: dict[str, Any]) -> None:
         seed = self._current_seed()
-        then = functools.partial(self._begin, -1 if seed is None else seed)
-        self._world.restore(_ALONE, [state], then, any_generator=True)
+        then = functools.partial(self._record_reset, -1 if seed is None else seed)
+        self._world.restore(_FIRST_WORLD, [state], then, any_generator=True)
 
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:
-        """Return the figures of the episode so far; after its last step, the final ones.
+        """Return the metrics of the episode so far; after its last step, the final ones.
 
         They are those of `multigrid.core.metrics.world_metrics`: success and arrival step by agent, the cooperative and
         the individual success rate, sum of costs, makespan, and throughput.
@@ -221,41 +193,41 @@ class OneWorld(OneCallAtATime):
         self._check_started()
         return world_metrics(self.config, self._world.arrays, 0)
 
-    def _note(self) -> None:
-        """Take down what trails show; called before each step, so that an exception on the way loses nothing."""
+    def _record_trail(self) -> None:
+        """Record the locations that trails show; called before each step, so that an exception during it loses none."""
         arrays = self._world.arrays
         steps = int(arrays.steps[0])
         if not self._cells or self._cells[-1][0] < steps:
             self._cells.append((steps, arrays.location[0].copy()))
 
-    def _watch(self) -> None:
-        """In human mode, show the frame of this state; called after each reset and step."""
+    def _update_window(self) -> None:
+        """Show the frame of this state in human mode; called after each reset and step."""
         if self.render_mode == "human":
             if self._window is None:
                 self._window = Window(self.metadata["render_fps"])
-            self._window.show(self._drawing().surface(self._scene()))
+            self._window.show(self._get_painter().surface(self._get_scene()))
 
-    def _drawing(self) -> Painter:
+    def _get_painter(self) -> Painter:
         if self._painter is None:
             self._painter = Painter(self.config, *self._render_options)
         return self._painter
 
-    def _scene(self) -> Scene:
+    def _get_scene(self) -> Scene:
         steps = self._world.arrays.steps[0]
         # The last one is of this state if an exception came before the step that it was noted for.
         past = [cells for number, cells in self._cells if number < steps][-self._render_options.trails :]
         return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
 
-    def _frame(self) -> NDArray[np.uint8]:
-        return self._drawing().frame(self._scene())
+    def _draw_frame(self) -> NDArray[np.uint8]:
+        return self._get_painter().frame(self._get_scene())
 
-    def _text(self) -> str:
-        scene = self._scene()
+    def _format_text(self) -> str:
+        scene = self._get_scene()
         cells = (np.where(scene.present[:, None], cells, -1) for cells in (scene.agents, scene.targets))
         return format_map(scene.regions == WALL, *cells)
 
     def close(self) -> None:
-        """Shut the window, if there is one. The game goes on where it was; closing twice is fine."""
+        """Close the window, if there is one. The episode can be continued; closing twice is allowed."""
         if self._window is not None:
             self._window.close()
             self._window = None

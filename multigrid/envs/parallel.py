@@ -1,4 +1,4 @@
-"""N agents on one grid, as a PettingZoo ParallelEnv and as an AEC env."""
+"""N agents on one grid, as a PettingZoo ParallelEnv."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import logger
 from numpy.typing import NDArray
-from pettingzoo import AECEnv, ParallelEnv
-from pettingzoo.utils.conversions import parallel_to_aec
+from pettingzoo import ParallelEnv
 
 from multigrid.actions import check_action
 from multigrid.config import GridConfig, checked_limit, resolve_config
@@ -18,10 +17,10 @@ from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.turns import one_at_a_time, refusal
+from multigrid.envs.turns import one_at_a_time, overlapping_call_error
 from multigrid.rendering.frame import WINDOW_SIZE
 
-__all__ = ["MultiGridEnv", "env", "parallel_env"]
+__all__ = ["MultiGridEnv", "parallel_env"]
 
 Observation: TypeAlias = Any
 """A dict of a part's name to its array, or one float32 array with ``flatten=True``."""
@@ -30,7 +29,7 @@ _INTEGERS = frozenset({int, np.int64})
 
 
 class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
-    """N agents walk to their targets on one grid; the rules are those of `multigrid.core.rules`.
+    """N agents walk to their targets on one grid; `multigrid.core.rules` has the rules.
 
     Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, and has
     ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``. ``infos[agent]`` has ``distance``, the L1
@@ -38,16 +37,16 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
     `multigrid.Outcome`.
 
     Args:
-        config: the world; `parallel_env` makes it of keywords.
-        render_mode: None; "human" for a window, which whoever watches may resize, and may close: a warning says so, and
-            the game goes on without it until `close` was called; "rgb_array" or "ansi" for what `render` returns.
+        config: the world; `parallel_env` creates it from keywords.
+        render_mode: None; "human" for a window, which can be resized and closed: after a warning the episode continues
+            without it until `close` is called; "rgb_array" or "ansi" for what `render` returns.
         render_size: the longer side of a frame in pixels, at least 16.
-        render_trails: over how many cells the way of each agent is drawn, paler with age.
-        render_view: the index of an agent; its window of `GridConfig.view_radius` cells each way stands out.
+        render_trails: the number of past cells drawn behind each agent, paler with age.
+        render_view: the index of an agent whose view, `GridConfig.view_radius` cells each way, is highlighted.
 
     Raises:
-        TypeError: one of the three that is no integer.
-        ValueError: the render mode is unknown, or one of the three is out of range.
+        TypeError: `config` is not a GridConfig, or a size, trail or view is not an integer.
+        ValueError: the render mode is unknown, or a size, trail or view is out of range.
 
     >>> env = MultiGridEnv(GridConfig(size=(5, 3), num_agents=2))
     >>> observations, infos = env.reset(seed=0)
@@ -74,7 +73,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         config = resolve_config(config)
         OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
         self.possible_agents = list(config.agents)
-        # The agents that are there; None where an exception may have come between the worlds and this list.
+        # The agents that have not left; None while a call changes the worlds, and after one that was interrupted.
         self._agents: list[str] | None = []
         self._parts, self._is_flat = config.parts, config.flatten
         self._has_trails = render_mode is not None and render_trails > 0
@@ -83,19 +82,19 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config)
         self._index = {agent: index for index, agent in enumerate(config.agents)}
-        self._bind()
+        self._bind_arrays()
 
-    def _bind(self) -> None:
-        """Hold on to the rows that each step reads and writes."""
+    def _bind_arrays(self) -> None:
+        """Keep references to the arrays that each step reads and writes."""
         arrays = self._world.arrays
         self._actions = arrays.actions[0]
         self._rewards, self._distances, self._outcomes = arrays.rewards[0], arrays.distances[0], arrays.outcomes[0]
         self._terminated, self._truncated, self._endings = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
-        self._seen = [part[0] for part in self._world.observation_arrays]
+        self._observed = [part[0] for part in self._world.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._bind()
+        self._bind_arrays()
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """Return an agent's observation space, the same object at every call.
@@ -115,18 +114,18 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
     @property
     def agents(self) -> list[str]:  # type: ignore[override]
-        """The names of the agents that are there, in index order: a list of the caller's own."""
+        """The names of the agents that have not left, in index order; a new list each time."""
         agents = self._agents
-        return self._present_agents() if agents is None else agents.copy()
+        return self._list_agents() if agents is None else agents.copy()
 
     @one_at_a_time
-    def _present_agents(self) -> list[str]:
-        return self._noted_agents().copy()
+    def _list_agents(self) -> list[str]:
+        return self._current_agents().copy()
 
-    def _noted_agents(self) -> list[str]:
-        """Return the agents that are there: as noted, or where an exception prevented that, as the world has them."""
+    def _current_agents(self) -> list[str]:
+        """Return the agents that have not left, and after an interrupted call read them from the world first."""
         if self._agents is None:
-            self._complete()
+            self._finish_interrupted_call()
             self._world.check_whole()
             self._agents = self._still_here() if self._started else []
         return self._agents
@@ -151,12 +150,12 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         """Begin an episode of all agents.
 
         Args:
-            seed: seeds the random stream; None goes on with it.
+            seed: the seed of a new random stream; None continues the stream.
             options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand, ``{"map": i}`` the map of
                 a pool; other keys are ignored.
 
         Returns:
-            Observations and infos by agent; all of them fresh objects.
+            Observations and infos by agent; all of them new objects.
 
         Raises:
             TypeError, ValueError: a bad seed or layout; the env is then as it was.
@@ -165,7 +164,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._reset_world(seed, options)
         self._agents = agents = self.possible_agents.copy()
         if self.render_mode is not None:
-            self._watch()
+            self._update_window()
         return self._observations(agents), self._infos(agents)
 
     def step(
@@ -185,47 +184,47 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             TypeError, ValueError: a bad, missing or unknown action; the env is then as it was.
             ResetNeeded: there was no reset yet.
         """
-        # As `one_at_a_time` does it, without the price of another function.
+        # As `one_at_a_time` does, without the cost of another call.
         under_way = self._call
         if under_way is None:
             self._call = "step"
         else:
-            raise refusal("step", under_way)
+            raise overlapping_call_error("step", under_way)
         try:
             agents = self._agents
             if not agents:
-                agents = self._noted_agents()
+                agents = self._current_agents()
                 if not agents:
                     self._check_started()
                     return {}, {}, {}, {}, {}
             self._write_actions(agents, actions)
             if self._has_trails:
-                self._note()
+                self._record_trail()
             self._agents = None
             if self._world.step() != ALL_VALID:
                 self._agents = agents
-                self._checked(agents, [actions[agent] for agent in agents])
+                self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else self._rows(agents)
             if self._endings[0]:
-                terminations = dict(zip(agents, _listed(self._terminated, rows)))
-                truncations = dict(zip(agents, _listed(self._truncated, rows)))
+                terminations = dict(zip(agents, _to_list(self._terminated, rows)))
+                truncations = dict(zip(agents, _to_list(self._truncated, rows)))
                 self._agents = self._still_here()
             else:
-                # To copy a dict takes a quarter of the time of making one.
+                # Copying a dict takes a quarter of the time of creating one.
                 none = self._none_ends if rows is None else dict.fromkeys(agents, False)
                 terminations, truncations = none.copy(), none.copy()
                 self._agents = agents
             if self.render_mode is not None:
-                self._watch()
-            rewards = dict(zip(agents, _listed(self._rewards, rows)))
+                self._update_window()
+            rewards = dict(zip(agents, _to_list(self._rewards, rows)))
             return self._observations(agents, rows), rewards, terminations, truncations, self._infos(agents, rows)
         finally:
             self._call = None
 
     def _write_actions(self, agents: list[str], actions: Mapping[str, Any]) -> None:
-        """Hand the actions over; their range is checked by the world."""
+        """Write the actions to the world, which checks their range."""
         try:
-            chosen = [actions[agent] for agent in agents]
+            values = [actions[agent] for agent in agents]
         except (KeyError, TypeError, IndexError) as error:
             if not isinstance(actions, Mapping):
                 raise TypeError(
@@ -233,24 +232,24 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
                 ) from error
             missing = [agent for agent in agents if agent not in actions]
             raise ValueError(f"actions lack {missing}; expected an action for each of {agents}") from error
-        if len(actions) != len(chosen):
+        if len(actions) != len(values):
             unknown = [agent for agent in actions if agent not in self._index]
             if unknown:
                 raise ValueError(f"actions name the unknown {unknown}; expected names out of {self.possible_agents}")
-        if not _INTEGERS.issuperset(map(type, chosen)):
-            chosen = self._checked(agents, chosen)
+        if not _INTEGERS.issuperset(map(type, values)):
+            values = self._check_actions(agents, values)
         try:
-            if len(chosen) == len(self._actions):
-                self._actions[:] = chosen
+            if len(values) == len(self._actions):
+                self._actions[:] = values
             else:
-                self._actions[self._rows(agents)] = chosen
+                self._actions[self._rows(agents)] = values
         except OverflowError:
-            self._checked(agents, chosen)
+            self._check_actions(agents, values)
             raise
 
-    def _checked(self, agents: list[str], chosen: list[Any]) -> list[int]:
+    def _check_actions(self, agents: list[str], values: list[Any]) -> list[int]:
         limit = self.config.num_actions
-        return [check_action(action, limit, agent) for agent, action in zip(agents, chosen)]
+        return [check_action(action, limit, agent) for agent, action in zip(agents, values)]
 
     def _rows(self, agents: list[str]) -> list[int]:
         return [self._index[agent] for agent in agents]
@@ -261,22 +260,22 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         return [self.possible_agents[row] for row in self._world.present(0)]
 
     def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Observation]:
-        # One copy a part, and a row of it an agent: rows do not overlap, and no later step writes to the copy.
-        seen = [part.copy() if rows is None else part[rows] for part in self._seen]
+        # Each part is copied once, and each agent gets a row: rows do not overlap, and later steps do not write there.
+        arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
         if self._is_flat:
-            return dict(zip(agents, seen[0]))
-        # Python makes a dict of written-out keys four times as fast as one of pairs.
+            return dict(zip(agents, arrays[0]))
+        # Python creates a dict with written-out keys four times as fast as one from pairs.
         parts = self._parts
         if len(parts) == 2:
             one, two = parts
-            return {agent: {one: a, two: b} for agent, a, b in zip(agents, *seen)}
+            return {agent: {one: a, two: b} for agent, a, b in zip(agents, *arrays)}
         if len(parts) == 3:
             one, two, three = parts
-            return {agent: {one: a, two: b, three: c} for agent, a, b, c in zip(agents, *seen)}
-        return {agent: dict(zip(parts, row)) for agent, *row in zip(agents, *seen)}
+            return {agent: {one: a, two: b, three: c} for agent, a, b, c in zip(agents, *arrays)}
+        return {agent: dict(zip(parts, row)) for agent, *row in zip(agents, *arrays)}
 
     def _infos(self, agents: list[str], rows: list[int] | None = None) -> dict[str, dict[str, Any]]:
-        distances, outcomes = _listed(self._distances, rows), _listed(self._outcomes, rows)
+        distances, outcomes = _to_list(self._distances, rows), _to_list(self._outcomes, rows)
         return {agent: {"distance": a, "outcome": b} for agent, a, b in zip(agents, distances, outcomes)}
 
     @one_at_a_time
@@ -302,11 +301,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
 
     @one_at_a_time
     def render(self) -> NDArray[np.uint8] | str | None:
-        """Return what the render mode promises.
+        """Return the frame or the text of this state, as the render mode says.
 
         Returns:
             "rgb_array": the frame, uint8 (height, width, 3), the longer side `render_size`. "ansi": the map as text, as
-            `multigrid.maps.text.format_map` draws it. None in human mode, and without a mode, which is warned of.
+            `multigrid.maps.text.format_map` draws it. None in human mode, and, with a warning, without a mode.
 
         Raises:
             ResetNeeded: there was no reset yet.
@@ -317,16 +316,12 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         if self.render_mode == "human":
             return None
         self._check_started()
-        return self._text() if self.render_mode == "ansi" else self._frame()
-
-    def close(self) -> None:
-        """Shut the window, if there is one; closing twice is fine."""
-        OneWorld.close(self)
+        return self._format_text() if self.render_mode == "ansi" else self._draw_frame()
 
 
-def _listed(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
-    chosen: list[Any] = (values if rows is None else values[rows]).tolist()
-    return chosen
+def _to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
+    listed: list[Any] = (values if rows is None else values[rows]).tolist()
+    return listed
 
 
 def parallel_env(
@@ -356,12 +351,3 @@ def parallel_env(
         render_trails=render_trails,
         render_view=render_view,
     )
-
-
-def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> AECEnv[str, Any, Any]:
-    """Return the AEC form of `parallel_env`, of the same arguments, made by PettingZoo's own conversion.
-
-    >>> env(num_agents=2).possible_agents
-    ['agent_0', 'agent_1']
-    """
-    return parallel_to_aec(parallel_env(config, render_mode=render_mode, **settings))

@@ -1,10 +1,10 @@
-"""One call of an environment at a time.
+"""Allow one call of an environment at a time.
 
 A compiled kernel lets other threads run, and a signal handler may run between any two lines of Python. So every call
-that reads or changes worlds says that it is under way, and a second one is refused.
+that reads or changes worlds sets ``self._call``, and a second call raises RuntimeError until the first has returned.
 
 CPython changes threads and runs signal handlers only where a function starts, after a call and where a loop repeats. So
-nothing comes between the look at ``self._call`` and the assignment after it, nor between that and the ``try``, nor
+nothing comes between reading ``self._call`` and the assignment after it, nor between that and the ``try``, nor
 between the end of the method and the assignment that ends the call.
 """
 
@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-__all__ = ["OneCallAtATime", "one_at_a_time", "refusal"]
+__all__ = ["OneCallAtATime", "one_at_a_time", "overlapping_call_error"]
 
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
@@ -22,19 +22,19 @@ _Env = TypeVar("_Env", bound="OneCallAtATime")
 
 
 class OneCallAtATime:
-    """The base of environments whose calls `one_at_a_time` keeps apart; they set `_call` to None when they are made."""
+    """The base of environments with methods that `one_at_a_time` decorates; their constructors set `_call` to None."""
 
     _call: str | None
-    """The call that is under way."""
+    """The name of the call under way, or None."""
 
-    def _complete(self) -> None:
-        """Do what a call that an exception interrupted has left to do."""
+    def _finish_interrupted_call(self) -> None:
+        """Finish what a call that an exception interrupted has left undone."""
 
 
-def refusal(name: str, under_way: str) -> RuntimeError:
-    """Return the error for a call that comes while another is under way.
+def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
+    """Return the error for a call during another call.
 
-    >>> str(refusal("reset", "step"))[:63]
+    >>> str(overlapping_call_error("reset", "step"))[:63]
     'reset() was called while step() of the same environment was und'
     """
     return RuntimeError(
@@ -66,9 +66,9 @@ def one_at_a_time(
         if under_way is None:
             self._call = name
         else:
-            raise refusal(name, under_way)
+            raise overlapping_call_error(name, under_way)
         try:
-            self._complete()
+            self._finish_interrupted_call()
             return method(self, *args, **kwargs)
         finally:
             self._call = None

@@ -17,22 +17,20 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, shorten
 from multigrid.actions import check_action
 from multigrid.config import GridConfig, resolve_config
-from multigrid.core import pcg64
-from multigrid.core.arrays import LEFT
-from multigrid.core.metrics import episode_metrics
 from multigrid.core.observe import global_states
 from multigrid.core.placement import DRAWN
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
-from multigrid.envs.turns import OneCallAtATime, one_at_a_time, refusal
-from multigrid.envs.vector_reset import (
+from multigrid.envs.reset_arguments import (
     NO_SEED,
-    checked_autoreset_mode,
-    checked_layouts,
-    checked_mask,
-    checked_seeds,
+    check_autoreset_mode,
+    check_options_of_worlds,
+    check_reset_mask,
+    check_seeds,
 )
+from multigrid.envs.turns import one_at_a_time, overlapping_call_error
+from multigrid.envs.world_rows import WorldRows
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
 
@@ -41,13 +39,14 @@ __all__ = ["MultiGridVectorEnv", "vector_env"]
 _Bools = NDArray[np.bool_]
 
 
-class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Any number of worlds, played by one call: row = world * N + agent, ``num_envs`` = worlds * N.
+# Of several worlds there are as many generators and seeds.
+class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]):  # type: ignore[misc]
+    """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
     bit for bit. A world resets as a whole, when its last row has ended:
 
-    - NEXT_STEP: on the step after, which ignores the world's actions and gives the first observations, rewards of 0
+    - NEXT_STEP: on the step after, which ignores the world's actions and returns the first observations, rewards of 0
       and False flags;
     - SAME_STEP: within the same step, with the final observations and infos in ``infos["final_obs"]`` and
       ``infos["final_info"]``;
@@ -56,18 +55,18 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
     Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
     its action is ignored; when its world ends it is truncated, so that learners cut there.
 
-    Infos are arrays with a row each, and masks of the rows that have them, as Gymnasium's own vector envs give them:
-    ``distance``, ``outcome``, ``alive``, and at the end of an episode the figures of `multigrid.core.metrics`.
+    Infos are arrays with a row for each agent, and masks of the rows that have them, as in Gymnasium's vector envs:
+    ``distance``, ``outcome``, ``alive``, and at the end of an episode the metrics of `multigrid.core.metrics`.
 
     Args:
-        config: the world; `vector_env` makes it of keywords.
-        num_worlds: how many there are.
+        config: the world; `vector_env` creates it from keywords.
+        num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns observations of its own, as everything else is in any case. False returns the
-            same arrays each time, with new content.
-        num_threads: on how many threads the worlds are played; the results do not depend on it. Two pay from some
-            thousand worlds of eight agents, on cores that have nothing else to do.
+        copy: whether each call returns new arrays of observations. False returns the same arrays each time, with new
+            content. Everything else is always new.
+        num_threads: the number of threads that step the worlds; results do not depend on it. Two are faster than one
+            from some thousand worlds of eight agents on, on otherwise idle cores.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -79,8 +78,6 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}
-    _told: tuple[str, ...] = ("distance", "outcome", "alive")
-    _tells_metrics = True
 
     def __init__(
         self,
@@ -95,7 +92,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self._call = None
         config = resolve_config(config)
         self.num_worlds = check_int("num_worlds", num_worlds, 1)
-        self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
+        self.autoreset_mode = check_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is {shorten(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
@@ -113,61 +110,44 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         self.single_action_space = spaces.action_space(config)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._parts, self._is_flat, self._departs = config.parts, config.flatten, config.on_target == "leave"
+        self._parts, self._is_flat, self._agents_leave = config.parts, config.flatten, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        # Whether a step must look for worlds that are over, for nothing else resets them.
-        self._must_look = self.autoreset_mode is AutoresetMode.DISABLED
-        # Whether a step in SAME_STEP mode has begun whose worlds may still have to be reset.
+        # Whether a step raises for worlds whose episode has ended, which nothing resets in DISABLED mode.
+        self._must_check_ends = self.autoreset_mode is AutoresetMode.DISABLED
+        # Whether a step in SAME_STEP mode has begun and its worlds may still have to be reset.
         self._is_unfinished = False
         self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
-        self._ends_matter = self._tells_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
+        self._ends_matter = self._reports_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
         self._every_row = np.ones(self.num_envs, dtype=bool)
         self._painter: Painter | None = None
-        self._bind()
-
-    @property
-    def config(self) -> GridConfig:
-        """The worlds' configuration, which cannot be changed."""
-        return self._world.config
-
-    def _complete(self) -> None:
-        self._world.settle()
-        if self._is_unfinished and not self._world.is_torn:
-            self._world.reset_ended()
-            self._is_unfinished = False
-
-    def _bind(self) -> None:
-        """Hold on to the arrays, a row each, that every call reads and writes."""
-        arrays, rows = self._world.arrays, self.num_envs
-        self._actions = arrays.actions.reshape(rows)
-        self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
-        self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
-        self._outcomes = arrays.outcomes.reshape(rows)
-        names = ("",) if self.config.flatten else self._parts
-        by_part = zip(names, self._world.observation_arrays, strict=True)
-        self._seen = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
-        self._buffers = {} if self.copy else {part: np.empty_like(array) for part, array in self._seen.items()}
+        self._bind_arrays()
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
-        # The worlds as they are now: what copies or pickles them does so later.
+        # The worlds are copied at once, for the caller copies or pickles the returned dict later.
         now = {"_world": copy(self._world), "_seeds": self._seeds.copy(), "_started": self._started.copy()}
-        bound = ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_seen", "_buffers")
-        return {name: value for name, value in vars(self).items() if name not in bound} | {
-            **now,
-            "_painter": None,
-            "_call": None,
-        }
+        now |= {"_painter": None, "_call": None}
+        bound = (
+            "_actions",
+            "_rewards",
+            "_distances",
+            "_terminated",
+            "_truncated",
+            "_outcomes",
+            "_observed",
+            "_buffers",
+        )
+        return {name: value for name, value in vars(self).items() if name not in bound} | now
 
     def __copy__(self) -> Any:
-        # One that shares its arrays with another would move the other's agents.
+        # Two environments that share arrays would move each other's agents.
         return deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._bind()
+        self._bind_arrays()
 
     @one_at_a_time
     def reset(
@@ -176,7 +156,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         """Begin an episode in every world, or in those of a mask.
 
         Args:
-            seed: s seeds world i with s + i; a list has a seed, or None, for each world; None goes on with the streams.
+            seed: s seeds world i with s + i; a list has a seed, or None, for each world; None continues the streams.
             options: ``"reset_mask"``, bool (num_envs,), equal over a world's rows: which worlds to reset. ``"agents"``
                 and ``"targets"``, (N, 2) for all worlds or (num_worlds, N, 2), set the layouts by hand; ``"map"``, an
                 int or (num_worlds,), the maps of a pool. Other keys are ignored.
@@ -187,20 +167,18 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         Raises:
             TypeError, ValueError: a bad seed, mask or layout; the worlds are then as they were.
         """
-        if options is not None and not isinstance(options, Mapping):
-            raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
-        worlds = checked_mask(options or {}, self.num_worlds, self.config.num_agents)
-        maps, layouts = checked_layouts(options or {}, self.config, self.num_worlds, worlds)
-        streams, seeds, known = self._new_streams(worlds, checked_seeds(seed, self.num_worlds)[worlds])
-        then = functools.partial(self._begin, worlds, seeds)
+        worlds = check_reset_mask(options, self.num_worlds, self.config.num_agents)
+        maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
+        streams, seeds, known = self._new_streams(worlds, check_seeds(seed, self.num_worlds)[worlds])
+        then = functools.partial(self._record_reset, worlds, seeds)
         if maps is None and layouts is None and streams is None and len(worlds) == self.num_worlds:
             self._world.reset(then=then)
         else:
             self._world.begin(
                 worlds,
-                np.full(len(worlds), DRAWN) if maps is None else maps[worlds],
+                np.full(len(worlds), DRAWN) if maps is None else maps,
                 streams,
-                None if layouts is None else np.stack([np.concatenate(layouts[e], axis=1) for e in worlds.tolist()]),
+                layouts,
                 seeded=worlds[known].tolist(),
                 then=then,
             )
@@ -212,22 +190,22 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         """Play one step of every world.
 
         Args:
-            actions: integers (num_envs,). Those of rows that nobody asks are ignored: of agents that have left, and, in
-                NEXT_STEP mode, of worlds that begin anew.
+            actions: integers (num_envs,). Those of agents that have left are ignored, and in NEXT_STEP mode those of
+                worlds that this step resets.
 
         Returns:
             Observations, rewards float64, terminations, truncations and infos, (num_envs, ...) each.
 
         Raises:
-            TypeError, ValueError: a bad action, which the message gives the row of; no world has moved then.
+            TypeError, ValueError: a bad action, whose row the message names; no world is stepped then.
             ResetNeeded: a world had no reset yet, or in DISABLED mode none since its end.
         """
-        # As `one_at_a_time` does it, without the price of another function.
+        # As `one_at_a_time` does, without the cost of another call.
         under_way = self._call
         if under_way is None:
             self._call = "step"
         else:
-            raise refusal("step", under_way)
+            raise overlapping_call_error("step", under_way)
         try:
             return self._step(actions)
         finally:
@@ -235,8 +213,8 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
 
     def _step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         if self._is_unfinished:
-            self._complete()
-        if self._must_look or not self._all_started:
+            self._finish_interrupted_call()
+        if self._must_check_ends or not self._all_started:
             self._check_started()
         self._write_actions(actions)
         self._is_unfinished = self._resets_at_once
@@ -250,173 +228,31 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         # Up to 50,000 worlds, bytes are searched in less time than `any` takes.
         ended = self._ends_matter and 1 in over.tobytes()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
-        if ended and self._departs:
-            # A learner's cut comes with the end of the world, also for those that left earlier.
-            truncated |= (self._departed() & over[:, None]).reshape(self.num_envs)
+        if ended and self._agents_leave:
+            # Rows of agents that left earlier are truncated with their world, so that learners cut there.
+            truncated |= (self._find_departed() & over[:, None]).reshape(self.num_envs)
         if ended and self._resets_at_once:
-            infos = self._final(np.flatnonzero(over))
+            infos = self._final_report(np.flatnonzero(over))
             self._world.reset_ended()
             infos |= self._infos(None)
         else:
             infos = self._infos(None)
-            if ended and self._tells_metrics:
+            if ended and self._reports_metrics:
                 infos |= self._metrics(np.flatnonzero(over))
         self._is_unfinished = False
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _begin(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
-        """Note that some worlds have an episode, and the seeds of their streams."""
-        self._seeds[worlds] = seeds
-        self._started[worlds] = True
-        self._is_unfinished = False
-
     def _check_started(self) -> None:
         if not self._all_started:
-            self._complete()
-            self._check_known(np.arange(self.num_worlds))
+            self._finish_interrupted_call()
+            self._check_have_reset(np.arange(self.num_worlds))
             self._all_started = True
-        if self._must_look and self._world.arrays.episode_over.any():
+        if self._must_check_ends and self._world.arrays.episode_over.any():
             over = np.flatnonzero(self._world.arrays.episode_over)
             raise ResetNeeded(
                 f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
                 "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
             )
-
-    def _write_actions(self, actions: Any) -> None:
-        array = np.asarray(actions)
-        if array.shape != self._actions.shape or array.dtype.kind not in "iu":
-            expected = f"expected integers of shape ({self.num_envs},), an action for each row"
-            if array.shape != self._actions.shape:
-                raise ValueError(f"actions have the shape {array.shape}; {expected}")
-            raise TypeError(f"actions are of {array.dtype}; {expected}")
-        if array.dtype == np.uint64:
-            # What int64 does not hold is out of range, and must not wrap into it.
-            array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
-        self._actions[:] = array
-
-    def _observations(self, rows: NDArray[np.int64] | None = None) -> Any:
-        """The observations of all rows, in arrays of their own or in those that `copy` asks for; or of some rows."""
-        if rows is not None:
-            seen = {part: array[rows] for part, array in self._seen.items()}
-        elif self.copy:
-            seen = {part: array.copy() for part, array in self._seen.items()}
-        else:
-            seen = dict(self._buffers)
-            for part, array in self._seen.items():
-                np.copyto(seen[part], array)
-        if self._departs:
-            # Nothing is seen where nobody is.
-            departed = self._departed().reshape(self.num_envs)
-            for array in seen.values():
-                array[departed if rows is None else departed[rows]] = 0
-        return seen[""] if self._is_flat else seen
-
-    def _infos(self, which: _Bools | None) -> dict[str, Any]:
-        """The infos of the rows of a mask, zeros elsewhere; None is all of them."""
-        infos: dict[str, Any] = {}
-        for name in self._told:
-            array = self._info(name)
-            infos[name] = array.copy() if which is None else np.where(which, array, array.dtype.type(0))
-            infos[f"_{name}"] = (self._every_row if which is None else which).copy()
-        return infos
-
-    def _info(self, name: str) -> NDArray[Any]:
-        if name == "distance":
-            return self._distances
-        if name == "outcome":
-            return self._outcomes
-        if not self._departs:
-            return self._every_row
-        return ~self._departed().reshape(self.num_envs)
-
-    def _departed(self) -> _Bools:
-        """Which agents had left before the last step: bool (num_worlds, N)."""
-        arrays = self._world.arrays
-        departed: _Bools = (arrays.status == LEFT) & ~arrays.terminated
-        return departed
-
-    def _final(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
-        """What the last step of worlds that have ended has told, in the form of Gymnasium's SAME_STEP mode."""
-        num_agents = self.config.num_agents
-        rows = (worlds[:, None] * num_agents + np.arange(num_agents)).ravel()
-        which = np.zeros(self.num_envs, dtype=bool)
-        which[rows] = True
-        seen = self._observations(rows)
-        final_obs = np.full(self.num_envs, None, dtype=object)
-        if self.config.flatten:
-            final_obs[rows] = list(seen)
-        else:
-            parts = self._parts
-            final_obs[rows] = [dict(zip(parts, row, strict=True)) for row in zip(*seen.values(), strict=True)]
-        final_info = self._infos(which)
-        if self._tells_metrics:
-            final_info |= self._metrics(worlds)
-        masks = {f"_{name}": which.copy() for name in ("final_obs", "final_info")}
-        return {"final_obs": final_obs, "final_info": final_info, **masks}
-
-    def _metrics(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
-        """The figures of worlds that have ended, a row for each agent; zeros elsewhere."""
-        shape = (self.num_worlds, self.config.num_agents)
-        which = np.zeros(shape, dtype=bool)
-        which[worlds] = True
-        told: dict[str, Any] = {}
-        for name, figures in episode_metrics(self.config, self._world.arrays, worlds).items():
-            array = np.zeros(shape, dtype=figures.dtype)
-            array[worlds] = figures if figures.ndim > 1 else figures[:, None]
-            told[name], told[f"_{name}"] = array.reshape(self.num_envs), which.reshape(self.num_envs).copy()
-        return told
-
-    def _new_streams(
-        self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], _Bools]:
-        """Return the streams that seeds begin, or None if there are none; the seeds; and which worlds they are for.
-
-        Where no seed is given, those worlds that have none yet get one from the system, and the others go on with
-        their streams.
-        """
-        needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
-        if needed.any():
-            drawn = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
-            seeds = np.where(needed, drawn.astype(np.int64), seeds)
-        known: _Bools = seeds != NO_SEED
-        if not known.any():
-            return None, self._seeds[worlds], known
-        streams = self._world.arrays.streams[worlds]
-        streams[known] = pcg64.seeded(seeds[known].astype(np.uint64))
-        return streams, np.where(known, seeds, self._seeds[worlds]), known
-
-    def _seed_the_rest(self) -> None:
-        """Give worlds that have no stream yet one of the system's seeds."""
-        worlds = np.flatnonzero(self._seeds == NO_SEED)
-        if len(worlds):
-            streams, seeds, _ = self._new_streams(worlds, np.full(len(worlds), NO_SEED))
-            assert streams is not None
-            self._world.arrays.streams[worlds] = streams
-            self._seeds[worlds] = seeds
-
-    @property  # type: ignore[misc]
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The worlds' streams, as Generators; drawing from one changes its later episodes.
-
-        Each is the same object until a seeded reset of its world begins another. Worlds whose generators somebody has
-        asked for are played more slowly, for each state goes to and fro.
-        """
-        return self._get_np_random()
-
-    @one_at_a_time
-    def _get_np_random(self) -> tuple[np.random.Generator, ...]:
-        self._seed_the_rest()
-        return tuple(self._world.generator(e) for e in range(self.num_worlds))
-
-    @property
-    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seeds of the worlds' streams; -1 where a state was set before there was one."""
-        return self._get_np_random_seed()
-
-    @one_at_a_time
-    def _get_np_random_seed(self) -> tuple[int, ...]:
-        self._seed_the_rest()
-        return tuple(self._seeds.tolist())
 
     @one_at_a_time
     def get_state(self, worlds: Any = None, *, single: bool = False) -> dict[str, NDArray[Any]] | list[dict[str, Any]]:
@@ -437,8 +273,8 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         >>> _ = envs.reset(seed=0)
         >>> envs.set_state(envs.get_state([2], single=True) * 4)
         """
-        chosen = self._checked_worlds(worlds)
-        self._check_known(chosen)
+        chosen = self._check_worlds(worlds)
+        self._check_have_reset(chosen)
         if single:
             return [self._world.snapshot(e) for e in chosen.tolist()]
         return self._world.snapshot_many(chosen)
@@ -454,7 +290,7 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         Raises:
             TypeError, ValueError: no such states or worlds; all are then as they were.
         """
-        chosen = self._checked_worlds(worlds)
+        chosen = self._check_worlds(worlds)
         if len(np.unique(chosen)) < len(chosen):
             raise ValueError(f"worlds are {chosen.tolist()}; name each once")
         if isinstance(states, list | tuple):
@@ -462,65 +298,13 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
                 raise ValueError(f"there are {len(states)} states; expected one for each of {len(chosen)} worlds")
             states = list(states)
         seeds = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
-        self._world.restore(chosen, states, functools.partial(self._begin, chosen, seeds))
-
-    def _checked_worlds(self, worlds: Any) -> NDArray[np.int64]:
-        if worlds is None:
-            return np.arange(self.num_worlds)
-        array = np.asarray(worlds)
-        expected = f"expected integers (K,) from 0 to {self.num_worlds - 1}"
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
-        if array.size and not (array.min() >= 0 and array.max() < self.num_worlds):
-            raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
-        return array.astype(np.int64)
-
-    def _check_known(self, worlds: NDArray[np.int64]) -> None:
-        if not self._started[worlds].all():
-            raise ResetNeeded("there are worlds without an episode; call reset() first")
-        self._world.check_whole()
-
-    @one_at_a_time
-    def metrics(self) -> dict[str, Any]:
-        """Return the figures of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
-
-        They are those of `multigrid.core.metrics`.
-        """
-        worlds = np.arange(self.num_worlds)
-        self._check_known(worlds)
-        return episode_metrics(self.config, self._world.arrays, worlds)
+        self._world.restore(chosen, states, functools.partial(self._record_reset, chosen, seeds))
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
-        self._check_known(np.arange(self.num_worlds))
+        self._check_have_reset(np.arange(self.num_worlds))
         return global_states(self._world.arrays)
-
-    @property
-    def max_cycles(self) -> int | None:
-        """The number of steps after which an episode is truncated; None for never."""
-        return self._world.max_cycles
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does.
-
-        Raises:
-            AttributeError: there is none of this name.
-        """
-        return self.call(name)
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world.
-
-        Raises:
-            AttributeError: there is none of this name.
-        """
-        value = getattr(self, name)
-        if callable(value):
-            value = value(*args, **kwargs)
-        if name in ("np_random", "np_random_seed"):
-            return tuple(one for one in value for _ in range(self.config.num_agents))
-        return value if name == "render" else (value,) * self.num_envs
 
     @one_at_a_time
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
@@ -528,15 +312,15 @@ class MultiGridVectorEnv(OneCallAtATime, gymnasium.vector.VectorEnv[Any, Any, An
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array'")
             return None
-        self._check_known(np.arange(self.num_worlds))
+        self._check_have_reset(np.arange(self.num_worlds))
         if self._painter is None:
             self._painter = Painter(self.config)
         frames = (self._painter.frame(scene_in(self._world.arrays, e)) for e in range(self.num_worlds))
         return tuple(frame for frame in frames for _ in range(self.config.num_agents))
 
     def close_extras(self, **_kwargs: Any) -> None:
-        """End the threads, if there are any."""
-        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes what could not be made
+        """Stop the threads, if there are any."""
+        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes an env whose constructor has raised
             self._world.close()
 
 

@@ -57,7 +57,7 @@ class EpisodeTrace:
             config=self._env.config,
             regions=self._env.config.components[self._states[0]["map_index"]],
             agents=fields["location"],
-            targets=fields["goal"],
+            targets=fields["target"],
             present=fields["status"] != LEFT,
             distances=fields["distances"],
             arrivals=fields["arrivals"],

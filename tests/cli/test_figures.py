@@ -24,7 +24,8 @@ from multigrid.cli.figures import (
     sweep_figure,
     write_figure,
 )
-from multigrid.cli.rolling.intervals import MEASURES, Estimate, bootstrap, estimates, measured, wilson
+from multigrid.policies.evaluation import MEASURES, estimate_measures, measure_episode
+from multigrid.policies.intervals import Estimate, bootstrap, wilson
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 
@@ -113,7 +114,7 @@ def test_what_is_not_defined_stays_so() -> None:
     env.reset(seed=0)
     while env.agents:
         env.step({"agent_0": RIGHT})
-    told = estimates([measured(env.metrics())] * 3)
+    told = estimate_measures([measure_episode(env.metrics())] * 3)
     assert {name for name in MEASURES if not math.isnan(told[name].mean)} == {"throughput"}
 
 

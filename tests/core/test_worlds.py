@@ -44,7 +44,7 @@ def test_the_letters_say_how_many_agents_there_are() -> None:
     """num_agents may be left out beside letters; a number that disagrees is refused."""
     assert GridConfig(walls="aA.\nbB.\ncC.").num_agents == 3
     assert GridConfig(walls="aA.\nbB.\ncC.", num_agents=3).num_agents == 3
-    with pytest.raises(ValueError, match="num_agents is 4 but the picture has 3"):
+    with pytest.raises(ValueError, match="num_agents is 4 but the map shows 3"):
         GridConfig(walls="aA.\nbB.\ncC.", num_agents=4)
 
 

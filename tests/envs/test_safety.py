@@ -397,7 +397,7 @@ def test_an_interrupted_step_is_in_the_trails(monkeypatch: pytest.MonkeyPatch) -
     def interrupted() -> None:
         raise InterruptError
 
-    monkeypatch.setattr(envs[0], "_watch", interrupted)
+    monkeypatch.setattr(envs[0], "_update_window", interrupted)
     with pytest.raises(InterruptError):
         envs[0].step(dict.fromkeys(envs[0].agents, 1))
     monkeypatch.undo()

@@ -245,7 +245,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_replay_notices_what_differs() -> None:
     """Another action, start or limit makes a replay stop at the first step that tells something else."""
-    scenario = recorded({"walls": "a....\n..#A.\n.....", "num_agents": 2, "on_target": "stay"}, steps=4)
+    scenario = recorded({"walls": "a....\n..#A.\n.....", "num_agents": None, "on_target": "stay"}, steps=4)
     assert len(list(replay(scenario))) == 5
     actions = scenario.actions.copy()
     actions[2] = {0: 2, 2: 0}.get(int(actions[2, 0]), 0)

@@ -10,8 +10,8 @@ from multigrid._files import replace_file
 from multigrid.cli.figures import Series, heat_figure, sweep_figure, write_figure
 from multigrid.cli.outputs import staged_folder, write_json, write_rows
 from multigrid.cli.rolling.films import write_gif_film, write_mp4
-from multigrid.cli.rolling.intervals import MEASURES
 from multigrid.cli.rolling.worlds import Played
+from multigrid.policies.evaluation import MEASURES
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import save
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 import multigrid.scenarios as stored
-from multigrid.cli.rolling.intervals import measured
 from multigrid.cli.rolling.models import load_policy, read_trained
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.policies.evaluation import measure_episode
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.tracing import EpisodeTrace
@@ -55,7 +55,7 @@ class Played:
     steps: int
     """How many there were."""
     measures: dict[str, float]
-    """As `multigrid.cli.rolling.intervals.measured`."""
+    """As `multigrid.policies.evaluation.measure_episode`."""
     episode: Episode | None
     """What happened, if that was asked for."""
     recording: Scenario | None
@@ -94,7 +94,7 @@ def play(world: World, player: Player, seed: int, *, watched: bool = False, reco
     return Played(
         seed=seed,
         steps=steps,
-        measures=measured(env.metrics()),
+        measures=measure_episode(env.metrics()),
         episode=None if trace is None else trace.episode(name),
         recording=None if recorder is None else recorder.scenario(name),
     )

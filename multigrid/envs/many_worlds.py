@@ -1,0 +1,153 @@
+"""Many worlds of one configuration: their random streams, and what concerns all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.core import pcg64
+from multigrid.core.metrics import episode_metrics
+from multigrid.core.worlds import Worlds
+from multigrid.envs.reset_arguments import NO_SEED
+from multigrid.envs.turns import OneCallAtATime, one_at_a_time
+
+__all__ = ["ManyWorlds"]
+
+
+class ManyWorlds(OneCallAtATime):
+    """Many worlds, their seeds and random streams, and their metrics."""
+
+    num_worlds: int
+    num_envs: int
+    _world: Worlds
+    _seeds: NDArray[np.int64]
+    """int64 (num_worlds,): the seed of each world's stream, or `NO_SEED`."""
+    _started: NDArray[np.bool_]
+    """bool (num_worlds,): whether a world has had a reset."""
+    _is_unfinished: bool
+    """Whether a step in SAME_STEP mode was interrupted before its worlds were reset."""
+
+    @property
+    def config(self) -> GridConfig:
+        """The worlds' configuration, which cannot be changed."""
+        return self._world.config
+
+    @property
+    def max_cycles(self) -> int | None:
+        """The number of steps after which an episode is truncated; None for never."""
+        return self._world.max_cycles
+
+    def _finish_interrupted_call(self) -> None:
+        self._world.settle()
+        if self._is_unfinished and not self._world.is_torn:
+            self._world.reset_ended()
+            self._is_unfinished = False
+
+    def _record_reset(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
+        """Record that episodes of some worlds have begun, and the seeds of their streams."""
+        self._seeds[worlds] = seeds
+        self._started[worlds] = True
+        self._is_unfinished = False
+
+    def _new_streams(
+        self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the streams of new seeds, or None without any; the seeds of all K worlds; and which of them are new.
+
+        Where no seed is given, worlds without a stream get a seed of the system's entropy, and the others continue
+        their streams.
+        """
+        needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
+        if needed.any():
+            entropy = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+            seeds = np.where(needed, entropy.astype(np.int64), seeds)
+        known: NDArray[np.bool_] = seeds != NO_SEED
+        if not known.any():
+            return None, self._seeds[worlds], known
+        streams = self._world.arrays.streams[worlds]
+        streams[known] = pcg64.seeded(seeds[known].astype(np.uint64))
+        return streams, np.where(known, seeds, self._seeds[worlds]), known
+
+    def _seed_unseeded(self) -> None:
+        """Seed the worlds without a stream from the system's entropy."""
+        worlds = np.flatnonzero(self._seeds == NO_SEED)
+        if len(worlds):
+            streams, seeds, _ = self._new_streams(worlds, np.full(len(worlds), NO_SEED))
+            assert streams is not None
+            self._world.arrays.streams[worlds] = streams
+            self._seeds[worlds] = seeds
+
+    @property
+    def np_random(self) -> tuple[np.random.Generator, ...]:
+        """The worlds' random streams as Generators; drawing from one changes its world's later episodes.
+
+        Each is the same object until a seeded reset of its world creates another. Steps and resets of worlds whose
+        generators have been read are slower, for they copy the generators' states.
+        """
+        return self._get_np_random()
+
+    @one_at_a_time
+    def _get_np_random(self) -> tuple[np.random.Generator, ...]:
+        self._seed_unseeded()
+        return tuple(self._world.generator(e) for e in range(self.num_worlds))
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:
+        """The seeds of the worlds' streams; -1 where a state was set before the first reset."""
+        return self._get_np_random_seed()
+
+    @one_at_a_time
+    def _get_np_random_seed(self) -> tuple[int, ...]:
+        self._seed_unseeded()
+        return tuple(self._seeds.tolist())
+
+    def _check_worlds(self, worlds: Any) -> NDArray[np.int64]:
+        if worlds is None:
+            return np.arange(self.num_worlds)
+        array = np.asarray(worlds)
+        expected = f"expected integers (K,) from 0 to {self.num_worlds - 1}"
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
+        if array.size and not (array.min() >= 0 and array.max() < self.num_worlds):
+            raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
+        return array.astype(np.int64)
+
+    def _check_have_reset(self, worlds: NDArray[np.int64]) -> None:
+        if not self._started[worlds].all():
+            raise ResetNeeded("there are worlds without an episode; call reset() first")
+        self._world.check_whole()
+
+    @one_at_a_time
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
+
+        They are those of `multigrid.core.metrics`.
+        """
+        worlds = np.arange(self.num_worlds)
+        self._check_have_reset(worlds)
+        return episode_metrics(self.config, self._world.arrays, worlds)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
+        return self.call(name)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
+        value = getattr(self, name)
+        if callable(value):
+            value = value(*args, **kwargs)
+        if name in ("np_random", "np_random_seed"):
+            return tuple(one for one in value for _ in range(self.config.num_agents))
+        return value if name == "render" else (value,) * self.num_envs

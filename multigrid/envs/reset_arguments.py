@@ -1,0 +1,211 @@
+"""Check the arguments of resets, of one world and of many, before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int, is_int, shorten
+from multigrid.config import GridConfig
+from multigrid.core.placement import DRAWN
+from multigrid.maps.layouts import check_layout
+
+__all__ = [
+    "NO_SEED",
+    "check_autoreset_mode",
+    "check_options",
+    "check_options_of_worlds",
+    "check_reset_mask",
+    "check_seeds",
+]
+
+NO_SEED = -2
+"""Stands for a seed that was not given."""
+
+
+def check_autoreset_mode(mode: Any) -> AutoresetMode:
+    """Return the mode of a name, or the mode itself.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    >>> check_autoreset_mode("SameStep").name
+    'SAME_STEP'
+    """
+    for one in AutoresetMode:
+        if mode is one or (isinstance(mode, str) and mode == one.value):
+            return one
+    names = ", ".join(repr(one.value) for one in AutoresetMode)
+    raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
+
+
+def check_options(options: Any, config: GridConfig) -> tuple[int, NDArray[np.int64] | None]:
+    """Return the map and the layout that the options of one world set.
+
+    Args:
+        options: a mapping or None; the keys that are read are "map", "agents" and "targets".
+        config: the world.
+
+    Returns:
+        The map's index, or `multigrid.core.placement.DRAWN`; and int64 (N, 4), x, y, target x, target y, or None.
+
+    Raises:
+        TypeError, ValueError: `options` is not a mapping, there is no such map, agents without targets or the reverse,
+            or what `multigrid.maps.layouts.check_layout` raises.
+
+    >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
+    (0, array([[0, 1, 2, 0]]))
+    """
+    if options is None:
+        return DRAWN, None
+    options = _check_mapping(options)
+    map_index = DRAWN if options.get("map") is None else _check_map(options["map"], config)
+    cells = _cells(options)
+    if cells is None:
+        return map_index, None
+    map_index = _only_map(config) if map_index == DRAWN else map_index
+    return map_index, _check_layout(config, map_index, *cells)
+
+
+def check_options_of_worlds(
+    options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """Return the maps and the layouts that options set for K of several worlds.
+
+    Args:
+        options: as for `check_options`, where "map" may have an entry, and "agents" and "targets" an array (N, 2), for
+            each of the `num_worlds` worlds.
+        config: the worlds.
+        num_worlds: the number of all worlds.
+        worlds: int64 (K,).
+
+    Returns:
+        int64 (K,) or None, and int64 (K, N, 4) or None, as `check_options` for each.
+
+    Raises:
+        TypeError, ValueError: as `check_options`, or the number of maps differs from `num_worlds`.
+
+    >>> check_options_of_worlds({"map": 0}, GridConfig(), 3, np.array([0, 2]))
+    (array([0, 0]), None)
+    """
+    options = _check_mapping(options)
+    maps: NDArray[np.int64] | None = None
+    if options.get("map") is not None:
+        given = options["map"]
+        many = given if _is_listed(given) else [given] * num_worlds
+        if len(many) != num_worlds:
+            raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
+        maps = np.array([_check_map(one, config) for one in many])
+    cells = _cells(options)
+    if cells is None:
+        return None if maps is None else maps[worlds], None
+    if maps is None:
+        maps = np.full(num_worlds, _only_map(config))
+    layouts = [
+        _check_layout(config, maps[e], *(one[e] if _is_stacked(one, num_worlds) else one for one in cells))
+        for e in worlds.tolist()
+    ]
+    return maps[worlds], np.stack(layouts)
+
+
+def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
+    """Return the worlds to reset, int64 (K,): those of ``options["reset_mask"]``, or all.
+
+    Raises:
+        TypeError, ValueError: it is no boolean array (worlds * agents,), equal over a world's rows, with a True.
+
+    >>> check_reset_mask({"reset_mask": np.array([False, False, True, True])}, 2, 2)
+    array([1])
+    """
+    mask = _check_mapping(options).get("reset_mask")
+    if mask is None:
+        return np.arange(num_worlds)
+    expected = f"expected a boolean array of shape ({num_worlds * num_agents},), with at least one True"
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+        raise TypeError(f"options['reset_mask'] is of {kind}; {expected}")
+    if mask.shape != (num_worlds * num_agents,) or not mask.any():
+        what = f"has the shape {mask.shape}" if mask.any() else "is False everywhere"
+        raise ValueError(f"options['reset_mask'] {what}; {expected}")
+    by_world = mask.reshape(num_worlds, num_agents)
+    mixed = np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))
+    if len(mixed):
+        raise ValueError(
+            f"options['reset_mask'] differs between the agents of world {mixed[0]}; a world resets as a whole"
+        )
+    return np.flatnonzero(by_world[:, 0])
+
+
+def check_seeds(seed: Any, num_worlds: int) -> NDArray[np.int64]:
+    """Return a seed for each world, or `NO_SEED`, int64 (num_worlds,): s + i for an integer s, a list's as they are.
+
+    Raises:
+        TypeError, ValueError: it is neither, or out of range, or the list has another length.
+
+    >>> check_seeds(7, 3)
+    array([7, 8, 9])
+    """
+    if seed is None:
+        return np.full(num_worlds, NO_SEED)
+    if is_int(seed):
+        first = check_int("seed", seed, 0)
+        check_int("the last world's seed", first + num_worlds - 1, 0)
+        return first + np.arange(num_worlds)
+    if not _is_listed(seed):
+        raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
+    if len(seed) != num_worlds:
+        raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
+    return np.array([NO_SEED if one is None else check_int("a seed", one, 0) for one in seed])
+
+
+def _check_mapping(options: Any) -> Mapping[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
+    return options
+
+
+def _check_map(value: Any, config: GridConfig) -> int:
+    map_index = check_int("options['map']", value, 0)
+    if map_index >= config.num_maps:
+        raise ValueError(f"options['map'] is {map_index}, but there are {config.num_maps} maps")
+    return map_index
+
+
+def _cells(options: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    agents, targets = options.get("agents"), options.get("targets")
+    if agents is None and targets is None:
+        return None
+    if agents is None or targets is None:
+        one, other = ("agents", "targets") if targets is None else ("targets", "agents")
+        raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a random layout")
+    return agents, targets
+
+
+def _only_map(config: GridConfig) -> int:
+    if config.num_maps > 1:
+        raise ValueError(f"options has a layout for one of {config.num_maps} maps; say which with options['map']")
+    return 0
+
+
+def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> NDArray[np.int64]:
+    layout = check_layout(config.components[map_index], config.num_agents, agents, targets, "options['{}']")
+    return np.concatenate(layout, axis=1)
+
+
+def _is_listed(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_stacked(cells: Any, count: int) -> bool:
+    try:
+        return np.ndim(cells) == 3 and len(cells) == count
+    except ValueError:  # ragged
+        return False
