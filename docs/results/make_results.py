@@ -32,10 +32,10 @@ from numpy.typing import NDArray
 
 import multigrid
 from multigrid._files import replaced
-from multigrid.cli.figures import write_figure
-from multigrid.cli.outputs import write_json
+from multigrid.cli._figures import write_figure
+from multigrid.cli._files import write_json
 from multigrid.cli.rolling.intervals import bootstrap, estimates
-from multigrid.cli.rolling.worlds import World, play, player
+from multigrid.cli.rollout.worlds import World, play, player
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import random_map, warehouse

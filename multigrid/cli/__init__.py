@@ -58,10 +58,10 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _run(command: str, flags: list[str]) -> int:
-    name, extra, needing = command, "train", command
+    name, extra, needing = "train.sb3" if command == "train" else command, "train", command
     # Asked before a module is imported, so that neither engine needs what the other is built upon.
     if command == "train" and ("--engine=rllib" in flags or ("--engine", "rllib") in itertools.pairwise(flags)):
-        name, extra, needing = "train_rllib", "rllib", "train --engine rllib"
+        name, extra, needing = "train.rllib", "rllib", "train --engine rllib"
     try:
         module = importlib.import_module(f"multigrid.cli.{name}")
     except ModuleNotFoundError as error:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli.evaluate import evaluate, record_frames
+from multigrid.cli.train.held_out import evaluate, record_frames
 
 GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, max_cycles=15)
 STAY = 4

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli.figures import (
+from multigrid.cli._figures import (
     HeatMap,
     HeatMaps,
     Panel,

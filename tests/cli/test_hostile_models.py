@@ -24,9 +24,9 @@ from stable_baselines3 import PPO
 import multigrid
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.evaluate import drawn_policy
-from multigrid.cli.rolling.models import load_policy, read_trained
-from multigrid.cli.rolling.worlds import World, play, player
+from multigrid.cli.rollout.models import load_policy, read_trained
+from multigrid.cli.rollout.worlds import World, play, player
+from multigrid.cli.train.held_out import drawn_policy
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 

@@ -21,10 +21,11 @@ from PIL import Image
 
 import multigrid
 from multigrid import GridConfig, MultiGridEnv, Outcome
+from multigrid.cli import _films as films
 from multigrid.cli import main
 from multigrid.cli import rollout as rollout_module
-from multigrid.cli.rolling import films, leaving
-from multigrid.cli.rolling.worlds import World, fitted, play, player
+from multigrid.cli.rollout import files as leaving
+from multigrid.cli.rollout.worlds import World, fitted, play, player
 from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.scenarios import Scenario, load, save

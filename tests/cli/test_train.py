@@ -26,11 +26,11 @@ from stable_baselines3 import PPO
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
-from multigrid.cli import train as train_module
-from multigrid.cli.evaluate import HeldOut, evaluate
-from multigrid.cli.outputs import make_folder
-from multigrid.cli.train import TrainOptions
-from multigrid.cli.trainings import report
+from multigrid.cli._files import make_folder
+from multigrid.cli.train import sb3 as train_module
+from multigrid.cli.train.held_out import HeldOut, evaluate
+from multigrid.cli.train.report import report
+from multigrid.cli.train.sb3 import TrainOptions
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
 
@@ -431,7 +431,7 @@ def test_help_says_where_the_other_engine_has_its_own(capsys: pytest.CaptureFixt
 def test_an_engine_is_no_option_of_the_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Called from Python, the training with Stable-Baselines3 refuses to pass for another one."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"--engine is rllib, .* multigrid\.cli\.train_rllib"):
+    with pytest.raises(ValueError, match=r"--engine is rllib, .* multigrid\.cli\.train\.rllib"):
         train_module.train(TrainOptions(engine="rllib"), Console())
     assert list(tmp_path.iterdir()) == []
 

@@ -19,7 +19,7 @@ from rich.text import Text
 import multigrid
 import multigrid.scenarios as stored
 from multigrid.cli.rolling.intervals import MEASURES, Estimate, estimates
-from multigrid.cli.rolling.worlds import BUILT_IN, Played, World, fitted, play, player, suite_worlds, trained_config
+from multigrid.cli.rollout.worlds import BUILT_IN, Played, World, fitted, play, player, suite_worlds, trained_config
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 
@@ -99,7 +99,7 @@ class Told:
     estimates: dict[str, Estimate]
     """By measure."""
     heat: Any
-    """A `multigrid.cli.figures.HeatMap`, if figures were asked for."""
+    """A `multigrid.cli._figures.HeatMap`, if figures were asked for."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -152,7 +152,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
 
 def _leaver() -> Callable[..., Path]:
     # Matplotlib, imageio and Pillow are needed by those alone who want files, and are missed before the play.
-    from multigrid.cli.rolling.leaving import leave
+    from multigrid.cli.rollout.files import leave
 
     return leave
 
@@ -230,7 +230,7 @@ def _played(world: World, chosen: Any, options: RolloutOptions, advance: Any) ->
     kinds = _kinds(options)
     heat: Any = None
     if "figures" in kinds:
-        from multigrid.cli.figures import HeatMaps
+        from multigrid.cli._figures import HeatMaps
 
         heat = HeatMaps()
     episodes = []

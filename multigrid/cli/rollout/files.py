@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multigrid._files import replaced
-from multigrid.cli.figures import Series, heat_figure, sweep_figure, write_figure
-from multigrid.cli.outputs import staged_folder, write_json, write_rows
-from multigrid.cli.rolling.films import write_gif_film, write_mp4
+from multigrid.cli._figures import Series, heat_figure, sweep_figure, write_figure
+from multigrid.cli._files import staged_folder, write_json, write_rows
+from multigrid.cli._films import write_gif_film, write_mp4
 from multigrid.cli.rolling.intervals import MEASURES
-from multigrid.cli.rolling.worlds import Played
+from multigrid.cli.rollout.worlds import Played
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import save
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 import multigrid
-from multigrid.cli.rolling.models import MALFORMED, stored_grid
-from multigrid.cli.trainings import check_flags
+from multigrid.cli.rollout.models import MALFORMED, stored_grid
+from multigrid.cli.train.report import check_flags
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.text import Text
 
-from multigrid.cli.evaluate import HeldOut
-from multigrid.cli.figures import Panel, curve_figure, write_figure
-from multigrid.cli.outputs import write_json
+from multigrid.cli._figures import Panel, curve_figure, write_figure
+from multigrid.cli._files import write_json
 from multigrid.cli.rolling.intervals import Estimate, bootstrap, wilson
+from multigrid.cli.train.held_out import HeldOut
 from multigrid.config import GridConfig
 
 if TYPE_CHECKING:

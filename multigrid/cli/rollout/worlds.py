@@ -12,7 +12,7 @@ import numpy as np
 
 import multigrid.scenarios as stored
 from multigrid.cli.rolling.intervals import measured
-from multigrid.cli.rolling.models import load_policy, read_trained
+from multigrid.cli.rollout.models import load_policy, read_trained
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
@@ -191,7 +191,7 @@ def player(policy: str) -> Player:
     # Only a trained model needs torch, which takes seconds to import.
     import torch
 
-    from multigrid.cli.evaluate import drawn_policy
+    from multigrid.cli.train.held_out import drawn_policy
 
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     model = load_policy(Path(policy))

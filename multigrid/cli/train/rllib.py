@@ -32,10 +32,10 @@ import tyro
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from rich.console import Console
 
-from multigrid.cli.outputs import make_folder, write_json
-from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions, check, description, saved_options
-from multigrid.cli.train_rllib.run import Run, last_checkpoint
-from multigrid.cli.trainings import LARGEST_SEED
+from multigrid.cli._files import make_folder, write_json
+from multigrid.cli.train.report import LARGEST_SEED
+from multigrid.cli.train.rllib_options import PROGRAM, RLlibOptions, check, description, saved_options
+from multigrid.cli.train.rllib_run import Run, last_checkpoint
 from multigrid.integrations.rllib import ppo_config
 
 if TYPE_CHECKING:

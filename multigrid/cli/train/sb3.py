@@ -23,11 +23,11 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 import multigrid
 from multigrid._files import replaced
-from multigrid.cli.evaluate import HeldOut, drawn_policy, play_held_out, record_frames
-from multigrid.cli.figures import HeatMaps, heat_figure, write_figure
-from multigrid.cli.outputs import make_folder, write_gif, write_json, write_rows
-from multigrid.cli.rolling.worlds import World, play
-from multigrid.cli.trainings import INTERRUPTED, check_flags, report, write_evaluations
+from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
+from multigrid.cli._files import make_folder, write_gif, write_json, write_rows
+from multigrid.cli.rollout.worlds import World, play
+from multigrid.cli.train.held_out import HeldOut, drawn_policy, play_held_out, record_frames
+from multigrid.cli.train.report import INTERRUPTED, check_flags, report, write_evaluations
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -257,7 +257,7 @@ def _training_seed(options: TrainOptions) -> int:
 def _check(options: TrainOptions) -> None:
     check_flags(options, num_threads=1, num_cpus=0)
     if options.engine != "sb3":
-        raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train_rllib runs; use that")
+        raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train.rllib runs; use that")
     if options.vectorizer == "native" and options.num_cpus > 0:
         raise ValueError(
             f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "

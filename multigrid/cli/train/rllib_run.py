@@ -12,10 +12,10 @@ import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from multigrid._files import new_folder
-from multigrid.cli.evaluate import HeldOut, play_episodes
-from multigrid.cli.outputs import write_rows
-from multigrid.cli.train_rllib.options import PROGRAM, RLlibOptions
-from multigrid.cli.trainings import INTERRUPTED, report, write_evaluations
+from multigrid.cli._files import write_rows
+from multigrid.cli.train.held_out import HeldOut, play_episodes
+from multigrid.cli.train.report import INTERRUPTED, report, write_evaluations
+from multigrid.cli.train.rllib_options import PROGRAM, RLlibOptions
 from multigrid.config import GridConfig
 from multigrid.integrations.rllib import NAME, agent_modules, drawn_actions
 
@@ -130,7 +130,7 @@ def last_checkpoint(folder: Path) -> tuple[Path, int]:
 
 
 def _play_held_out(modules: Mapping[str, RLModule], config: GridConfig, seeds: Sequence[int]) -> HeldOut:
-    """Play one episode for each seed, as `multigrid.cli.evaluate.play_held_out` does, each agent with its module."""
+    """Play one episode for each seed, as `play_held_out` of `held_out` does, each agent with its module."""
 
     def choose(asked: list[dict[str, Any]], draw: np.random.Generator) -> list[int]:
         agents = [agent for seen in asked for agent in seen]
