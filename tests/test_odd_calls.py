@@ -48,6 +48,7 @@ EXCLUDED = {
     "multigrid.envs.vector_reset": "a helper of a face; it is called through it",
     "multigrid.scenarios.watching": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
+    "multigrid.integrations.training": "a helper of trainings, for the probabilities of a network",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid._footprint": "a helper of the configuration, for numbers that are checked already",
     "multigrid.maps.pools": "a helper of the configuration",

@@ -1,4 +1,4 @@
-"""What a run leaves behind; every file is written under a temporary name and moved into place."""
+"""Write the folders and files of a run; each appears under its name once it is whole."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import imageio.v3 as imageio
-import numpy as np
-from numpy.typing import NDArray
-
 from multigrid._files import new_folder, replaced
 
-__all__ = ["make_folder", "staged_folder", "write_gif", "write_json", "write_rows"]
+__all__ = ["date_names", "make_folder", "staged_folder", "write_json", "write_rows"]
 
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
-    """Make a new folder: the one that is named, or ``PARENT/DATE-TIME``, with a number after it if that is taken.
+    """Make and return a new folder: the given one, or ``PARENT/DATE-TIME``, with a number after it if that exists.
 
     Raises:
         FileExistsError: the named folder exists already; nothing in it is touched.
@@ -32,40 +28,44 @@ def make_folder(folder: Path | None, parent: str = "runs") -> Path:
         except FileExistsError as error:
             raise FileExistsError(f"{folder} exists already and is left alone; name another folder") from error
         return folder
-    name = dt.datetime.now(tz=dt.timezone.utc).astimezone().strftime("%Y%m%d-%H%M%S")
-    for suffix in ["", *(f"-{number}" for number in range(2, 1000))]:
-        made = Path(parent) / (name + suffix)
+    for name in date_names():
         with contextlib.suppress(FileExistsError):
-            made.mkdir(parents=True)
-            return made
-    raise FileExistsError(f"{parent}/{name} and all its numbers are taken; name a folder")
+            (Path(parent) / name).mkdir(parents=True)
+            return Path(parent) / name
+    raise FileExistsError(f"{parent}/{name} and all names before it are taken; name a folder")
+
+
+def date_names() -> list[str]:
+    """Return the names DATE-TIME, DATE-TIME-2, DATE-TIME-3 and so on, for what has no other name."""
+    name = dt.datetime.now(tz=dt.timezone.utc).astimezone().strftime("%Y%m%d-%H%M%S")
+    return [name, *(f"{name}-{number}" for number in range(2, 1000))]
 
 
 @contextlib.contextmanager
 def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
-    """Give a hidden folder to write to, and the folder whose name it gets, in one step, if all went well.
+    """Yield a hidden folder to write to, and its destination, to which it is moved in one step at the end.
 
-    Whatever goes wrong, neither is left.
+    After an exception neither exists.
 
     Args:
-        folder: a name that is free, or None for a folder in `parent`, as `make_folder` names it.
-        parent: where that folder is then.
+        folder: the destination, which must not exist; None makes one in `parent`, as `make_folder` does.
+        parent: the folder for that case.
 
     Raises:
-        FileExistsError: the named folder exists already, or does so at the end; nothing in it is touched.
+        FileExistsError: the destination exists, at the beginning or at the end; nothing in it is changed.
     """
     if folder is not None and os.path.lexists(folder):
         raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
-    # A name that is chosen here is taken at once, or another process would choose it too.
-    named = make_folder(None, parent) if folder is None else folder
+    # A folder without a given name is made at once, or another process could take the same name.
+    destination = make_folder(None, parent) if folder is None else folder
     try:
-        with new_folder(named) as stage:
-            yield stage, named
+        with new_folder(destination) as stage:
+            yield stage, destination
     except BaseException:
         if folder is None:
-            # A folder that somebody else has put something into is not empty, and stays.
+            # If another process has written into it, it is not empty, and stays.
             with contextlib.suppress(OSError):
-                named.rmdir()
+                destination.rmdir()
         raise
 
 
@@ -81,16 +81,3 @@ def write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]
         writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()
         writer.writerows(rows)
-
-
-def write_gif(path: Path, frames: Sequence[NDArray[np.uint8]], frames_per_second: float) -> None:
-    """Write frames, uint8 (height, width, 3), as a GIF of half their size that repeats for ever; no frames, no file."""
-    if not frames:
-        return
-    height, width = frames[0].shape[0] // 2, frames[0].shape[1] // 2
-    blocks = np.stack([frame[: 2 * height, : 2 * width] for frame in frames]).reshape(-1, height, 2, width, 2, 3)
-    halves = blocks.mean(axis=(2, 4)).astype(np.uint8)
-    # In memory first: imageio, whose writing to a file fails, writes once more when it is collected.
-    encoded = imageio.imwrite("<bytes>", halves, extension=".gif", duration=1000 / frames_per_second, loop=0)
-    with replaced(path) as temporary:
-        temporary.write_bytes(encoded)

@@ -19,7 +19,7 @@ earlier arrival only, although its own rates count it as without success.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,29 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.core.arrays import Arrays
 
-__all__ = ["METRICS", "episode_metrics", "world_metrics"]
+__all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "world_metrics"]
 
 METRICS = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
 """The figures; the first two are by agent."""
+
+
+class Label(NamedTuple):
+    """How a figure is written where it is shown."""
+
+    short: str
+    """Its name."""
+    meaning: str
+    """What it is, in a few words."""
+
+
+LABELS = {
+    "csr": Label("CSR", "cooperative success rate: 1 when all agents arrived, else 0"),
+    "isr": Label("ISR", "individual success rate: the share of agents that arrived"),
+    "sum_of_costs": Label("sum of costs", "steps until arrival, of all agents together"),
+    "makespan": Label("makespan", "steps until the last arrival"),
+    "throughput": Label("throughput", "arrivals a step"),
+}
+"""The figures of a whole episode, in the order in which they are shown."""
 
 
 def world_metrics(config: GridConfig, arrays: Arrays, e: int) -> dict[str, Any]:

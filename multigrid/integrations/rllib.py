@@ -29,6 +29,7 @@ from ray.tune.registry import register_env
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.training import FIRST_TRAINING_SEED, sample_rows
 from multigrid.policies import Policy
 
 if TYPE_CHECKING:
@@ -36,14 +37,12 @@ if TYPE_CHECKING:
     from ray.rllib.core.rl_module.rl_module import RLModule
     from ray.rllib.env.env_context import EnvContext
 
-__all__ = ["NAME", "RLlibEnv", "agent_modules", "drawn_actions", "ppo_config", "register", "trained_policy"]
+__all__ = ["NAME", "RLlibEnv", "agent_modules", "ppo_config", "register", "sample_actions", "trained_policy"]
 
 NAME = "multigrid"
 """What the env is registered as."""
 
 _SHARED = "shared"
-# Seeds below are left to evaluations, so that none of them plays a trained episode.
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing of Ray
@@ -73,7 +72,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
         """Begin an episode; what a seed stands for depends on the env runner."""
         if seed is not None:
             drawn = int(np.random.SeedSequence([seed, self._runner]).generate_state(1)[0])
-            seed = _FIRST_TRAINING_SEED + drawn % (2**32 - _FIRST_TRAINING_SEED)
+            seed = FIRST_TRAINING_SEED + drawn % (2**32 - FIRST_TRAINING_SEED)
         return super().reset(seed=seed, options=options)
 
     def step(self, action_dict: Mapping[str, Any]) -> Any:
@@ -178,12 +177,12 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         seen = [observations[agent] for agent in env.agents]
-        return dict(zip(env.agents, drawn_actions(modules, env.agents, seen, generator), strict=True))
+        return dict(zip(env.agents, sample_actions(modules, env.agents, seen, generator), strict=True))
 
     return choose
 
 
-def drawn_actions(
+def sample_actions(
     modules: Mapping[str, RLModule],
     agents: Sequence[str],
     observations: Sequence[NDArray[np.float32]],
@@ -198,18 +197,16 @@ def drawn_actions(
         generator: for the draws.
     """
     stacked = torch.from_numpy(np.stack(observations))
-    marks = generator.random((len(agents), 1))
-    chosen = np.zeros(len(agents), dtype=np.int64)
-    whose = np.array([id(modules[agent]) for agent in agents])
+    owners = np.array([id(modules[agent]) for agent in agents])
+    order, parts = [], []
     for module in {id(module): module for module in modules.values()}.values():
-        rows = np.flatnonzero(whose == id(module))
+        rows = np.flatnonzero(owners == id(module))
         if len(rows):
             with torch.no_grad():
                 logits = module.forward_inference({Columns.OBS: stacked[rows]})[Columns.ACTION_DIST_INPUTS]
-            thresholds = torch.softmax(logits.double(), dim=1).cumsum(dim=1).numpy()
-            chosen[rows] = (thresholds <= marks[rows] * thresholds[:, -1:]).sum(axis=1)
-    actions: list[int] = chosen.tolist()
-    return actions
+            order.append(rows)
+            parts.append(torch.softmax(logits.double(), dim=1).numpy())
+    return sample_rows(np.concatenate(parts)[np.argsort(np.concatenate(order))], generator)
 
 
 def _checked(config: GridConfig) -> GridConfig:

@@ -12,7 +12,8 @@ from multigrid._files import replaced
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
-from multigrid.scenarios import RecordEpisode, Scenario, get, load, names
+from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios.suite import find_scenario
 from multigrid.scenarios.watching import watch
 
 __all__ = ["Replay", "replay"]
@@ -98,20 +99,8 @@ def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> 
     if isinstance(source, Scenario):
         return Replay(watch(source))
     if isinstance(source, str | PathLike):
-        return Replay(watch(_found(source)))
+        return Replay(watch(find_scenario(source)))
     raise TypeError(
         f"source is of type {type(source).__name__}; expected the path of a scenario file, a name of the suite, a "
         "Scenario, an Episode, or a RecordEpisode, which records what an environment plays"
     )
-
-
-def _found(source: str | PathLike[str]) -> Scenario:
-    path = Path(source)
-    if not path.is_file() and isinstance(source, str):
-        if source in names():
-            return get(source)
-        raise FileNotFoundError(
-            f"there is no file {source!r}, nor a scenario of this name in the suite; multigrid.scenarios.names() has "
-            f"{', '.join(names())}"
-        )
-    return load(path)

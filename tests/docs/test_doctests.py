@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
     "multigrid.integrations.rllib": "rllib",
     "multigrid.cli.train.rllib": "rllib",
-    "multigrid.cli.train.rllib_run": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
     "multigrid.examples.momaland_wrappers": "momaland",
     "multigrid.examples.skrl_ippo": "skrl",

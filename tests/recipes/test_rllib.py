@@ -37,9 +37,9 @@ from multigrid.integrations.rllib import (
     NAME,
     RLlibEnv,
     agent_modules,
-    drawn_actions,
     ppo_config,
     register,
+    sample_actions,
     trained_policy,
 )
 
@@ -385,7 +385,7 @@ def test_actions_are_drawn_from_the_agents_own_module() -> None:
     modules: Any = {"agent_0": one, "agent_1": other, "agent_2": one}
     agents = ["agent_0", "agent_1", "agent_2", "agent_0"] * 2500
     seen = [np.full(2, row, dtype=np.float32) for row in range(len(agents))]
-    drawn = np.array(drawn_actions(modules, agents, seen, np.random.default_rng(3)))
+    drawn = np.array(sample_actions(modules, agents, seen, np.random.default_rng(3)))
     mine = np.array(agents) == "agent_1"
     assert (drawn[mine] == 3).all()
     shares = np.bincount(drawn[~mine], minlength=4) / (~mine).sum()
@@ -675,8 +675,6 @@ def test_stable_baselines_is_not_needed() -> None:
     [
         "multigrid.integrations.rllib",
         "multigrid.cli.train.rllib",
-        "multigrid.cli.train.rllib_options",
-        "multigrid.cli.train.rllib_run",
     ],
 )
 def test_examples(name: str) -> None:
