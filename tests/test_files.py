@@ -13,7 +13,7 @@ import pytest
 
 import multigrid
 from multigrid._files import create_folder, replace_file
-from multigrid.cli.outputs import staged_folder, write_json
+from multigrid.cli._files import staged_folder, write_json
 
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 LENGTH = 300_000
@@ -318,7 +318,7 @@ def test_a_killed_rollout_leaves_no_half_folder(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from multigrid.cli.outputs import staged_folder, write_json
+from multigrid.cli._files import staged_folder, write_json
 
 with staged_folder(Path(sys.argv[1]), "rollouts") as (stage, _):
     write_json(stage / "metrics.json", {})

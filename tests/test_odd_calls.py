@@ -53,6 +53,7 @@ EXCLUDED = {
     "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has told",
     "multigrid.policies.evaluation.measure_episode": "takes what the env has returned",
     "multigrid.policies.evaluation.estimate_measures": "takes what `measure_episode` has returned",
+    "multigrid.integrations.training": "a helper of trainings, for the probabilities of a network",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid.maps.flat": "a helper, for maps that are checked already",
     "multigrid._footprint": "a helper of the configuration, for numbers that are checked already",

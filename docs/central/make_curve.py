@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import multigrid
 from multigrid import Action
 from multigrid._files import replace_file
-from multigrid.cli.figures import write_figure
+from multigrid.cli._figures import write_figure
 from multigrid.examples.qmix import MAP, main
 from multigrid.scenarios import RecordEpisode
 

@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 
 import multigrid
 from multigrid._files import replace_file
-from multigrid.cli.figures import write_figure
-from multigrid.cli.outputs import write_json
-from multigrid.cli.rolling.worlds import World, play, player
+from multigrid.cli._figures import write_figure
+from multigrid.cli._files import write_json
+from multigrid.cli.rollout.play import NamedConfig, play_episode
+from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import random_map, warehouse
@@ -154,7 +155,7 @@ def played(
     config = world(name, num_agents, plan, held_out=True)
     seeds = range(HELD_OUT, HELD_OUT + plan.episodes)
     told = {
-        policy: [play(World(name, config), player(policy), seed).measures for seed in seeds]
+        policy: [play_episode(NamedConfig(name, config), make_policy_factory(policy), seed).measures for seed in seeds]
         for policy in ("random", "shortest-path")
     }
     told["trained"] = [{} for _ in seeds]

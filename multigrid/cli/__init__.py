@@ -1,4 +1,4 @@
-"""The command line. A command's module, and what it needs, is imported when the command is asked for."""
+"""The command line. The module of a command, and the libraries it needs, are imported only when it is run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 __all__ = ["main"]
 
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
-        with _ended_by_sigterm():
+        with _exit_on_sigterm():
             return _run(words[0], words[1:])
     except KeyboardInterrupt:
         sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 @contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM, by which schedulers end what they started, clean up as Ctrl-C does."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Exit on SIGTERM, which schedulers send, by an exception, so that files are cleaned up as after Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,17 +58,28 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _run(command: str, flags: list[str]) -> int:
-    name, extra, needing = command, "train", command
-    # Asked before a module is imported, so that neither engine needs what the other is built upon.
-    if command == "train" and ("--engine=rllib" in flags or ("--engine", "rllib") in itertools.pairwise(flags)):
-        name, extra, needing = "train_rllib", "rllib", "train --engine rllib"
+    """Import the module of a command, run it, and turn the errors that users cause into exit codes."""
+    name, extra, program = command, "train", f"multigrid {command}"
+    if command == "train":
+        # Read before a module is imported, so that neither engine needs what the other is built upon.
+        rllib = "--engine=rllib" in flags or ("--engine", "rllib") in itertools.pairwise(flags)
+        name = "train.rllib" if rllib else "train.sb3"
+        if rllib:
+            extra, program = "rllib", "multigrid train --engine rllib"
     try:
         module = importlib.import_module(f"multigrid.cli.{name}")
+        return _run_main(module.main, flags, program)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
         install = f'pip install "multigrid-marl[{extra}]"'
-        sys.stderr.write(f"multigrid {needing} needs {error.name}, which is not installed: {install}\n")
+        sys.stderr.write(f"{program} needs {error.name}, which is not installed: {install}\n")
         return 1
-    code: int = module.main(flags)
-    return code
+
+
+def _run_main(main: Callable[[list[str]], int], flags: list[str], program: str) -> int:
+    try:
+        return main(flags)
+    except (ValueError, TypeError, OSError) as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return 2

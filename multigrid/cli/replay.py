@@ -1,4 +1,4 @@
-"""``multigrid replay``: a recording as a page for the browser."""
+"""``multigrid replay``: turn a recording into a page for the browser."""
 
 from __future__ import annotations
 
@@ -29,18 +29,13 @@ class ReplayOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, write the page, and return the exit code."""
-    try:
-        options = tyro.cli(ReplayOptions, args=list(arguments), prog="multigrid replay")
-        for path in _write(options):
-            sys.stdout.write(f"{path}\n")
-    except (ValueError, TypeError, OSError) as error:
-        sys.stderr.write(f"multigrid replay: {error}\n")
-        return 2
+    for path in _write(tyro.cli(ReplayOptions, args=list(arguments), prog="multigrid replay")):
+        sys.stdout.write(f"{path}\n")
     return 0
 
 
 def _write(options: ReplayOptions) -> list[Path]:
-    """Write what was asked for, and return where it is."""
+    """Write the page, and with ``--svg`` the picture, and return their paths."""
     source = Path(options.file)
     # A name of the suite may have dots in it, but no suffix.
     page = options.output or (source.with_suffix(".html") if source.is_file() else Path(f"{options.file}.html"))
@@ -52,9 +47,9 @@ def _write(options: ReplayOptions) -> list[Path]:
             raise ValueError(f"{path} is the recording itself; expected another file to write to: use --output")
     if options.svg and picture == page:
         raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")
-    shown = show_episode(options.file)
-    shown.save(page)
+    episode = show_episode(options.file)
+    episode.save(page)
     if not options.svg:
         return [page]
-    shown.save_svg(picture)
+    episode.save_svg(picture)
     return [page, picture]

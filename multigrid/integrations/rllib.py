@@ -29,6 +29,7 @@ from ray.tune.registry import register_env
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.training import FIRST_TRAINING_SEED, sample_rows
 from multigrid.policies import Policy
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ NAME = "multigrid"
 """The name under which the env is registered."""
 
 _SHARED = "shared"
-# Seeds below are left to evaluations, so that none of them plays a trained episode.
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing of Ray
@@ -72,8 +71,8 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the env; the same seed gives other episodes on other env runners."""
         if seed is not None:
-            number = int(np.random.SeedSequence([seed, self._runner]).generate_state(1)[0])
-            seed = _FIRST_TRAINING_SEED + number % (2**32 - _FIRST_TRAINING_SEED)
+            drawn = int(np.random.SeedSequence([seed, self._runner]).generate_state(1)[0])
+            seed = FIRST_TRAINING_SEED + drawn % (2**32 - FIRST_TRAINING_SEED)
         return super().reset(seed=seed, options=options)
 
     def step(self, action_dict: Mapping[str, Any]) -> Any:
@@ -201,18 +200,16 @@ def sample_actions(
         generator: for the draws.
     """
     stacked = torch.from_numpy(np.stack(observations))
-    marks = generator.random((len(agents), 1))
-    sampled = np.zeros(len(agents), dtype=np.int64)
-    whose = np.array([id(modules[agent]) for agent in agents])
+    owners = np.array([id(modules[agent]) for agent in agents])
+    order, parts = [], []
     for module in {id(module): module for module in modules.values()}.values():
-        rows = np.flatnonzero(whose == id(module))
+        rows = np.flatnonzero(owners == id(module))
         if len(rows):
             with torch.no_grad():
                 logits = module.forward_inference({Columns.OBS: stacked[rows]})[Columns.ACTION_DIST_INPUTS]
-            thresholds = torch.softmax(logits.double(), dim=1).cumsum(dim=1).numpy()
-            sampled[rows] = (thresholds <= marks[rows] * thresholds[:, -1:]).sum(axis=1)
-    actions: list[int] = sampled.tolist()
-    return actions
+            order.append(rows)
+            parts.append(torch.softmax(logits.double(), dim=1).numpy())
+    return sample_rows(np.concatenate(parts)[np.argsort(np.concatenate(order))], generator)
 
 
 def _check_flat(config: GridConfig) -> GridConfig:

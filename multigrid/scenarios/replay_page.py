@@ -13,7 +13,8 @@ from multigrid._files import replace_file
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg, still_svg
-from multigrid.scenarios import RecordEpisode, Scenario, get, load, names
+from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios.suite import find_scenario
 from multigrid.scenarios.tracing import trace_episode
 
 __all__ = ["Replay", "show_episode"]
@@ -106,7 +107,7 @@ def show_episode(source: str | PathLike[str] | Scenario | Episode | RecordEpisod
     if isinstance(source, Scenario):
         return Replay(trace_episode(source))
     if isinstance(source, str | PathLike):
-        return Replay(trace_episode(_find_scenario(source)))
+        return Replay(trace_episode(find_scenario(source)))
     raise TypeError(
         f"source is of type {type(source).__name__}; expected the path of a scenario file, a name of the suite, a "
         "Scenario, an Episode, or a RecordEpisode, which records what an environment plays"
@@ -121,15 +122,3 @@ def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> 
         stacklevel=2,
     )
     return show_episode(source)
-
-
-def _find_scenario(source: str | PathLike[str]) -> Scenario:
-    path = Path(source)
-    if not path.is_file() and isinstance(source, str):
-        if source in names():
-            return get(source)
-        raise FileNotFoundError(
-            f"there is no file {source!r}, nor a scenario of this name in the suite; multigrid.scenarios.names() has "
-            f"{', '.join(names())}"
-        )
-    return load(path)

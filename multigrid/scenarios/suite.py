@@ -8,12 +8,13 @@ targets and may step aside, and the episode ends when all stand on theirs at onc
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 
 from multigrid._checks import shorten
 from multigrid.scenarios.scenario import Scenario, load
 
-__all__ = ["FOLDER", "get", "names"]
+__all__ = ["FOLDER", "find_scenario", "get", "names"]
 
 FOLDER = Path(__file__).parent / "suite"
 
@@ -42,6 +43,31 @@ def get(name: str) -> Scenario:
             f"there is no scenario {shorten(name)} in the suite; multigrid.scenarios.names() has {names()}"
         )
     return load(FOLDER / f"{name}.json")
+
+
+def find_scenario(source: str | PathLike[str]) -> Scenario:
+    """Return the scenario in a file, or the one of the suite with this name if there is no such file.
+
+    Args:
+        source: a path, or, as a str, a name.
+
+    Raises:
+        OSError: there is neither, or the file cannot be read.
+        ValueError: the file holds no scenario.
+
+    >>> find_scenario("maze-17x13-8").name
+    'maze-17x13-8'
+    """
+    path = Path(source)
+    if not path.is_file() and isinstance(source, str):
+        if source in names():
+            return get(source)
+        if not path.exists():
+            raise FileNotFoundError(
+                f"there is no file {source!r}, nor a scenario of this name in the suite; multigrid.scenarios.names() "
+                f"has {', '.join(names())}"
+            )
+    return load(path)
 
 
 def _stems() -> list[str]:

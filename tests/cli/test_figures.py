@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli.figures import (
+from multigrid.cli._figures import (
     HeatMap,
     HeatMaps,
     Panel,
     Series,
     curve_figure,
     heat_figure,
-    smoothed,
+    smooth,
     sweep_figure,
     write_figure,
 )
@@ -121,8 +121,8 @@ def test_what_is_not_defined_stays_so() -> None:
 def test_smoothing_is_the_mean_of_the_last_rows() -> None:
     """Each point is the mean of its window, which is shorter at the beginning and passes over what is missing."""
     rows = np.array([NAN, 4.0, 2.0, NAN, 9.0, 3.0])
-    np.testing.assert_allclose(smoothed(rows, 3), [NAN, 4.0, 3.0, 3.0, 5.5, 6.0])
-    np.testing.assert_array_equal(smoothed(rows, 1), rows)
+    np.testing.assert_allclose(smooth(rows, 3), [NAN, 4.0, 3.0, 3.0, 5.5, 6.0])
+    np.testing.assert_array_equal(smooth(rows, 1), rows)
 
 
 def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:

@@ -24,9 +24,9 @@ from stable_baselines3 import PPO
 import multigrid
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.evaluate import drawn_policy
-from multigrid.cli.rolling.models import load_policy, read_trained
-from multigrid.cli.rolling.worlds import World, play, player
+from multigrid.cli.rollout.models import load_policy, read_trained
+from multigrid.cli.rollout.play import NamedConfig, play_episode
+from multigrid.cli.rollout.policies import make_policy, make_policy_factory
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 
@@ -152,19 +152,24 @@ def test_a_policy_acts_as_that_of_stable_baselines3(name: str, tmp_path: Path) -
     assert {name: tensor.tolist() for name, tensor in ours.state_dict().items()} == {
         name: tensor.tolist() for name, tensor in expected.items()
     }
-    world, by_folder = World(name, config), player(str(folder))
+    world, by_folder = NamedConfig(name, config), make_policy_factory(str(folder))
     for seed in range(6):
-        # The same stream of draws as `player` gives an episode.
-        drawn = drawn_policy(theirs, np.random.default_rng([seed, 2]))
-        one, other = (play(world, chosen, seed, recorded=True) for chosen in (by_folder, lambda _, drawn=drawn: drawn))
+        # The same stream of draws as `make_policy_factory` gives an episode.
+        drawn = make_policy(theirs, np.random.default_rng([seed, 2]))
+        one, other = (
+            play_episode(world, chosen, seed, record=True) for chosen in (by_folder, lambda _, drawn=drawn: drawn)
+        )
         assert one.recording == other.recording
 
 
 def test_the_weights_decide(folder: Path) -> None:
     """With other weights in the file, an episode is another one."""
-    before = play(World("small", CONFIG), player(str(folder)), 1, recorded=True).recording
+    world = NamedConfig("small", CONFIG)
+    before = play_episode(world, make_policy_factory(str(folder)), 1, record=True).recording
     with_entry(folder, WEIGHTS, saved({name: 9 * tensor.flip(0) for name, tensor in weights_of(folder).items()}))
-    assert play(World("small", CONFIG), player(str(folder)), 1, recorded=True).recording != before
+    assert (
+        play_episode(NamedConfig("small", CONFIG), make_policy_factory(str(folder)), 1, record=True).recording != before
+    )
 
 
 def test_pickles_beside_the_weights_are_not_read(folder: Path) -> None:
@@ -256,7 +261,7 @@ def test_hostile_weights_are_refused(name: str, folder: Path) -> None:
     make, complaint = HOSTILE_WEIGHTS[name]
     with_entry(folder, WEIGHTS, make(weights_of(folder)))
     with pytest.raises(ValueError, match=rf"run.model\.zip .*{complaint}"):
-        player(str(folder))
+        make_policy_factory(str(folder))
 
 
 def renamed(content: bytes, name: str) -> bytes:
@@ -299,7 +304,7 @@ def test_hostile_zip_files_are_refused(name: str, folder: Path) -> None:
     path.write_bytes(HOSTILE_ZIPS[name](before))
     assert path.read_bytes() != before
     with pytest.raises(ValueError, match=r"run.model\.zip is not what `multigrid train` writes: .*; expected weights"):
-        player(str(folder))
+        make_policy_factory(str(folder))
     assert sorted(one.name for one in folder.parent.rglob("*")) == ["config.json", "model.zip", "run"]
 
 
@@ -357,7 +362,7 @@ def test_hostile_descriptions_are_refused(name: str, folder: Path, capsys: pytes
     make, complaint = HOSTILE_DESCRIPTIONS[name]
     content = make(json.loads(path.read_text()))
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    for read in (read_trained, load_policy, lambda folder: player(str(folder))):
+    for read in (read_trained, load_policy, lambda folder: make_policy_factory(str(folder))):
         with pytest.raises(ValueError, match=rf"run.config\.json.*{complaint}"):
             read(folder)
     assert main(["rollout", "--policy", str(folder)]) == 2
@@ -385,7 +390,7 @@ def test_descriptions_of_other_networks_are_refused(change: Any, folder: Path) -
     path = folder / "config.json"
     path.write_text(change(json.loads(path.read_text())))
     with pytest.raises(ValueError, match=r"run.model\.zip holds \d+ weights, but .*config\.json describes has \d+;"):
-        player(str(folder))
+        make_policy_factory(str(folder))
     assert main(["rollout", "--policy", str(folder)]) == 2
 
 
@@ -457,19 +462,19 @@ def outcome(folder: Path) -> str:
         AssertionError: an error that does not name the file.
     """
     try:
-        chosen = player(str(folder))
+        chosen = make_policy_factory(str(folder))
     except ValueError as error:
         if not any(str(folder / name) in str(error) for name in ("model.zip", "config.json")):
             raise AssertionError("the message names no file") from error
         return "refused"
     config = dataclasses.replace(read_trained(folder).grid, max_cycles=5)
-    assert 1 <= play(World("fuzz", config), chosen, seed=0).steps <= 5
+    assert 1 <= play_episode(NamedConfig("fuzz", config), chosen, seed=0).steps <= 5
     return "played"
 
 
 def test_scrambled_folders_play_or_are_refused(folder: Path, model: Path, request: pytest.FixtureRequest) -> None:
     """Whichever bytes of a folder change, it plays or gives a ValueError that names the file, and no code is run."""
-    player(str(folder))  # what is imported on the way is no part of the file
+    make_policy_factory(str(folder))  # what is imported on the way is no part of the file
     original = {name: (model / name).read_bytes() for name in ("model.zip", "config.json")}
     outcomes = {"played": 0, "refused": 0}
     for number in range(5_000 if request.config.getoption("--long", default=False) else 200):

@@ -11,7 +11,7 @@ from multigrid.cli import main
 from multigrid.cli import play as play_module
 from multigrid.cli.play.screen import Screen, figures, headline
 from multigrid.cli.play.session import Session, moves_by_sight
-from multigrid.cli.play.window import Player
+from multigrid.cli.play.window import KeyboardController
 from multigrid.scenarios import RecordEpisode, Scenario, load, replay, save
 
 # Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
@@ -61,7 +61,7 @@ def test_the_others_follow_the_shortest_path():
     assert session.totals.tolist() == [0, 1]
     session.choose(1)
     session.play(Action.DOWN)
-    assert (session.chosen, session.outcome, session.reward) == (1, Outcome.PARKED, 0)
+    assert (session.steered, session.outcome, session.reward) == (1, Outcome.PARKED, 0)
     assert session.totals.tolist() == [0, 1]
 
 
@@ -122,27 +122,27 @@ def test_an_agent_that_leaves_hands_over():
     session.choose(1)
     session.play(moves_by_sight()["up"])
     assert session.present.tolist() == [True, False]
-    assert (session.chosen, session.note) == (0, "Agent 1 has arrived and left; agent 0 is yours now")
+    assert (session.steered, session.note) == (0, "Agent 1 has arrived and left; agent 0 is yours now")
     session.choose(-1)
-    assert session.chosen == 0
+    assert session.steered == 0
     session.back()
-    assert session.chosen == 1
+    assert session.steered == 1
 
 
 def test_tab_goes_round():
     """Tab takes the next agent, Shift+Tab the one before, round and round."""
-    player = Player(Session(GridConfig(num_agents=3)), lambda: "")
+    player = KeyboardController(Session(GridConfig(num_agents=3)), lambda: "")
     chosen = []
     for mod in (0, 0, 0, pygame.KMOD_LSHIFT, pygame.KMOD_RSHIFT):
         press(player, pygame.K_TAB, mod=mod)
-        chosen.append(player.session.chosen)
+        chosen.append(player.session.steered)
     assert chosen == [1, 2, 0, 2, 1]
 
 
 def test_time_waits_for_the_first_key_where_nobody_can_stay():
     """Running time repeats the last action where there is none to stay; the last key of a tick counts."""
     session = Session(GridConfig(walls="a....\n.....\n....A"))
-    player = Player(session, lambda: "")
+    player = KeyboardController(session, lambda: "")
     press(player, pygame.K_SPACE)
     player.tick()
     assert session.steps == 0
@@ -158,7 +158,7 @@ def test_time_waits_for_the_first_key_where_nobody_can_stay():
 def test_a_held_key_saves_once():
     """A key that is held moves again and again, but saves, pauses and restarts only once."""
     saved = []
-    player = Player(Session(GridConfig(walls="a....A"), others="idle"), lambda: saved.append(1) or "saved")
+    player = KeyboardController(Session(GridConfig(walls="a....A"), others="idle"), lambda: saved.append(1) or "saved")
     for key in (pygame.K_f, pygame.K_f, pygame.K_RIGHT, pygame.K_RIGHT):
         player.handle(pygame.event.Event(pygame.KEYDOWN, key=key, mod=0))
     assert (saved, player.session.steps) == ([1], 2)
@@ -167,7 +167,7 @@ def test_a_held_key_saves_once():
 def test_what_was_asked_for_is_forgotten():
     """A key that time has not come to yet is not played after a restart, a step back, a pause, or for another agent."""
     for interruption in (pygame.K_r, pygame.K_BACKSPACE, pygame.K_SPACE, pygame.K_TAB):
-        player = Player(Session(pair(allow_stay=True), others="idle", seed=1), str)
+        player = KeyboardController(Session(pair(allow_stay=True), others="idle", seed=1), str)
         press(player, pygame.K_RIGHT, pygame.K_SPACE, pygame.K_RIGHT, interruption)
         before = cells(player.session)
         player.running = True
@@ -178,7 +178,7 @@ def test_what_was_asked_for_is_forgotten():
 def test_saving_is_told_after_the_end_too():
     """What became of a recording stands beside the end of the episode."""
     session = Session(GridConfig(walls="a.A"))
-    player = Player(session, lambda: "Not saved: disk full")
+    player = KeyboardController(session, lambda: "Not saved: disk full")
     press(player, pygame.K_RIGHT, pygame.K_RIGHT, pygame.K_RIGHT)
     assert headline(session, running=False)[2].startswith("CSR 1")
     press(player, pygame.K_f)
@@ -232,7 +232,7 @@ def test_the_picture_is_marked_at_the_chosen_agent_only():
     surface = pygame.Surface((410, 700))
     dark = {}
     for chosen in (0, 1):
-        session.chosen = chosen
+        session.steered = chosen
         Screen().draw(surface, session, running=False)
         pixels = pygame.surfarray.array3d(surface)
         picture = np.flatnonzero((pixels[:, 5] != (236, 238, 242)).any(axis=1))
@@ -309,7 +309,7 @@ def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monke
     [
         ("--seed -1", "--seed is -1; expected at least 0"),
         ("--fps 0", "--fps is 0; expected 1 to 60"),
-        ("--scenario nothing", "--scenario is 'nothing', which is no file, nor one of the suite: empty-9x7-2"),
+        ("--scenario nothing", "there is no file 'nothing', nor a scenario of this name in the suite; "),
         ("--scenario empty-9x7-2 --size 4", "--scenario has a world of its own"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
         ("--record .", "--record is ., which is a folder"),

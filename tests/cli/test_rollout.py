@@ -21,10 +21,13 @@ from PIL import Image
 
 import multigrid
 from multigrid import GridConfig, MultiGridEnv, Outcome
+from multigrid.cli import _films as films
 from multigrid.cli import main
-from multigrid.cli import rollout as rollout_module
-from multigrid.cli.rolling import films, leaving
-from multigrid.cli.rolling.worlds import World, fitted, play, player
+from multigrid.cli.rollout import files
+from multigrid.cli.rollout import play as play_module
+from multigrid.cli.rollout.play import NamedConfig, play_episode
+from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli.rollout.worlds import match_observations
 from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.scenarios import Scenario, load, save
@@ -271,20 +274,21 @@ def test_a_trained_model_sees_what_it_was_trained_to_see(trained: str, capsys: p
     name = saved(CORRIDORS, observe=("walls",), max_cycles=4)
     (world,) = told(f"--policy {trained} --episodes 2 --scenario {name}", capsys)["worlds"]
     assert world["metrics"]["makespan"]["mean"] <= 4
-    shown = fitted(World("a", GridConfig(size=(4, 6), on_target="leave")), GridConfig(observe=("view",), view_radius=1))
+    world = NamedConfig("a", GridConfig(size=(4, 6), on_target="leave"))
+    shown = match_observations(world, GridConfig(observe=("view",), view_radius=1))
     assert shown.config == GridConfig(size=(4, 6), on_target="leave", observe=("view",), view_radius=1)
 
 
 @pytest.fixture(scope="module")
 def film() -> Any:
     """An episode of two agents on a map of 5 x 3, of three steps."""
-    world = World("corridors", GridConfig(walls=CORRIDORS, max_cycles=20))
-    return play(world, player("shortest-path"), 0, watched=True).episode
+    world = NamedConfig("corridors", GridConfig(walls=CORRIDORS, max_cycles=20))
+    return play_episode(world, make_policy_factory("shortest-path"), 0, watch=True).episode
 
 
 def test_a_gif_shows_every_step(film: Any) -> None:
     """A frame for the reset and one for each step, a quarter of a second each, the last one held for one more."""
-    films.write_gif_film(Path("film.gif"), film, 4)
+    films.write_gif(Path("film.gif"), [film], 4)
     frames = list(films.film_frames(film))
     with Image.open("film.gif") as image:
         assert (image.n_frames, image.size, image.info["loop"]) == (4, (512, 307), 0)
@@ -305,9 +309,32 @@ def test_a_gif_shows_every_step(film: Any) -> None:
 def test_a_gif_is_not_faster_than_players_are(film: Any) -> None:
     """Durations are rounded, not cut, to hundredths of a second, and none is shorter than two of them."""
     for frames_per_second, milliseconds in ((60, 20), (30, 30), (24, 40), (15, 70)):
-        films.write_gif_film(Path("film.gif"), film, frames_per_second)
+        films.write_gif(Path("film.gif"), [film], frames_per_second)
         with Image.open("film.gif") as image:
             assert image.info["duration"] == milliseconds
+
+
+def test_a_gif_shows_episodes_one_after_the_other(film: Any) -> None:
+    """Each of two episodes is held at its end; halved, the frames have the means of four pixels each."""
+    films.write_gif(Path("film.gif"), [film, film], 4, halve=True)
+    first = next(films.film_frames(film))[:306].reshape(153, 2, 256, 2, 3).mean(axis=(1, 3))
+    with Image.open("film.gif") as image:
+        assert (image.n_frames, image.size) == (8, (256, 153))
+        assert np.abs(np.asarray(image.convert("RGB")) - first).mean() < 1
+        durations = []
+        for index in range(8):
+            image.seek(index)
+            durations.append(image.info["duration"])
+    assert durations == [250, 250, 250, 1250] * 2
+
+
+def test_a_gif_has_whole_episodes_only(film: Any) -> None:
+    """Of episodes of four frames as many are shown as there is room for; a first one that is too long is cut."""
+    found = {room: [one.num_steps + 1 for one in films.fit_frames([film] * 3, room)] for room in (3, 4, 7, 8, 99)}
+    assert found == {3: [3], 4: [4], 7: [4], 8: [4, 4], 99: [4, 4, 4]}
+    (cut,) = films.fit_frames([film], 3)
+    assert (cut.agents == film.agents[:3]).all()
+    assert len(list(films.film_frames(cut))) == 3
 
 
 def decoded(path: str) -> tuple[str, np.ndarray]:
@@ -474,7 +501,7 @@ def test_worlds_that_a_model_does_not_know_are_refused(
 def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
     """An observation of another shape is refused with both shapes."""
     with pytest.raises(ValueError, match=r"grid sees .*'others': \(3, 2\).* trained to see .*'others': \(1, 2\)"):
-        fitted(World("grid", GridConfig(size=(6, 4), num_agents=4)), GridConfig())
+        match_observations(NamedConfig("grid", GridConfig(size=(6, 4), num_agents=4)), GridConfig())
 
 
 @pytest.mark.parametrize("moment", ["playing", "filming"])
@@ -482,7 +509,7 @@ def test_ctrl_c_leaves_nothing(
     moment: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Interrupted among the episodes, or in the midst of a film, a rollout says so and leaves no file and no folder."""
-    owner, name = (rollout_module, "play") if moment == "playing" else (films, "scene_of")
+    owner, name = (play_module, "play_episode") if moment == "playing" else (films, "scene_of")
     proper = getattr(owner, name)
     calls = []
 
@@ -504,10 +531,10 @@ def test_ctrl_c_leaves_nothing(
 def test_a_failure_leaves_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Where a file cannot be written, the reason is told in one line, and there is no folder."""
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(leaving, "write_gif_film", full)
+    monkeypatch.setattr(files, "write_gif", full)
     assert main(["rollout", "--episodes", "1", "--output", "out"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == "multigrid rollout: no space left on device"
     assert list(Path().iterdir()) == []
@@ -588,7 +615,7 @@ def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> No
     def ended(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(leaving, "write_gif_film", ended)
+    monkeypatch.setattr(files, "write_gif", ended)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as error:
         main(["rollout", "--episodes", "1", "--gif", "--output", "out"])

@@ -26,11 +26,11 @@ from stable_baselines3 import PPO
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
-from multigrid.cli import train as train_module
-from multigrid.cli.evaluate import HeldOut, evaluate
-from multigrid.cli.outputs import make_folder
-from multigrid.cli.train import TrainOptions
-from multigrid.cli.trainings import report
+from multigrid.cli._files import make_folder
+from multigrid.cli.train import sb3 as train_module
+from multigrid.cli.train.held_out import HeldOut
+from multigrid.cli.train.options import SB3Options
+from multigrid.cli.train.report import print_report
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
 
@@ -70,6 +70,12 @@ def weights(folder: Path) -> np.ndarray:
     """All weights of a run's model, in one vector."""
     states = PPO.load(folder / "model.zip", device="cpu").policy.state_dict().values()
     return np.concatenate([value.numpy().ravel() for value in states])
+
+
+def evaluate_again(model: PPO, config: GridConfig) -> dict[str, float]:
+    """The figures of the twelve held-out episodes."""
+    held_out = train_module._evaluate(model, SB3Options(grid=config, episodes=12))
+    return held_out.summary()
 
 
 def pixels_of(image: Any, colour: Sequence[int]) -> int:
@@ -206,8 +212,7 @@ def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:
     env = MultiGridEnv(config)
     assert model.observation_space == env.observation_space("agent_0")
     assert model.action_space == env.action_space("agent_0")
-    again = evaluate(model.policy, config, range(12))
-    assert vars(again) == read_json(folder / "evaluation.json")["after"]
+    assert evaluate_again(model, config) == read_json(folder / "evaluation.json")["after"]
     observations, _ = env.reset(seed=0)
     action, _ = model.predict(observations["agent_0"])
     assert env.action_space("agent_0").contains(np.int64(action))
@@ -298,10 +303,8 @@ def test_ctrl_c_keeps_what_was_learned(vectorizer: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
     assert 1 <= len(read_rows(tmp_path / "run")) < 10_000
     model = PPO.load(tmp_path / "run" / "model.zip", device="cpu")
-    assert (
-        vars(evaluate(model.policy, GridConfig(max_cycles=20), range(12)))
-        == (read_json(tmp_path / "run" / "evaluation.json")["after"])
-    )
+    after = read_json(tmp_path / "run" / "evaluation.json")["after"]
+    assert evaluate_again(model, GridConfig(max_cycles=20)) == after
 
 
 def test_an_existing_folder_is_left_alone(
@@ -431,8 +434,8 @@ def test_help_says_where_the_other_engine_has_its_own(capsys: pytest.CaptureFixt
 def test_an_engine_is_no_option_of_the_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Called from Python, the training with Stable-Baselines3 refuses to pass for another one."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"--engine is rllib, .* multigrid\.cli\.train_rllib"):
-        train_module.train(TrainOptions(engine="rllib"), Console())
+    with pytest.raises(ValueError, match=r"--engine is rllib, .* multigrid\.cli\.train\.rllib"):
+        train_module.train(SB3Options(engine="rllib"), Console())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -522,8 +525,8 @@ def test_metrics_count_the_episodes_of_the_rollout(
 
 def test_runs_share_no_training_episodes() -> None:
     """The copies of runs with different seeds play different episodes, all of them above the held-out seeds."""
-    copies = TrainOptions().copies
-    firsts = sorted(train_module._training_seed(TrainOptions(seed=seed)) for seed in range(300))
+    copies = SB3Options().copies
+    firsts = sorted(train_module._training_seed(SB3Options(seed=seed)) for seed in range(300))
     assert firsts[0] >= 1_000_000
     assert firsts[-1] + copies < 2**32
     assert min(later - earlier for earlier, later in itertools.pairwise(firsts)) >= copies
@@ -548,5 +551,5 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(
 def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """A folder with the letters of rich's markup and of its emoji is named as it is."""
     held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]))
-    report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), [(0, held_out), (9, held_out)])
+    print_report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), [(0, held_out), (9, held_out)])
     assert capsys.readouterr().out.splitlines()[-1] == "outputs in [bold]a[/x] :cat:"

@@ -14,9 +14,7 @@ ROOT = Path(__file__).parents[2]
 # What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
 ELSEWHERE = {
     "multigrid.integrations.rllib": "rllib",
-    "multigrid.cli.train_rllib": "rllib",
-    "multigrid.cli.train_rllib.options": "rllib",
-    "multigrid.cli.train_rllib.run": "rllib",
+    "multigrid.cli.train.rllib": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
     "multigrid.examples.momaland_wrappers": "momaland",
     "multigrid.examples.skrl_ippo": "skrl",

@@ -674,9 +674,7 @@ def test_stable_baselines_is_not_needed() -> None:
     "name",
     [
         "multigrid.integrations.rllib",
-        "multigrid.cli.train_rllib",
-        "multigrid.cli.train_rllib.options",
-        "multigrid.cli.train_rllib.run",
+        "multigrid.cli.train.rllib",
     ],
 )
 def test_examples(name: str) -> None:

@@ -1,9 +1,8 @@
-"""``multigrid play``: one agent is steered with the keyboard, the others play by themselves."""
+"""``multigrid play``: steer one agent with the keyboard; the others follow a policy."""
 
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +12,13 @@ import numpy as np
 import tyro
 
 import multigrid.scenarios
+from multigrid.cli._files import date_names
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
-from multigrid.cli.play.window import NoDisplayError, Player, opened, show
+from multigrid.cli.play.window import KeyboardController, NoDisplayError, open_window, show
 from multigrid.config import GridConfig
 from multigrid.scenarios import Scenario
+from multigrid.scenarios.suite import find_scenario
 
 __all__ = ["PlayOptions", "main", "play"]
 
@@ -51,12 +52,7 @@ class PlayOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    try:
-        options = tyro.cli(PlayOptions, args=list(arguments), prog="multigrid play")
-        return play(options)
-    except (ValueError, TypeError, OSError) as error:
-        sys.stderr.write(f"multigrid play: {error}\n")
-        return 2
+    return play(tyro.cli(PlayOptions, args=list(arguments), prog="multigrid play"))
 
 
 def play(options: PlayOptions) -> int:
@@ -66,29 +62,29 @@ def play(options: PlayOptions) -> int:
         0, or 1 if there is no display.
 
     Raises:
-        ValueError: an option out of range.
+        ValueError: an option is out of range.
         OSError: the scenario cannot be read, or the recording cannot be written.
     """
     _check(options)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if options.seed is None else options.seed
     session = Session(_world(options), seed, options.others)
-    shelf = _Shelf(session, options.record)
+    saver = _Saver(session, options.record)
     try:
-        with opened(Screen.first_size(session)):
-            show(Player(session, shelf.save), Screen(), options.fps)
+        with open_window(Screen.first_size(session)):
+            show(KeyboardController(session, saver.save), Screen(), options.fps)
     except NoDisplayError as error:
         sys.stderr.write(
             f"multigrid play: {error}. On a machine without a screen, use `multigrid rollout`, or run it under "
             "xvfb-run or with ssh -X\n"
         )
         return 1
-    if options.record is not None and not shelf.saved:
-        shelf.write(options.record)
+    if options.record is not None and not saver.saved:
+        saver.write(options.record)
     return 0
 
 
-class _Shelf:
-    """Where the recordings of a session go."""
+class _Saver:
+    """Saves the recordings of a session."""
 
     def __init__(self, session: Session, path: Path | None) -> None:
         self._session, self._path = session, path
@@ -96,7 +92,8 @@ class _Shelf:
 
     def save(self) -> str:
         """Save the episode so far, and say where, or why not."""
-        path = self._path or _free_path(Path())
+        free = (path for name in date_names() if not (path := Path(f"play-{name}.json")).exists())
+        path = self._path or next(free)
         try:
             self.write(path)
         except (OSError, ValueError) as error:
@@ -108,27 +105,12 @@ class _Shelf:
         multigrid.scenarios.save(self._session.recording(), path)
 
 
-def _free_path(folder: Path) -> Path:
-    """Return a name that no file has yet."""
-    name = dt.datetime.now(tz=dt.timezone.utc).astimezone().strftime("play-%Y%m%d-%H%M%S")
-    suffixes = ["", *(f"-{number}" for number in range(2, 1000))]
-    return next(path for suffix in suffixes if not (path := folder / f"{name}{suffix}.json").exists())
-
-
 def _world(options: PlayOptions) -> GridConfig | Scenario:
     if options.scenario is None:
         return options.grid
     if options.grid != GridConfig():
         raise ValueError("--scenario has a world of its own; leave out the flags that describe one")
-    if options.scenario in multigrid.scenarios.names():
-        return multigrid.scenarios.get(options.scenario)
-    path = Path(options.scenario)
-    if not path.exists():
-        raise ValueError(
-            f"--scenario is {options.scenario!r}, which is no file, nor one of the suite: "
-            f"{', '.join(multigrid.scenarios.names())}"
-        )
-    return multigrid.scenarios.load(path)
+    return find_scenario(options.scenario)
 
 
 def _check(options: PlayOptions) -> None:

@@ -1,4 +1,4 @@
-"""What the player sees: the world, and below it the figures, what has happened, and the keys."""
+"""Draw the window of a game: the world, and below it the figures, what has happened, and the keys."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def figures(session: Session) -> list[tuple[str, str]]:
     """
     limit = session.config.max_cycles
     return [
-        ("agent", f"{session.chosen} of {session.config.num_agents}"),
+        ("agent", f"{session.steered} of {session.config.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
         ("reward", f"{session.reward:.3g}"),
-        ("total", f"{session.totals[session.chosen]:.3g}"),
+        ("total", f"{session.totals[session.steered]:.3g}"),
         ("distance", f"{session.distance}"),
         ("last move", session.outcome.name.lower()),
     ]
@@ -58,15 +58,15 @@ def headline(session: Session, *, running: bool) -> tuple[str, str, str]:
     ('going on', 'Your move', 'seed 0   others: shortest-path')
     """
     if session.over:
-        told = session.metrics()
-        # What is not defined under the world's rules is NaN.
-        said = [(label.short, told[name]) for name, label in LABELS.items() if not math.isnan(told[name])]
-        detail = session.note or "   ".join(f"{label} {value:.4g}" for label, value in said)
+        metrics = session.metrics()
+        # What the rules do not define is NaN.
+        values = {label.short: metrics[name] for name, label in LABELS.items() if not math.isnan(metrics[name])}
+        detail = session.note or "   ".join(f"{label} {value:.4g}" for label, value in values.items())
         steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
         if session.config.on_target == "restart":
             return "out of time", f"The end, after {steps}", detail
         if session.out_of_time:
-            return "out of time", f"Out of time after {steps}: {int(told['success'].sum())} arrived", detail
+            return "out of time", f"Out of time after {steps}: {int(metrics['success'].sum())} arrived", detail
         return "arrived", f"All arrived in {steps}" if len(session.totals) > 1 else f"Arrived in {steps}", detail
     others = f"   others: {session.others}" if session.config.num_agents > 1 else ""
     now = "Time runs" if running else "Your move"
@@ -136,16 +136,16 @@ class Screen:
         across, down = self._painter.size
         left, top = (width - across) // 2, (height - down) // 2
         surface.blit(self._painter.surface(session.scene()), (left, top))
-        if config.num_agents > 1 and session.present[session.chosen]:
+        if config.num_agents > 1 and session.present[session.steered]:
             scene, side = session.scene(), size / longer
             for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):
-                x, y = cells[session.chosen].tolist()
+                x, y = cells[session.steered].tolist()
                 middle = left + (x + 0.5) * side, top + (y + 0.5) * side
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
 
 
 def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: float, weight: int) -> None:
-    """Mark a cell by its four corners, dark with a light rim, so that they show on every ground."""
+    """Mark a cell by its four corners, dark with a light rim, so that they show on every background."""
     game = import_pygame()
     square = game.Rect(0, 0, round(side), round(side))
     square.center = round(middle[0]), round(middle[1])
@@ -160,9 +160,13 @@ def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: fl
 
 
 class _Panel:
-    """The figures, the band and the keys, laid out for a width; its height hangs on nothing that changes in play.
+    """The figures, the band and the keys, laid out for a width; its height stays the same during play.
 
-    Where it is too high, it goes without keys, and then without figures, too.
+    Args:
+        session: the game.
+        width: in pixels.
+        running: whether time runs.
+        without: what is left out for want of height: "keys", or "figures", which leaves out both.
     """
 
     def __init__(self, session: Session, width: int, *, running: bool, without: str = "") -> None:
@@ -170,7 +174,7 @@ class _Panel:
         self._columns = 6 if width >= _LEAST_WIDTH else 3 if width >= 230 else 2
         self._figure_height = _font(_LABEL).get_linesize() + _font(_VALUE).get_linesize() + 13
         self._rows = 0 if without == "figures" else math.ceil(6 / self._columns)
-        self._caps = [] if without else _laid_out(keys(session, running=False), width)
+        self._caps = [] if without else _lay_out(keys(session, running=False), width)
         self._band_top = 8 + self._rows * self._figure_height
         self._keys_top = self._band_top + 2 * _font(_TEXT).get_linesize() + 20
         self.height = self._keys_top + (self._caps[-1][2] + _cap_height() + 12 if self._caps else 0)
@@ -200,14 +204,14 @@ class _Panel:
             below = down + _font(_LABEL).get_linesize() + 5
             room = round(weights[column] * unit) - 4
             if label == "agent" and self._session.config.num_agents > 1:
-                colour = colours(self._session.config.num_agents)[self._session.chosen]
-                drawn = _fitted(str(self._session.chosen), _VALUE, contrast(colour), room)
-                chip = game.Rect(left, below - 3, max(drawn.get_width() + 14, 26), drawn.get_height() + 4)
+                colour = colours(self._session.config.num_agents)[self._session.steered]
+                text = _fit_text(str(self._session.steered), _VALUE, contrast(colour), room)
+                chip = game.Rect(left, below - 3, max(text.get_width() + 14, 26), text.get_height() + 4)
                 game.draw.rect(surface, colour, chip, border_radius=7)
-                surface.blit(drawn, drawn.get_rect(center=chip.center))
+                surface.blit(text, text.get_rect(center=chip.center))
                 _write(surface, (chip.right + 5, below + 2), value.split(" ", 1)[1], _TEXT, _GREY)
             else:
-                surface.blit(_fitted(value, _VALUE, _INK, room), (left, below))
+                surface.blit(_fit_text(value, _VALUE, _INK, room), (left, below))
 
     def _draw_band(self, surface: pygame.Surface, top: int) -> None:
         game = import_pygame()
@@ -217,13 +221,13 @@ class _Panel:
         band = game.Rect(_MARGIN - 4, top, self._width - 2 * (_MARGIN - 4), height)
         game.draw.rect(surface, ground, band, border_radius=7)
         room = band.width - 16
-        surface.blit(_fitted(first, _TEXT, ink, room), (_MARGIN + 4, top + 5))
+        surface.blit(_fit_text(first, _TEXT, ink, room), (_MARGIN + 4, top + 5))
         second_ink = _GREY if kind == "going on" else ink
-        surface.blit(_fitted(second, _KEY, second_ink, room), (_MARGIN + 4, top + 7 + _font(_TEXT).get_linesize()))
+        surface.blit(_fit_text(second, _KEY, second_ink, room), (_MARGIN + 4, top + 7 + _font(_TEXT).get_linesize()))
 
 
-def _laid_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, int]]:
-    """Return each key with where it goes, in as many lines as the width asks for."""
+def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, int]]:
+    """Return each key with its position, in as many lines as the width needs."""
     placed, left, top = [], _MARGIN, 0
     for key, meaning in named:
         # "run" gives way to "pause" when time runs, and nothing else shall move then.
@@ -260,8 +264,8 @@ def _write(surface: pygame.Surface, at: tuple[int, int], text: str, size: int, c
     surface.blit(_font(size).render(text, True, colour), at)  # noqa: FBT003 (pygame takes it by position: smooth edges)
 
 
-def _fitted(text: str, size: int, colour: Colour, room: int) -> Any:
-    """Return a text as a picture no wider than there is room, in a smaller type if it must be."""
+def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
+    """Return a text as a picture that is no wider than `room`, in a smaller type if necessary."""
     while size > 11 and _font(size).size(text)[0] > room:
         size -= 1
     while len(text) > 4 and _font(size).size(text)[0] > room:

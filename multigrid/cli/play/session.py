@@ -1,4 +1,4 @@
-"""A game for one player: the world, whom the player steers, what the others do, and the way back."""
+"""A game for one player: the world, the agent that the player steers, the others' policy, and steps back."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class _Moment:
     state: dict[str, Any]
     totals: NDArray[np.float64]
     draws: Any
-    chosen: int
+    steered: int
 
 
 class Session:
-    """A game that is played step by step: in each, the player's agent does as told, the others as their policy says.
+    """A game for one player: in each step one agent does what the player chooses, the others follow a policy.
 
-    Everything that is played is a `Scenario`, so that it can be begun again, and recorded, at any time. Going back
-    and giving the same actions again leads to the same states: the others' chance goes back, too.
+    Every layout is a `Scenario`, so that it can be restarted, and recorded, at any time. A step back takes back the
+    others' draws, too: the same actions again lead to the same states.
 
     Args:
-        world: layouts are drawn by a configuration; a scenario has one, and what it recorded is not looked at.
-        seed: of the layouts, and of the others' chance.
+        world: a configuration draws layouts; a scenario has one, and its recorded actions are ignored.
+        seed: of the layouts, and of the others' draws.
         others: "idle" makes them stay. For this, a world of several agents is played with ``allow_stay=True``,
             whatever it says itself.
 
@@ -81,17 +81,17 @@ class Session:
         self.layout = 0
         """How many layouts were played before this one."""
         self.note = ""
-        """What the last command did, where that cannot be seen."""
-        self._drawing: MultiGridEnv | None = None
+        """What the last command did, if the picture does not show it."""
+        self._layouts: MultiGridEnv | None = None
         if isinstance(world, Scenario):
             self._scenario = Scenario(world.name, config, world.stream)
         else:
-            self._drawing = MultiGridEnv(config)
-            self._drawing.reset(seed=seed)
-            self._scenario = _drawn(self._drawing, self._name())
+            self._layouts = MultiGridEnv(config)
+            self._layouts.reset(seed=seed)
+            self._scenario = _fix_layout(self._layouts, self._name())
         self._draws = np.random.default_rng([seed, 0])
         self._policy = _POLICIES[others](self._draws)
-        self.chosen = 0
+        self.steered = 0
         """The index of the agent that the player steers."""
         self._begin()
 
@@ -136,17 +136,17 @@ class Session:
     @property
     def reward(self) -> float:
         """What the player's agent got in the last step."""
-        return float(self._state["rewards"][self.chosen])
+        return float(self._state["rewards"][self.steered])
 
     @property
     def distance(self) -> int:
         """From the player's agent to its target, in cells."""
-        return int(self._state["distances"][self.chosen])
+        return int(self._state["distances"][self.steered])
 
     @property
     def outcome(self) -> Outcome:
         """Why the last move of the player's agent ended as it did."""
-        return Outcome(int(self._state["outcomes"][self.chosen]))
+        return Outcome(int(self._state["outcomes"][self.steered]))
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -176,9 +176,9 @@ class Session:
         """
         if self.over:
             return False
-        moment = _Moment(self._state, self.totals, self._draws.bit_generator.state, self.chosen)
+        moment = _Moment(self._state, self.totals, self._draws.bit_generator.state, self.steered)
         actions = self._policy(self._env, {})
-        steered = self._env.possible_agents[self.chosen]
+        steered = self._env.possible_agents[self.steered]
         if steered in actions:
             actions[steered] = int(action)
         try:
@@ -191,9 +191,9 @@ class Session:
         self._state = self._env.get_state()
         self.totals = self.totals + self._state["rewards"]
         self.note = ""
-        if self._env.agents and not self.present[self.chosen]:
+        if self._env.agents and not self.present[self.steered]:
             self.choose(1)
-            self.note = f"Agent {moment.chosen} has arrived and left; agent {self.chosen} is yours now"
+            self.note = f"Agent {moment.steered} has arrived and left; agent {self.steered} is yours now"
         return True
 
     def back(self) -> bool:
@@ -204,7 +204,7 @@ class Session:
         moment = self._past.pop()
         self._played.pop()
         self._env.set_state(moment.state)
-        self._state, self.totals, self.chosen = moment.state, moment.totals, moment.chosen
+        self._state, self.totals, self.steered = moment.state, moment.totals, moment.steered
         self._draws.bit_generator.state = moment.draws
         self.note = f"Back at step {self.steps}"
         return True
@@ -216,14 +216,14 @@ class Session:
 
     def next_layout(self) -> None:
         """Begin another layout; a scenario has only one, which is begun again."""
-        if self._drawing is None:
+        if self._layouts is None:
             self._begin()
             self.note = "A scenario has one layout, begun again"
             return
         self.layout += 1
-        self._drawing.reset()
-        self._scenario = _drawn(self._drawing, self._name())
-        self.chosen = 0
+        self._layouts.reset()
+        self._scenario = _fix_layout(self._layouts, self._name())
+        self.steered = 0
         self._begin()
         self.note = "Another layout"
 
@@ -232,9 +232,9 @@ class Session:
         here = np.flatnonzero(self.present)
         if not len(here):
             return
-        beyond = here[here > self.chosen] if turns > 0 else here[here < self.chosen][::-1]
+        beyond = here[here > self.steered] if turns > 0 else here[here < self.steered][::-1]
         around = here[0] if turns > 0 else here[-1]
-        self.chosen = int(beyond[0] if len(beyond) else around)
+        self.steered = int(beyond[0] if len(beyond) else around)
         self.note = ""
 
     def recording(self) -> Scenario:
@@ -246,8 +246,8 @@ class Session:
         return recorder.scenario(self.name)
 
 
-def _drawn(env: MultiGridEnv, name: str) -> Scenario:
-    """Return the layout that an environment has just drawn."""
+def _fix_layout(env: MultiGridEnv, name: str) -> Scenario:
+    """Return the current layout of an environment as a scenario."""
     state = env.get_state()
     walls = env.config.components[state["map_index"]] == WALL
     config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], state["target"]))

@@ -1,4 +1,4 @@
-"""The window of a game: keys in, pictures out."""
+"""The window of a game, and its keys."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ from multigrid.actions import Action
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Session, moves_by_sight
 
-__all__ = ["NoDisplayError", "Player", "opened", "show"]
+__all__ = ["KeyboardController", "NoDisplayError", "open_window", "show"]
 
 _ARROWS = {"up": pygame.K_UP, "down": pygame.K_DOWN, "left": pygame.K_LEFT, "right": pygame.K_RIGHT}
 _LETTERS = {"up": pygame.K_w, "left": pygame.K_a, "down": pygame.K_s, "right": pygame.K_d}
 _STAY = (pygame.K_x, pygame.K_PERIOD)
 _REPEAT_AFTER, _REPEAT_EVERY = 350, 90
-# How long Ctrl-C in the terminal may go unnoticed.
+# The longest delay, in milliseconds, before Ctrl-C in the terminal is noticed.
 _LOOK_UP = 100
 
 
 class NoDisplayError(RuntimeError):
-    """There is nowhere to open a window."""
+    """There is no display for a window."""
 
 
-class Player:
-    """Turns keys into what they do to a session.
+class KeyboardController:
+    """Apply keys to a session.
 
-    Time stands still until a key asks for a step. When it runs, a step is played at every tick: with the last key of
-    the tick, or, without one, the agent stays; where there is no such action, it goes on as it did last, and until it
-    has been told once, time waits.
+    While time stands still, each key plays a step. While it runs, each tick plays one: with the last key, or, without
+    one, the agent stays. Where it cannot stay, it repeats its last action, and time waits for the first.
 
     Args:
         session: the game.
-        save: saves the recording, and returns what to tell the player.
+        save: saves the recording, and returns a message for the player.
     """
 
     def __init__(self, session: Session, save: Callable[[], str]) -> None:
@@ -45,7 +44,7 @@ class Player:
         self.running = False
         self.done = False
         self._save = save
-        self._asked: Action | None = None
+        self._next_action: Action | None = None
         self._last: Action | None = Action.STAY if session.config.allow_stay else None
         self._held: set[int] = set()
         sight = moves_by_sight()
@@ -63,7 +62,7 @@ class Player:
         }
 
     def handle(self, event: pygame.event.Event) -> None:
-        """Do what an event asks for; most ask for nothing."""
+        """Handle an event of pygame."""
         if event.type == pygame.QUIT:
             self._quit()
         elif event.type == pygame.KEYUP:
@@ -78,32 +77,32 @@ class Player:
                 self._stop()
                 self.session.back()
             elif event.key == pygame.K_TAB:
-                self._asked = None
+                self._next_action = None
                 self.session.choose(-1 if event.mod & pygame.KMOD_SHIFT else 1)
             elif first and event.key in self._commands:
                 self._commands[event.key]()
 
     def tick(self) -> None:
-        """Play the step that is due, if time runs."""
-        action = self._last if self._asked is None else self._asked
-        self._asked = None
+        """Play a step, if time runs."""
+        action = self._last if self._next_action is None else self._next_action
+        self._next_action = None
         if self.running and action is not None:
             self.session.play(action)
             self.running = not self.session.over
 
     def _move(self, action: Action) -> None:
         if self.running:
-            self._asked = action
+            self._next_action = action
         else:
             self.session.play(action)
         if not self.session.config.allow_stay:
             self._last = action
 
     def _stop(self) -> None:
-        self.running, self._asked = False, None
+        self.running, self._next_action = False, None
 
     def _toggle(self) -> None:
-        self._asked = None
+        self._next_action = None
         self.running = not self.running and not self.session.over
         self.session.note = "Time waits for your first key" if self.running and self._last is None else ""
 
@@ -123,7 +122,7 @@ class Player:
 
 
 @contextlib.contextmanager
-def opened(size: tuple[int, int]) -> Iterator[Any]:
+def open_window(size: tuple[int, int]) -> Iterator[Any]:
     """Open a window that can be resized, and shut it at the end.
 
     Raises:
@@ -131,7 +130,7 @@ def opened(size: tuple[int, int]) -> Iterator[Any]:
     """
     try:
         pygame.display.init()
-        # Where it finds no display, SDL draws to memory, which nobody sees.
+        # Without a display SDL draws to memory, which nobody sees.
         if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
             raise NoDisplayError("there is no display to open a window on")
         pygame.display.set_caption("multigrid play")
@@ -139,23 +138,23 @@ def opened(size: tuple[int, int]) -> Iterator[Any]:
         pygame.key.set_repeat(_REPEAT_AFTER, _REPEAT_EVERY)
         yield pygame.display
     except pygame.error as error:
-        raise NoDisplayError(f"no window could be opened: {error}") from error
+        raise NoDisplayError(f"no window can be opened: {error}") from error
     finally:
         pygame.display.quit()
 
 
-def show(player: Player, screen: Screen, ticks_per_second: int) -> None:
-    """Play in the window that is open, until the player quits."""
+def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) -> None:
+    """Play in the window that is open, until it is closed."""
     due = time.monotonic()
-    while not player.done:
+    while not controller.done:
         surface = pygame.display.get_surface()
         assert surface is not None
-        screen.draw(surface, player.session, running=player.running)
+        screen.draw(surface, controller.session, running=controller.running)
         pygame.display.flip()
-        for event in _events(due if player.running else None):
-            player.handle(event)
-        if player.running and time.monotonic() >= due:
-            player.tick()
+        for event in _events(due if controller.running else None):
+            controller.handle(event)
+        if controller.running and time.monotonic() >= due:
+            controller.tick()
             due = time.monotonic() + 1 / ticks_per_second
 
 

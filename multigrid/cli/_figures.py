@@ -1,4 +1,4 @@
-"""Figures for papers: what was learned, how it scales with the number of agents, and where agents go and get stuck."""
+"""Draw figures for papers: learning curves, success by the number of agents, visits and blocked moves by cell."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
     "Series",
     "curve_figure",
     "heat_figure",
-    "smoothed",
+    "smooth",
     "sweep_figure",
     "write_figure",
 ]
@@ -75,7 +75,7 @@ class Panel:
     """Where the axis ends, if the measure has a largest value."""
 
 
-def smoothed(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     """Return the mean of each value and those before it, `window` of them in all, without NaNs.
 
     Args:
@@ -85,7 +85,7 @@ def smoothed(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     Returns:
         float64 (K,), NaN where there was nothing but NaN.
 
-    >>> smoothed(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
+    >>> smooth(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
     [1.0, 2.0, 3.0, 5.0]
     """
     known = np.isfinite(values)
@@ -99,7 +99,7 @@ def smoothed(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
 
 def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
-    """Draw the learning curve, a panel for each measure: training faint, smoothed, and evaluations with intervals.
+    """Draw the learning curve, a panel for each measure: training faint, smooth, and evaluations with intervals.
 
     Args:
         rows: the metrics, with the column "steps" and those of the panels.
@@ -114,7 +114,7 @@ def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> 
         if window > 1:
             axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
         name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
-        axes.plot(steps, smoothed(values, window), color=_BLUE, linewidth=1.8, label=name)
+        axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
         where = [trained for trained, _ in panel.evaluations]
         _draw_estimates(
             axes, where, [one for _, one in panel.evaluations], colour=_RED, mark="o", name="held-out episodes, 95 % CI"
@@ -163,7 +163,10 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
             colour, mark = _SERIES[index % len(_SERIES)], _MARKS[index % len(_MARKS)]
             # Side by side, so that the intervals of several lines do not hide one another.
             beside = 1.03 ** (index - (len(series) - 1) / 2)
-            where, values = [count * beside for count in one.num_agents], [told[measure] for told in one.estimates]
+            where, values = (
+                [count * beside for count in one.num_agents],
+                [by_measure[measure] for by_measure in one.estimates],
+            )
             axes.plot(where, [value.mean for value in values], color=colour, linewidth=1.6)
             _draw_estimates(axes, where, values, colour=colour, mark=mark, name=one.name)
         axes.set_xscale("log", base=2)
@@ -246,7 +249,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     ):
         shown = np.ma.masked_array(counts / heat.episodes, mask=walls)
         axes.set_facecolor(_WALL_COLOUR)
-        # By the square root: where one agent waits for long, the ways of the others are still seen.
+        # On a scale of square roots the paths of the others stay visible where one agent waits for long.
         scale = PowerNorm(0.5, vmin=0, vmax=float(shown.max()) or 1.0)
         aspect: Any = "auto" if _THINNEST in (wide, tall) else "equal"
         image = axes.imshow(shown.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
@@ -267,7 +270,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
 
 
 def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
-    """From white through a colour to a dark shade of it, so that lightness alone tells more from less."""
+    """Return a map from white through a colour to a dark shade of it, so that lightness alone shows the order."""
     red, green, blue = colour
     dark = 0.45 * red, 0.45 * green, 0.45 * blue
     return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue)), to_hex(dark)])

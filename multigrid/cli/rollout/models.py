@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MALFORMED", "Trained", "load_policy", "read_trained", "stored_grid"]
 
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""What reading JSON that anybody may have written, and making a `GridConfig` of it, can raise."""
+"""The errors that reading untrusted JSON, and making a `GridConfig` of it, can raise."""
 
 _WEIGHTS = "policy.pth"
 # Larger grids take minutes to be read.
@@ -30,7 +30,7 @@ _LARGEST = 2**31 - 1
 
 
 class Trained(NamedTuple):
-    """What config.json of a training says."""
+    """The content of a training's config.json."""
 
     grid: GridConfig
     """The world."""
@@ -39,10 +39,10 @@ class Trained(NamedTuple):
 
 
 def read_trained(folder: Path) -> Trained:
-    """Return the world that a model was trained in, and the shape of its network.
+    """Return the configuration that a model was trained in, and the sizes of its network.
 
     Args:
-        folder: what ``multigrid train`` left.
+        folder: what ``multigrid train`` wrote.
 
     Raises:
         ValueError: its config.json is something else, or was written under other rules. The message names the file.
@@ -58,7 +58,7 @@ def read_trained(folder: Path) -> Trained:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["rules"] == RULES_VERSION:
-            return Trained(stored_grid(content["grid"]), _checked_hidden(content["hidden"]))
+            return Trained(stored_grid(content["grid"]), _check_hidden(content["hidden"]))
     except (*MALFORMED, OSError) as error:
         raise ValueError(
             f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
@@ -71,10 +71,11 @@ def read_trained(folder: Path) -> Trained:
 
 
 def stored_grid(fields: Any) -> GridConfig:
-    """Return the world that a config.json describes, under "grid", of no more cells than are read within seconds.
+    """Return the configuration under "grid" in a config.json.
 
     Raises:
-        ValueError, TypeError, AttributeError, or another one of `MALFORMED`: it describes none, or a larger one.
+        ValueError, TypeError, AttributeError, or another one of `MALFORMED`: it is none, or has too many cells to be
+            read within seconds.
 
     >>> stored_grid({"size": [7, 4], "num_agents": 3}).agents
     ('agent_0', 'agent_1', 'agent_2')
@@ -89,7 +90,7 @@ def stored_grid(fields: Any) -> GridConfig:
     return GridConfig(**fields)
 
 
-def _checked_hidden(sizes: Any) -> tuple[int, ...]:
+def _check_hidden(sizes: Any) -> tuple[int, ...]:
     if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
         raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
     return tuple(sizes)
@@ -102,7 +103,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     which can run any code. Here only weights are read.
 
     Args:
-        folder: what ``multigrid train`` left.
+        folder: what ``multigrid train`` wrote.
 
     Raises:
         ValueError: config.json or model.zip is something else, or they do not fit each other. The message names the
@@ -117,7 +118,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     grid, hidden = read_trained(folder)
     path, described_in = folder / "model.zip", folder / "config.json"
     weights = _read_weights(path)
-    # Asked before a network is built: a file that asks for a huge one has to be huge itself.
+    # Checked before a network is built: a file that describes a huge one has to be huge itself.
     described, there = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if described != there:
         raise ValueError(
@@ -146,7 +147,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
 
 def _short(error: Exception) -> str:
-    """Return the words of an error in one line, which a hostile file may have made long."""
+    """Return the message of an error in one line, cut short: a hostile file can make it long."""
     return " ".join(str(error).split())[:300]
 
 
@@ -160,7 +161,7 @@ def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
 def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     """Return the state_dict of the policy in a file of ``PPO.save``."""
     try:
-        return _unpacked(path)
+        return _load_weights(path)
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for bytes that are not what they should be.
         raise ValueError(
@@ -169,11 +170,11 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
         ) from error
 
 
-def _unpacked(path: Path) -> dict[str, torch.Tensor]:
+def _load_weights(path: Path) -> dict[str, torch.Tensor]:
     import torch
 
-    content = _uncompressed(path).read(_WEIGHTS)
-    _uncompressed(io.BytesIO(content))
+    content = _open_stored(path).read(_WEIGHTS)
+    _open_stored(io.BytesIO(content))
     # torch.load takes older forms too, which are no zip files, and of which it has read more than weights.
     if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
@@ -193,8 +194,8 @@ def _unpacked(path: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-def _uncompressed(file: Path | io.BytesIO) -> zipfile.ZipFile:
-    """Open an archive in which nothing is compressed, so that none of it is larger than the file."""
+def _open_stored(file: Path | io.BytesIO) -> zipfile.ZipFile:
+    """Open an archive in which nothing is compressed, so that no entry is larger than the file."""
     archive = zipfile.ZipFile(file)
     for entry in archive.infolist():
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:

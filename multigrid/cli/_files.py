@@ -1,0 +1,83 @@
+"""Write the folders and files of a run; each appears under its name once it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import datetime as dt
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from multigrid._files import create_folder, replace_file
+
+__all__ = ["date_names", "make_folder", "staged_folder", "write_json", "write_rows"]
+
+
+def make_folder(folder: Path | None, parent: str = "runs") -> Path:
+    """Make and return a new folder: the given one, or ``PARENT/DATE-TIME``, with a number after it if that exists.
+
+    Raises:
+        FileExistsError: the named folder exists already; nothing in it is touched.
+    """
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError as error:
+            raise FileExistsError(f"{folder} exists already and is left alone; name another folder") from error
+        return folder
+    for name in date_names():
+        with contextlib.suppress(FileExistsError):
+            (Path(parent) / name).mkdir(parents=True)
+            return Path(parent) / name
+    raise FileExistsError(f"{parent}/{name} and all names before it are taken; name a folder")
+
+
+def date_names() -> list[str]:
+    """Return the names DATE-TIME, DATE-TIME-2, DATE-TIME-3 and so on, for what has no other name."""
+    name = dt.datetime.now(tz=dt.timezone.utc).astimezone().strftime("%Y%m%d-%H%M%S")
+    return [name, *(f"{name}-{number}" for number in range(2, 1000))]
+
+
+@contextlib.contextmanager
+def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
+    """Yield a hidden folder to write to, and its destination, to which it is moved in one step at the end.
+
+    After an exception neither exists.
+
+    Args:
+        folder: the destination, which must not exist; None makes one in `parent`, as `make_folder` does.
+        parent: the folder for that case.
+
+    Raises:
+        FileExistsError: the destination exists, at the beginning or at the end; nothing in it is changed.
+    """
+    if folder is not None and os.path.lexists(folder):
+        raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
+    # A folder without a given name is made at once, or another process could take the same name.
+    destination = make_folder(None, parent) if folder is None else folder
+    try:
+        with create_folder(destination) as stage:
+            yield stage, destination
+    except BaseException:
+        if folder is None:
+            # If another process has written into it, it is not empty, and stays.
+            with contextlib.suppress(OSError):
+                destination.rmdir()
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON that people can read."""
+    with replace_file(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows as CSV, under their columns' names even where there is no row."""
+    with replace_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=columns)
+        writer.writeheader()
+        writer.writerows(rows)

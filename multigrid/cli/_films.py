@@ -1,0 +1,199 @@
+"""Write episodes as films: GIF and MP4."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import imageio.v2 as imageio
+import imageio_ffmpeg  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from multigrid._files import replace_file
+from multigrid.rendering.episode import Episode
+from multigrid.rendering.frame import Painter
+from multigrid.rendering.scene import scene_of
+
+__all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
+
+HELD_SECONDS = 1.0
+"""How long the last frame of an episode is shown."""
+
+_COLOURS = 256
+# The frames of an episode whose colours are in the palette: agents look different once they have arrived.
+_SAMPLES = 6
+
+
+def film_frames(
+    episode: Episode, trails: int = 0, *, halve: bool = False, steps: Iterable[int] | None = None
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield the frames of an episode of T steps, T + 1 of them: uint8 (height, width, 3).
+
+    Args:
+        episode: what happened.
+        trails: how many of its last cells each agent draws behind it.
+        halve: whether to halve both sides of the frames.
+        steps: the steps to draw, or None for all.
+    """
+    painter = Painter(episode.config, trails=trails)
+    for step in range(episode.num_steps + 1) if steps is None else steps:
+        frame = painter.frame(scene_of(episode, step))
+        yield _halve(frame) if halve else frame
+
+
+def _halve(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a frame of half the width and height, each pixel the mean of four."""
+    height, width = frame.shape[0] // 2, frame.shape[1] // 2
+    blocks = frame[: 2 * height, : 2 * width].reshape(height, 2, width, 2, 3)
+    halved: NDArray[np.uint8] = blocks.mean(axis=(1, 3)).astype(np.uint8)
+    return halved
+
+
+def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
+    """Return as many episodes, from the first on, as a number of frames can show whole; a longer first one is cut.
+
+    Args:
+        episodes: at least one.
+        max_frames: at least 1.
+    """
+    fitting = [_cut(episodes[0], max_frames)]
+    frames = fitting[0].num_steps + 1
+    for episode in episodes[1:]:
+        frames += episode.num_steps + 1
+        if frames > max_frames:
+            break
+        fitting.append(episode)
+    return fitting
+
+
+def _cut(episode: Episode, frames: int) -> Episode:
+    by_step = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards")
+    arrays: dict[str, Any] = {name: getattr(episode, name)[:frames] for name in by_step}
+    return dataclasses.replace(episode, **arrays)
+
+
+def write_gif(
+    path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0, halve: bool = False
+) -> None:
+    """Write episodes, one after the other, as a GIF that repeats for ever, with at most 50 steps a second.
+
+    A GIF counts in hundredths of a second, and players take one hundredth for ten. All frames share one palette, so
+    that what does not move does not flicker.
+
+    Args:
+        path: where to.
+        episodes: at least one, all of one configuration.
+        frames_per_second: steps a second.
+        trails: how many of its last cells each agent draws behind it.
+        halve: whether to halve both sides of the frames.
+    """
+    samples = [
+        frame
+        for episode in episodes
+        for frame in film_frames(episode, trails, halve=halve, steps=_sample_steps(episode))
+    ]
+    palette = _Palette(np.concatenate(samples))
+    frames = itertools.chain.from_iterable(film_frames(episode, trails, halve=halve) for episode in episodes)
+    images = map(palette.image, frames)
+    shown = max(20, 10 * round(100 / frames_per_second))
+    durations = [
+        shown + 1000 * HELD_SECONDS * (step == episode.num_steps)
+        for episode in episodes
+        for step in range(episode.num_steps + 1)
+    ]
+    with replace_file(path) as temporary:
+        next(images).save(
+            temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False
+        )
+
+
+def _sample_steps(episode: Episode) -> list[int]:
+    steps: list[int] = np.linspace(0, episode.num_steps, min(_SAMPLES, episode.num_steps + 1)).astype(int).tolist()
+    return steps
+
+
+class _Palette:
+    """The colours of a picture, the most frequent of them exactly.
+
+    Pillow's own conversion to a given palette merges colours that differ by less than four, so that white would become
+    grey.
+    """
+
+    def __init__(self, picture: NDArray[np.uint8]) -> None:
+        packed = _pack(picture).ravel()
+        colours, counts = np.unique(packed, return_counts=True)
+        exact = colours[np.argsort(-counts, kind="stable")[: _COLOURS // 2]]
+        self._entries = _unpack(exact)
+        rest = packed[~np.isin(packed, exact)]
+        if len(rest):
+            others = Image.fromarray(_unpack(rest).astype(np.uint8)[None]).quantize(_COLOURS // 2).getpalette()
+            self._entries = np.concatenate([self._entries, np.reshape(others or [], (-1, 3))])
+        # The nearest entry of each colour, or -1 if it is not known yet.
+        self._nearest = np.full(1 << 24, -1, dtype=np.int16)
+
+    def image(self, frame: NDArray[np.uint8]) -> Image.Image:
+        """Return a frame in the palette's colours."""
+        packed = _pack(frame)
+        for colour in np.unique(packed[self._nearest[packed] < 0]).tolist():
+            away = ((self._entries - _unpack(np.array(colour))) ** 2).sum(axis=1)
+            self._nearest[colour] = away.argmin()
+        image = Image.fromarray(self._nearest[packed].astype(np.uint8))
+        image.putpalette(self._entries.astype(np.uint8).tobytes())
+        return image
+
+
+def _pack(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    red, green, blue = np.moveaxis(pixels.astype(np.int64), -1, 0)
+    numbers: NDArray[np.int64] = red << 16 | green << 8 | blue
+    return numbers
+
+
+def _unpack(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=-1)
+
+
+def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: int = 0) -> None:
+    """Write an episode as H.264 video with 4:2:0 colours, which every player and browser shows.
+
+    Such a video has even sides: a side that is not gets one more line, the same as its last.
+    """
+    frames = film_frames(episode, trails)
+    first = next(frames)
+    odd = (0, first.shape[0] % 2), (0, first.shape[1] % 2), (0, 0)
+    held = round(HELD_SECONDS * frames_per_second)
+    last = first
+    with replace_file(path) as temporary:
+        writer: Any = imageio.get_writer(
+            temporary,
+            format="FFMPEG",
+            mode="I",
+            fps=frames_per_second,
+            codec="libx264",
+            pixelformat="yuv420p",
+            macro_block_size=2,
+            ffmpeg_log_level="error",
+            output_params=["-movflags", "+faststart"],
+        )
+        # imageio's own context manager leaves ffmpeg behind, writing, when it is left by an exception.
+        with contextlib.closing(writer):
+            for last in itertools.chain([first], frames):
+                writer.append_data(np.pad(last, odd, mode="edge"))
+            for _ in range(held):
+                writer.append_data(np.pad(last, odd, mode="edge"))
+        _check_film(temporary, path, episode.num_steps + 1 + held)
+
+
+def _check_film(written: Path, path: Path, expected: int) -> None:
+    """Count the frames, for imageio does not say that ffmpeg has failed, on a full disk for one."""
+    try:
+        found, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
+    except RuntimeError as error:
+        raise OSError(f"{path} could not be written as a film; is the disk full?") from error
+    if found != expected:
+        raise OSError(f"{path} would have {found} frames in place of {expected}; is the disk full?")

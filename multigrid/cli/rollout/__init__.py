@@ -1,0 +1,57 @@
+"""``multigrid rollout``: let a policy play, report how well it does, and write films, recordings and figures."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_flags
+from multigrid.cli.rollout.play import play_world
+from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli.rollout.report import print_report
+from multigrid.cli.rollout.worlds import find_worlds
+
+__all__ = ["RolloutOptions", "main", "rollout"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, play, and return the exit code."""
+    return rollout(parse_flags(arguments), Console(stderr=True))
+
+
+def rollout(options: RolloutOptions, console: Console) -> int:
+    """Play all episodes, print the metrics, and write the files that the options name.
+
+    Returns:
+        0.
+
+    Raises:
+        ValueError: an option is out of range, or two exclude one another.
+        FileExistsError: the folder exists already.
+    """
+    check_options(options)
+    # First the weights: a folder that describes a huge world is refused if they do not fit it.
+    factory = make_policy_factory(options.policy)
+    worlds = find_worlds(options)
+    if options.output is not None and options.output.exists():
+        raise FileExistsError(f"{options.output} exists already and is left alone; name another folder")
+    if options.kinds:
+        # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
+        importlib.import_module("multigrid.cli.rollout.files")
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("playing", total=len(worlds) * options.episodes)
+        results = []
+        for world in worlds:
+            progress.update(task, description=world.name)
+            results.append(play_world(world, factory, options, lambda: progress.advance(task)))
+    print_report(results, options)
+    if options.kinds:
+        from multigrid.cli.rollout.files import write_outputs
+
+        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
+    return 0

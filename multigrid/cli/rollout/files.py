@@ -1,0 +1,85 @@
+"""The files of a rollout. They appear all at once: an interrupted rollout writes none."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from multigrid._files import replace_file
+from multigrid.cli._figures import Series, heat_figure, sweep_figure, write_figure
+from multigrid.cli._files import staged_folder, write_json, write_rows
+from multigrid.cli._films import write_gif, write_mp4
+from multigrid.cli.rollout.options import RolloutOptions
+from multigrid.cli.rollout.play import EpisodeResult, WorldResult
+from multigrid.cli.rollout.report import summarize
+from multigrid.policies.evaluation import MEASURES
+from multigrid.rendering.svg import animated_svg
+from multigrid.scenarios import save
+
+__all__ = ["write_outputs"]
+
+_COLUMNS = ("world", "num_agents", "seed", "steps", *MEASURES)
+
+
+def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
+    """Write the files that the options ask for into a new folder, and return it.
+
+    Raises:
+        FileExistsError: the folder exists already.
+    """
+    with staged_folder(options.output, "rollouts") as (stage, folder):
+        write_json(stage / "metrics.json", summarize(results, options))
+        write_rows(stage / "episodes.csv", _COLUMNS, [row for result in results for row in _rows(result)])
+        for result in results:
+            for episode in result.episodes[: options.keep]:
+                _write_episode(stage, episode, options)
+        if "figures" in options.kinds:
+            _write_figures(stage, results, options)
+    return folder
+
+
+def _rows(result: WorldResult) -> list[dict[str, Any]]:
+    world = {"world": result.world.name, "num_agents": result.world.config.num_agents}
+    return [
+        {**world, "seed": episode.seed, "steps": episode.steps}
+        | {name: "" if math.isnan(value) else repr(value) for name, value in episode.measures.items()}
+        for episode in result.episodes
+    ]
+
+
+def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions) -> None:
+    if result.recording is not None:
+        save(result.recording, stage / f"{result.recording.name}.json")
+    if result.episode is None:
+        return
+    name = result.episode.name
+    if "gif" in options.kinds:
+        write_gif(stage / f"{name}.gif", [result.episode], options.fps, trails=options.trails)
+    if "mp4" in options.kinds:
+        write_mp4(stage / f"{name}.mp4", result.episode, options.fps, options.trails)
+    if "svg" in options.kinds:
+        with replace_file(stage / f"{name}.svg") as temporary:
+            temporary.write_text(animated_svg(result.episode, seconds_per_step=1 / options.fps), encoding="utf-8")
+
+
+def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOptions) -> None:
+    for result in results:
+        assert result.heat is not None
+        episodes = f"{result.heat.episodes} episode{'s' * (result.heat.episodes != 1)}"
+        figure = heat_figure(result.heat, f"{result.world.name}, {options.policy}, {episodes}")
+        write_figure(stage / f"{result.world.name}-heat.{options.figure_format}", figure)
+    if len({result.world.config.num_agents for result in results}) > 1:
+        figure = sweep_figure(_series(results), f"{options.policy}, {options.episodes} episodes each, 95 % CI")
+        write_figure(stage / f"by-number-of-agents.{options.figure_format}", figure)
+
+
+def _series(results: list[WorldResult]) -> list[Series]:
+    """Return a line for each kind of world: the part of its name before the first hyphen."""
+    kinds: dict[str, list[WorldResult]] = {}
+    for result in results:
+        kinds.setdefault(result.world.name.split("-")[0], []).append(result)
+    return [
+        Series(name, [one.world.config.num_agents for one in members], [one.estimates for one in members])
+        for name, members in kinds.items()
+    ]

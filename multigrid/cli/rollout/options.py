@@ -1,0 +1,114 @@
+"""The flags of ``multigrid rollout``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from multigrid.cli._options import check_flags
+from multigrid.cli.rollout.policies import BUILT_IN, trained_config
+from multigrid.config import GridConfig
+
+__all__ = ["FILMS", "RolloutOptions", "check_options", "parse_flags"]
+
+FILMS = frozenset({"gif", "mp4", "svg"})
+"""The kinds of files that show a whole episode."""
+
+_GRID_FLAGS = frozenset(f"--{field.name.replace('_', '-')}" for field in dataclasses.fields(GridConfig))
+
+
+@dataclasses.dataclass(frozen=True)
+class RolloutOptions:
+    """Let a policy play, and tell how well it does: the mean of each metric, with a 95 % confidence interval.
+
+    The world is a scenario's, or those of the suite, or the one that the grid's flags describe, which begin as those
+    of a trained model where it plays. Intervals are Wilson's for success and CSR, and percentile bootstraps over
+    episodes for the rest. With --output, or one of the kinds of files, a new folder gets metrics.json, episodes.csv and
+    those kinds; with none of them named the GIF films, the recordings and the figures.
+    """
+
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
+    """The world."""
+    policy: str = "shortest-path"
+    """random, shortest-path, or the folder of a run of ``multigrid train``. Of a model only weights are read; no code
+    in it is run."""
+    scenario: str | None = None
+    """A scenario file, or the name of one of the suite, to play instead of the grid."""
+    suite: tuple[str, ...] | None = None
+    """Play the scenarios that come with the package, or those whose names have one of these words in them."""
+    num_agents_sweep: tuple[int, ...] = ()
+    """Play the grid with each of these numbers of agents."""
+    episodes: int = 100
+    """Episodes in each world."""
+    seed: int = 0
+    """Episode i is seeded with this plus i, and so are the draws of its policy."""
+    json: bool = False
+    """Print JSON instead of the table."""
+    output: Path | None = None
+    """A folder that does not exist yet; where only kinds of files are named, rollouts/DATE-TIME."""
+    gif: bool = False
+    """Films as GIF."""
+    mp4: bool = False
+    """Films as MP4."""
+    svg: bool = False
+    """Animated SVG."""
+    record: bool = False
+    """Recordings, which ``multigrid replay`` turns into pages."""
+    figures: bool = False
+    """A heat map of each world; and where worlds differ in their number of agents, success by that number."""
+    keep: int = 3
+    """How many episodes of each world, the first ones, are filmed and recorded."""
+    fps: float = 4.0
+    """Steps a second in films."""
+    trails: int = 0
+    """How many of its last cells an agent draws behind it in GIF and MP4."""
+    figure_format: Literal["png", "svg", "pdf"] = "png"
+    """What figures are written as."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of files to write; empty for none."""
+        named = frozenset(kind for kind in (*FILMS, "record", "figures") if getattr(self, kind))
+        return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
+
+
+def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
+    """Return the options that the flags describe; the grid's begin as the configuration of a trained model, if any.
+
+    Raises:
+        ValueError: flags of the grid beside ``--scenario`` or ``--suite``, or a policy that cannot be read.
+    """
+    options = tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout")
+    given = {word.split("=")[0].replace("_", "-").replace("--no-", "--") for word in arguments} & _GRID_FLAGS
+    elsewhere = "--scenario" if options.scenario is not None else "--suite" if options.suite is not None else ""
+    if given and elsewhere:
+        raise ValueError(
+            f"{elsewhere} has its own world, but {', '.join(sorted(given))} came too; leave out one of them"
+        )
+    if options.policy in BUILT_IN:
+        return options
+    start = RolloutOptions(grid=trained_config(Path(options.policy)))
+    return tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout", default=start)
+
+
+def check_options(options: RolloutOptions) -> None:
+    """Check the options.
+
+    Raises:
+        ValueError: one is out of range, or two exclude one another.
+    """
+    check_flags(options, episodes=1, seed=0, keep=0, trails=0)
+    if not 0 < options.fps <= 60:
+        raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
+    sources = {
+        "--scenario": options.scenario is not None,
+        "--suite": options.suite is not None,
+        "--num-agents-sweep": bool(options.num_agents_sweep),
+    }
+    named = [name for name, is_named in sources.items() if is_named]
+    if len(named) > 1:
+        raise ValueError(f"{' and '.join(named)} say different worlds; expected one of them")

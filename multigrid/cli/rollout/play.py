@@ -1,0 +1,133 @@
+"""Play the episodes of a rollout."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from multigrid.cli.rollout.options import FILMS, RolloutOptions
+from multigrid.cli.rollout.policies import PolicyFactory
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.policies.evaluation import estimate_measures, measure_episode
+from multigrid.policies.intervals import Estimate
+from multigrid.rendering.episode import Episode
+from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios.tracing import EpisodeTrace
+
+__all__ = ["EpisodeResult", "NamedConfig", "WorldResult", "play_episode", "play_world"]
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedConfig:
+    """A configuration to play episodes of, and its name."""
+
+    name: str
+    """The name of its row in the table, and of its files."""
+    config: GridConfig
+    """All episodes have the same layout if the walls are a picture with agents and targets."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeResult:
+    """One episode that has been played."""
+
+    seed: int
+    """The seed of the reset and of the policy's draws."""
+    steps: int
+    """The number of steps."""
+    measures: dict[str, float]
+    """What `multigrid.policies.evaluation.measure_episode` returns."""
+    episode: Episode | None
+    """The episode as arrays, or None if `watch` was False."""
+    recording: Scenario | None
+    """The episode as a scenario that can be replayed, or None if `record` was False."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldResult:
+    """All episodes of one configuration."""
+
+    world: NamedConfig
+    """The configuration."""
+    episodes: list[EpisodeResult]
+    """The episodes in the order of their seeds; only the first ones hold arrays and recordings."""
+    estimates: dict[str, Estimate]
+    """The mean of each measure, with its confidence interval."""
+    heat: Any
+    """A `multigrid.cli._figures.HeatMap`, whose module needs Matplotlib, or None without ``--figures``."""
+
+
+def play_episode(
+    world: NamedConfig, factory: PolicyFactory, seed: int, *, watch: bool = False, record: bool = False
+) -> EpisodeResult:
+    """Play one episode to its end.
+
+    Args:
+        world: its configuration has a limit of steps.
+        factory: makes the policy.
+        seed: of the reset and of the policy's draws; the same seed gives the same episode.
+        watch: whether to return the episode as arrays.
+        record: whether to return a recording.
+
+    >>> from multigrid.cli.rollout.policies import make_policy_factory
+    >>> world = NamedConfig("pass", GridConfig(walls="a.A", max_cycles=9))
+    >>> result = play_episode(world, make_policy_factory("shortest-path"), seed=0)
+    >>> result.steps, result.measures["success"]
+    (2, 1.0)
+    """
+    env = MultiGridEnv(world.config)
+    recorder = RecordEpisode(env) if record else None
+    face: Any = env if recorder is None else recorder
+    policy = factory(seed)
+    trace = EpisodeTrace(env) if watch else None
+    observations, _ = face.reset(seed=seed)
+    if trace is not None:
+        trace.note()
+    steps = 0
+    while env.agents:
+        observations, *_ = face.step(policy(env, observations))
+        steps += 1
+        if trace is not None:
+            trace.note()
+    name = f"{world.name}-{seed}"
+    return EpisodeResult(
+        seed=seed,
+        steps=steps,
+        measures=measure_episode(env.metrics()),
+        episode=None if trace is None else trace.episode(name),
+        recording=None if recorder is None else recorder.scenario(name),
+    )
+
+
+def play_world(
+    world: NamedConfig, factory: PolicyFactory, options: RolloutOptions, advance: Callable[[], None]
+) -> WorldResult:
+    """Play all episodes of a configuration.
+
+    Args:
+        world: its configuration has a limit of steps.
+        factory: makes the policies.
+        options: say how many episodes there are, and what is kept of them.
+        advance: called after each episode.
+    """
+    heat: Any = None
+    if "figures" in options.kinds:
+        from multigrid.cli._figures import HeatMaps
+
+        heat = HeatMaps()
+    results = []
+    for number in range(options.episodes):
+        keep = number < options.keep
+        watch = heat is not None or (keep and bool(options.kinds & FILMS))
+        result = play_episode(
+            world, factory, options.seed + number, watch=watch, record=keep and "record" in options.kinds
+        )
+        if heat is not None:
+            heat.add(result.episode)
+        # Whole episodes of large worlds take much memory.
+        results.append(result if keep else dataclasses.replace(result, episode=None))
+        advance()
+    found = estimate_measures([result.measures for result in results])
+    return WorldResult(world, results, found, None if heat is None else heat.most_played())

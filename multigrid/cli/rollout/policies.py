@@ -1,0 +1,113 @@
+"""The policies of ``multigrid rollout``: those that have a name, and trained models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from multigrid.cli.rollout.models import load_policy, read_trained
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.training import sample_rows
+from multigrid.policies import Policy, random_policy, shortest_path_policy
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+__all__ = ["BUILT_IN", "PolicyFactory", "act", "make_policy", "make_policy_factory", "trained_config"]
+
+BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
+    "random": random_policy,
+    "shortest-path": shortest_path_policy,
+}
+"""The policies that have a name."""
+
+# Makes the draws of a policy independent of those of the world, whose seed is the episode's own.
+_POLICY_STREAM = 2
+
+PolicyFactory: TypeAlias = Callable[[int], Policy]
+"""From the seed of an episode to the policy that plays it."""
+
+
+def trained_config(folder: Path) -> GridConfig:
+    """Return the configuration that a model was trained in.
+
+    Args:
+        folder: what ``multigrid train`` wrote.
+
+    Raises:
+        ValueError: it is no such folder, or was written under other rules. The message names it.
+    """
+    _check_folder(folder)
+    return read_trained(folder).grid
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / "config.json").is_file() or not (folder / "model.zip").is_file():
+        raise ValueError(
+            f"--policy is {folder}, which has no config.json and model.zip in it; "
+            f"expected {', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
+        )
+
+
+def make_policy_factory(policy: str) -> PolicyFactory:
+    """Return what makes the policy of each episode, for one of `BUILT_IN` or for the folder of a trained model.
+
+    Of that folder only weights are read; no code in it is run.
+
+    Raises:
+        ValueError: there is no such policy, or a file of the folder is not what ``multigrid train`` writes; the message
+            names it.
+
+    >>> make_policy_factory("clever")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: --policy is clever, which has no config.json and model.zip in it; expected random, shortest-path or ...
+    """
+    if policy in BUILT_IN:
+        make = BUILT_IN[policy]
+        return lambda seed: make(np.random.default_rng([seed, _POLICY_STREAM]))
+    _check_folder(Path(policy))
+    # Only a trained model needs torch, which takes seconds to import.
+    import torch
+
+    torch.set_num_threads(1)  # the networks are small: more threads wait for one another
+    network = load_policy(Path(policy))
+    return lambda seed: make_policy(network, np.random.default_rng([seed, _POLICY_STREAM]))
+
+
+def act(
+    network: ActorCriticPolicy, config: GridConfig, observations: Sequence[Any], generator: np.random.Generator
+) -> list[int]:
+    """Sample an action for each of K agents, of one world or of several.
+
+    Args:
+        network: the trained network.
+        config: the configuration of the worlds.
+        observations: K observations.
+        generator: for the draws.
+    """
+    import torch
+
+    stacked: Any = (
+        np.stack(observations)
+        if config.flatten
+        else {part: np.stack([observation[part] for observation in observations]) for part in config.parts}
+    )
+    with torch.no_grad():
+        tensors, _ = network.obs_to_tensor(stacked)
+        categorical: Any = network.get_distribution(tensors).distribution
+        return sample_rows(categorical.probs.double().numpy(), generator)
+
+
+def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> Policy:
+    """Return a policy whose agents sample their actions from a trained network."""
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        # Agents that have left still have a last observation.
+        actions = act(network, env.config, [observations[agent] for agent in env.agents], generator)
+        return dict(zip(env.agents, actions, strict=True))
+
+    return choose

@@ -1,0 +1,105 @@
+"""The configurations that a rollout plays: a grid, a scenario, or scenarios of the suite."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import multigrid.scenarios as stored
+from multigrid.cli.rollout.options import RolloutOptions
+from multigrid.cli.rollout.play import NamedConfig
+from multigrid.cli.rollout.policies import BUILT_IN, trained_config
+from multigrid.config import GridConfig
+from multigrid.envs import spaces
+from multigrid.scenarios.suite import find_scenario
+
+__all__ = ["find_worlds", "match_observations", "suite_worlds"]
+
+
+def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
+    """Return the configurations to play.
+
+    Raises:
+        ValueError: there is no such configuration, it has no limit of steps, or the model does not fit it.
+        OSError: the scenario cannot be read.
+    """
+    if options.scenario is not None:
+        scenario = find_scenario(options.scenario)
+        worlds = [NamedConfig(_file_name(scenario.name), scenario.config)]
+    elif options.suite is not None:
+        worlds = suite_worlds(options.suite)
+    elif options.num_agents_sweep:
+        numbers = sorted(set(options.num_agents_sweep))
+        configs = [dataclasses.replace(options.grid, num_agents=number) for number in numbers]
+        worlds = [NamedConfig(_grid_name(config), config) for config in configs]
+    else:
+        worlds = [NamedConfig(_grid_name(options.grid), options.grid)]
+    for world in worlds:
+        if world.config.max_cycles is None:
+            raise ValueError(f"max_cycles of {world.name} is None, but episodes are played to their end; set a limit")
+    if options.policy in BUILT_IN:
+        return worlds
+    trained = trained_config(Path(options.policy))
+    return [match_observations(world, trained) for world in worlds]
+
+
+def _grid_name(config: GridConfig) -> str:
+    return f"grid-{config.width}x{config.height}-{config.num_agents}"
+
+
+def _file_name(name: str) -> str:
+    """Replace what a file's name cannot hold."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "scenario"
+
+
+def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:
+    """Return the scenarios of the suite whose names match a pattern, or all of them for no pattern.
+
+    Args:
+        patterns: parts of names; one with ``*``, ``?`` or ``[`` in it is for whole names, as in a shell.
+
+    Raises:
+        ValueError: no name matches.
+
+    >>> [world.name for world in suite_worlds(["maze-*-4", "empty-9"])]
+    ['empty-9x7-2', 'maze-11x9-4']
+    """
+    wanted = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
+    names = [name for name in stored.names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)]
+    if not names:
+        raise ValueError(f"--suite is {' '.join(patterns)}, but no name is like that; there are {stored.names()}")
+    return [NamedConfig(name, stored.get(name).config) for name in names]
+
+
+def match_observations(world: NamedConfig, trained: GridConfig) -> NamedConfig:
+    """Return a configuration whose agents observe what a model was trained on; the rules stay as they are.
+
+    Raises:
+        ValueError: it has other actions, or observations of another shape.
+
+    >>> trained = GridConfig(observe=("agent", "view"), view_radius=1)
+    >>> match_observations(NamedConfig("wide", GridConfig(size=(9, 4), num_agents=5)), trained).config.parts
+    ('agent', 'view')
+    """
+    config = dataclasses.replace(
+        world.config, observe=trained.parts, view_radius=trained.view_radius, flatten=trained.flatten
+    )
+    if config.num_actions != trained.num_actions:
+        raise ValueError(
+            f"{world.name} has {config.num_actions} actions, but the model was trained with {trained.num_actions}; "
+            "give both --allow-stay, or neither"
+        )
+    here, there = (_shapes(spaces.observation_space(one)) for one in (config, trained))
+    if here != there:
+        raise ValueError(
+            f"an agent of {world.name} sees {here}, but the model was trained to see {there}; "
+            "roll it out with as many agents as it was trained with, or train it with --observe agent target view"
+        )
+    return dataclasses.replace(world, config=config)
+
+
+def _shapes(space: Any) -> dict[str, tuple[int, ...]]:
+    return {name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()}

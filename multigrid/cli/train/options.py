@@ -1,0 +1,227 @@
+"""The flags of ``multigrid train``: those of both engines, and those of each."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+import multigrid
+from multigrid.cli._options import check_flags
+from multigrid.cli.rollout.models import MALFORMED, stored_grid
+from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
+
+__all__ = [
+    "RLLIB_PROGRAM",
+    "RLlibOptions",
+    "SB3Options",
+    "TrainOptions",
+    "check_rllib",
+    "check_sb3",
+    "describe",
+    "read_rllib_options",
+]
+
+RLLIB_PROGRAM = "multigrid train --engine rllib"
+# What a checkpoint of RLlib fits to.
+_FIXED = ("grid", "shared", "hidden")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOptions:
+    """The flags of both engines."""
+
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
+    """The world."""
+    engine: Literal["sb3", "rllib"] = "sb3"
+    """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
+    `multigrid train --engine rllib --help` lists."""
+    steps: int = 300_000
+    """Steps of all agents together to train for, rounded up to whole rollouts."""
+    folder: Path | None = None
+    """A folder that does not exist yet; by default runs/DATE-TIME."""
+    seed: int = 0
+    """Two runs with the same seed and flags end with the same weights, whatever plays the worlds."""
+    copies: int = 64
+    """Worlds played side by side."""
+    episodes: int = 200
+    """Held-out episodes in each evaluation."""
+    evaluations: int = 6
+    """How often to evaluate: before, after, and evenly in between."""
+    learning_rate: float = 1e-3
+    """PPO's, falling linearly to 0."""
+    rollout: int = 32
+    """Steps of each world between two updates."""
+    batch_size: int = 1024
+    """Transitions in a minibatch."""
+    epochs: int = 8
+    """Passes over a rollout in an update."""
+    gamma: float = 0.95
+    """The discount."""
+    entropy: float = 0.01
+    """The weight of the entropy bonus."""
+    hidden: tuple[int, ...] = (128, 128)
+    """The sizes of the hidden layers, of the policy and of the value function."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SB3Options(TrainOptions):
+    """Train one shared policy for all agents, with Stable-Baselines3's PPO.
+
+    The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png and evaluation.gif.
+    `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own PPO.load unpickles
+    it, which can run any code: give that only files that you trust.
+    Ctrl-C stops the training, and what was learned until then is saved and evaluated all the same.
+    """
+
+    vectorizer: Literal["native", "supersuit"] = "native"
+    """What plays the worlds side by side: this package's own vector env, or SuperSuit. Both play the same episodes."""
+    num_threads: int = 1
+    """Threads of the native vectorizer, which pay with thousands of worlds only."""
+    num_cpus: int = 0
+    """Worker processes of SuperSuit; 0 plays the worlds in this one, which is nearly always faster."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RLlibOptions(TrainOptions):
+    """Train agents with Ray RLlib's PPO, on this machine or on a Ray cluster.
+
+    A cluster is begun with `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, all of
+    which need multigrid and ray[rllib]; then give `--address auto` on one of them.
+
+    The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints. Ctrl-C stops the
+    training, and what was learned until then is saved and evaluated all the same. `multigrid train --help` lists the
+    flags of the other engine, Stable-Baselines3.
+    """
+
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(
+        default_factory=lambda: GridConfig(flatten=True)
+    )
+    """The world; RLlib takes flat observations only."""
+    engine: Literal["rllib"] = "rllib"
+    """What trains."""
+    steps: int = 300_000
+    """Steps of all agents together to train for, those before `--resume` counted, rounded up to whole rollouts."""
+    seed: int = 0
+    """Of the first weights, of the worlds, and of the draws."""
+    copies: int = 64
+    """Worlds played side by side, divided among the env runners, the same number, rounded up, for each."""
+    resume: Path | None = None
+    """The folder of an earlier run: go on from its last checkpoint, in a new folder, with its flags where no others are
+    given. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that you
+    trust."""
+    address: str | None = None
+    """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
+    machine."""
+    num_env_runners: int = 2
+    """Processes that play the worlds, on whatever nodes there are, each on one CPU; 0 plays them in this one."""
+    shared: bool = True
+    """One policy for all agents, or each agent its own."""
+    checkpoint_every: int = 0
+    """Save a checkpoint after every so many rollouts; 0 saves one at the end only."""
+
+
+def _check_both(options: TrainOptions, **least: int) -> None:
+    """Check the flags of both engines, and those of the engine's own flags that have a least value."""
+    both = {"steps": 1, "seed": 0, "copies": 1, "episodes": 1, "evaluations": 2}
+    check_flags(options, **both, rollout=2, batch_size=2, epochs=1, **least)
+    if not options.learning_rate > 0:
+        raise ValueError(f"--learning-rate is {options.learning_rate}; expected more than 0")
+    if not 0 <= options.gamma <= 1:
+        raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
+    if min(options.hidden, default=1) < 1:
+        raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
+    if options.grid.max_cycles is None:
+        raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
+
+
+def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
+    """Return the content of config.json: all flags, the version of the rules, and those of `packages` and others."""
+    flags = dataclasses.asdict(options)
+    named = ("gymnasium", "pettingzoo", *packages, "torch", "numpy")
+    versions = {package: importlib.metadata.version(package) for package in named}
+    return {
+        **{name: str(value) if isinstance(value, Path) else value for name, value in flags.items()},
+        "rules": RULES_VERSION,
+        "versions": {**versions, "multigrid-marl": multigrid.__version__},
+    }
+
+
+def check_sb3(options: SB3Options) -> None:
+    """Check the options.
+
+    Raises:
+        ValueError: one is out of range, or two exclude one another.
+    """
+    _check_both(options, num_threads=1, num_cpus=0)
+    if options.engine != "sb3":
+        raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train.rllib runs; use that")
+    if options.vectorizer == "native" and options.num_cpus > 0:
+        raise ValueError(
+            f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "
+            "or --num-threads"
+        )
+    if options.vectorizer == "supersuit" and options.num_threads > 1:
+        raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
+
+
+def read_rllib_options(folder: Path) -> RLlibOptions:
+    """Return the options of an earlier run, but for its folder.
+
+    Raises:
+        ValueError: its config.json is something else, or was written under other rules.
+    """
+    try:
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        rules = content["rules"]
+        flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
+        flags |= {"grid": stored_grid(flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
+        for field in dataclasses.fields(RLlibOptions):
+            _check_kind(field.name, flags[field.name])
+    except (*MALFORMED, OSError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"--resume is {folder}, whose config.json is not one of {RLLIB_PROGRAM}: {reason}") from error
+    if rules != RULES_VERSION:
+        raise ValueError(
+            f"--resume is {folder}, trained under version {rules} of the rules, but this multigrid has version "
+            f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
+        )
+    return RLlibOptions(**flags)
+
+
+def _check_kind(name: str, value: Any) -> None:
+    """Raise an error if a value is of another type than the flag."""
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
+    kind = str(RLlibOptions.__dataclass_fields__[name].type)
+    fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
+    if name == "hidden":
+        fits = all(type(size) is int for size in value)
+    if not fits:
+        raise TypeError(f"{name} is {value!r}; expected {kind}")
+
+
+def check_rllib(options: RLlibOptions) -> None:
+    """Check the options.
+
+    Raises:
+        ValueError: one is out of range, or the weights of the earlier run do not fit them.
+    """
+    _check_both(options, num_env_runners=0, checkpoint_every=0)
+    if not options.grid.flatten:
+        raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")
+    if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
+        raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` prints it, or auto")
+    if options.resume is not None:
+        saved = read_rllib_options(options.resume)
+        for name in _FIXED:
+            then, now = getattr(saved, name), getattr(options, name)
+            if then != now:
+                raise ValueError(
+                    f"--resume is {options.resume}, trained with {name} {then}, not {now}; leave that flag out"
+                )
