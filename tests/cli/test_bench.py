@@ -31,6 +31,8 @@ from multigrid.cli.documented import DocumentedGridWorld
 from multigrid.cli.peers import rounds
 from multigrid.core.world import World
 
+pytestmark = pytest.mark.heavy
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 SCRIPTS = {path.stem: path for path in Path(rounds.__file__).parent.glob("play_*.py")}

@@ -13,6 +13,8 @@ import torch
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli.evaluate import evaluate, record_frames
 
+pytestmark = pytest.mark.heavy
+
 GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, max_cycles=15)
 STAY = 4
 

@@ -28,6 +28,8 @@ from multigrid.cli.rolling.intervals import MEASURES, Estimate, bootstrap, estim
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios.watching import Watcher
 
+pytestmark = pytest.mark.heavy
+
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
 NAN = math.nan
 
