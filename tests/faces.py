@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, ClassVar, get_args
 
@@ -156,17 +157,23 @@ class Vector(Parallel):
     """`MultiGridVectorEnv`: three worlds."""
 
     def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
+        self.is_fresh = settings.pop("copy", True)
         super().__init__(name, **settings)
         self.mode = mode
 
     def make(self, render_mode: str | None = None) -> Any:
-        return multigrid.vector_env(3, self.config, autoreset_mode=self.mode, render_mode=render_mode)
+        own = {"autoreset_mode": self.mode, "copy": self.is_fresh}
+        return multigrid.vector_env(3, self.config, render_mode=render_mode, **own)
 
     def joint(self, env: Any, choose: Callable[[], int]) -> Any:
         return np.array([choose() for _ in range(env.num_envs)])
 
     def with_action(self, env: Any, action: Any) -> Any:
         return [action] + [1] * (env.num_envs - 1)
+
+    def step(self, env: Any, actions: Any) -> Any:
+        returned = env.step(actions)
+        return returned if self.is_fresh else copy.deepcopy(returned)
 
     def again(self, env: Any, returned: Any) -> Any:
         if self.mode is not AutoresetMode.DISABLED:
@@ -208,7 +215,7 @@ VECTORS: list[Face] = [
     for face in (
         Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=get_args(Part)),
         Vector(f"MultiGridVectorEnv flat {mode.value}", mode, flatten=True),
-        Vector(f"MultiGridVectorEnv stay {mode.value}", mode, on_target="stay"),
+        Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, on_target="stay", copy=False),
         Vector(f"MultiGridVectorEnv restart {mode.value}", mode, on_target="restart"),
         GridWorlds(f"GridWorldVectorEnv {mode.value}", mode),
     )

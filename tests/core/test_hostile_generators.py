@@ -20,7 +20,7 @@ from oracle import plain as listed
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 600, 20_000, 600
+CASES, LONG_CASES, BATCH = 600, 6_000, 600
 KINDS = ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
 
 
