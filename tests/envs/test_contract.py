@@ -92,6 +92,7 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
     state = env.get_state()
     face.play(env)
     env.set_state(state)
+    assert episodes(face, env, None) == episodes(face, other, None), "the other's streams are inside"
     assert all(one is mine for one, mine in zip(face.streams(env), streams, strict=True))
     for one, mine in zip(face.streams(env), face.streams(other), strict=True):
         assert one.integers(9, dtype=np.uint32) == mine.integers(9, dtype=np.uint32)
