@@ -1,5 +1,6 @@
 """What every test shares: no window, no sound, and hypothesis without a stopwatch."""
 
+import ast
 import os
 from pathlib import Path
 
@@ -17,40 +18,6 @@ settings.register_profile("multigrid", parent=settings.default, deadline=None)
 settings.load_profile("multigrid")
 
 
-HEAVY_FILES = {
-    "test_bench.py",
-    "test_benchmarks.py",
-    "test_cost.py",
-    "test_doctests.py",
-    "test_evaluate.py",
-    "test_exhaustive.py",
-    "test_figures.py",
-    "test_files.py",
-    "test_hostile_files.py",
-    "test_hostile_generators.py",
-    "test_hostile_models.py",
-    "test_hostile_states.py",
-    "test_kernel_cache.py",
-    "test_large.py",
-    "test_machine.py",
-    "test_memory.py",
-    "test_mutants.py",
-    "test_odd_calls.py",
-    "test_pages.py",
-    "test_play_window.py",
-    "test_readme.py",
-    "test_replay_page.py",
-    "test_results.py",
-    "test_rollout.py",
-    "test_sb3.py",
-    "test_soak.py",
-    "test_supersuit.py",
-    "test_train.py",
-    "test_window.py",
-}
-"""What `--light` leaves out, with every test_example_*.py and every test that is marked heavy."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let whoever has the time ask for larger proofs, and .ci/run for less."""
     parser.addoption("--all-worlds", action="store_true", help="play every joint action in more and larger worlds")
@@ -61,19 +28,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of single tests that `--light` leaves out."""
+    """Name the marker of tests, and of whole files, that `--light` leaves out."""
+    config.addinivalue_line("markers", "long: run by `--long` alone; something smaller proves the same every day")
     config.addinivalue_line("markers", "heavy: needs a learner, a browser, a display or minutes; not run by --light")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Under `--light`, do not so much as import the heavy files: their libraries are missing there."""
-    name = collection_path.name
-    return (config.getoption("--light") and (name in HEAVY_FILES or name.startswith("test_example_"))) or None
+    """Under `--light`, do not so much as import the files that are marked heavy: their libraries are missing there."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return (config.getoption("--light") and is_test and is_marked_heavy(collection_path)) or None
+
+
+def is_marked_heavy(path: Path) -> bool:
+    """Whether a file, which is read and not run, marks all its tests with ``pytestmark = pytest.mark.heavy``."""
+    marks = [
+        node.value
+        for node in ast.parse(path.read_bytes()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
+    return any(ast.unparse(node) == "pytest.mark.heavy" for mark in marks for node in ast.walk(mark))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Under `--light`, leave out the tests that are marked heavy, and say how many there are."""
-    if config.getoption("--light"):
-        heavy = [item for item in items if item.get_closest_marker("heavy")]
-        config.hook.pytest_deselected(items=heavy)
-        items[:] = [item for item in items if item not in heavy]
+    """Leave out the tests that are marked heavy under `--light`, and long without `--long`; say how many there are."""
+    left_out = ["heavy"] if config.getoption("--light") else []
+    left_out += [] if config.getoption("--long") else ["long"]
+    out = {item for item in items if any(item.get_closest_marker(name) for name in left_out)}
+    config.hook.pytest_deselected(items=list(out))
+    items[:] = [item for item in items if item not in out]

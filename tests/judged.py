@@ -5,34 +5,23 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import math
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.maps.text import ParsedMap
 from reference import STAYED, Reference
-from test_layout import oracle_layout
+from worldgen import oracle_layout
 
 TRAVELLING, PARKED, LEFT = range(3)
 FIELDS = ("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step")
 SAID = ("rewards", "terminated", "truncated", "num_ended", "outcomes", "distances")
 STREAM = ("state", "inc")
-
-
-def plain(value: Any) -> Any:
-    """A value with arrays as bytes, with shapes and dtypes, so that == compares it to the bit."""
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist()) if value.dtype == object else (value.dtype.str, value.shape, value.tobytes())
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def one_by_one(env: Any) -> list[dict[str, Any]]:
@@ -204,7 +193,7 @@ class Shadow:
         ]
         assert ours == self.game.state(), f"agents and targets are {ours}, not {self.game.state()}"
         assert (int(state["steps"]), bool(state["episode_over"])) == (self.game.steps, self.over), "steps or over"
-        assert plain(state["np_random"]) == plain(self.generator.bit_generator.state), "the stream has gone elsewhere"
+        assert frozen(state["np_random"]) == frozen(self.generator.bit_generator.state), "the stream has gone elsewhere"
         broken = breaches(self.config, state)
         assert not broken, broken
 
@@ -221,7 +210,7 @@ class Shadow:
         ours = [[tuple(cell) for cell in state[name].tolist()] for name in ("location", "target")]
         theirs = [[tuple(map(int, cell)) for cell in cells] for cells in (agents, targets)]
         assert ours == theirs, f"the layout is {ours}, not {theirs}"
-        assert plain(state["np_random"]) == plain(self.generator.bit_generator.state), "the stream has gone elsewhere"
+        assert frozen(state["np_random"]) == frozen(self.generator.bit_generator.state), "the stream has gone elsewhere"
         assert int(state["steps"]) == 0
         broken = breaches(config, state)
         assert not broken, broken

@@ -11,6 +11,8 @@ from numba.core.runtime import _nrt_python, rtsys
 from multigrid import MultiGridEnv, parallel_env
 from multigrid.core.compiled import COMPILED
 
+pytestmark = pytest.mark.heavy
+
 
 def played(env: MultiGridEnv, steps: int) -> None:
     """Some steps of random play."""

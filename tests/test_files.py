@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import multigrid
+from helpers import AROUND
 from multigrid._files import create_folder, replace_file
 from multigrid.cli._files import staged_folder, write_json
 
-AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+pytestmark = pytest.mark.heavy
+
 LENGTH = 300_000
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody replace a file that somebody reads")
 # Writes a path over and over with one letter, and says so each time.

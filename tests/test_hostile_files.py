@@ -30,6 +30,8 @@ from multigrid.scenarios import RecordEpisode, Scenario, replay
 from multigrid.scenarios.replay_page import show_episode
 from multigrid.scenarios.scenario import _checksum, _rendered
 
+pytestmark = pytest.mark.heavy
+
 FIELDS = [field.name for field in dataclasses.fields(GridConfig)]
 PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
 MAP = "type octile\nheight 3\nwidth 5\nmap\n..T.G\n@S..O\n....W\n"

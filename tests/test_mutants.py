@@ -9,6 +9,8 @@ import pytest
 import mutants
 from mutants import MUTANTS, Mutant
 
+pytestmark = pytest.mark.heavy
+
 EQUIVALENT = Mutant("core/metrics.py", "success = arrival_step >= 0", "success = arrival_step > -1", "no rule")
 GONE = Mutant("core/metrics.py", "no such line", "no other line", "a rule of yesterday")
 

@@ -25,7 +25,9 @@ import pytest
 import judged
 import multigrid
 from apart import batches, limit_memory, play_apart, play_cases
-from judged import plain
+from helpers import frozen
+
+pytestmark = pytest.mark.heavy
 
 CASES, LONG_CASES, BATCH = 4_000, 20_000, 1_000
 
@@ -390,7 +392,7 @@ def shown(env: Any) -> Any:
     if not hasattr(env, "get_state"):
         return None
     inner = env.unwrapped
-    return plain([inner.get_state(), getattr(inner, "agents", None), getattr(inner, "max_cycles", None)])
+    return frozen([inner.get_state(), getattr(inner, "agents", None), getattr(inner, "max_cycles", None)])
 
 
 def shorten(value: Any) -> str:

@@ -86,6 +86,7 @@ class KernelCalls:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._direct = False  # the process that goes on may have no compiler
         self._bind()
 
     def close(self) -> None:

@@ -25,6 +25,8 @@ from oracle import Oracle
 
 pytestmark = pytest.mark.heavy
 
+pytestmark = pytest.mark.heavy
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
 VARIABLES = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 

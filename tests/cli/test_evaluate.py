@@ -14,6 +14,8 @@ from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli.rollout.policies import act
 from multigrid.cli.train.held_out import play_held_out
 
+pytestmark = pytest.mark.heavy
+
 GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, max_cycles=15)
 STAY = 4
 

@@ -29,6 +29,8 @@ from multigrid.policies.intervals import Estimate, bootstrap, wilson
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 
+pytestmark = pytest.mark.heavy
+
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
 NAN = math.nan
 

@@ -30,6 +30,8 @@ from multigrid.cli.rollout.policies import make_policy, make_policy_factory
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 
+pytestmark = pytest.mark.heavy
+
 CONFIG = GridConfig(size=(4, 3), num_agents=3, max_cycles=12)
 HIDDEN = (7, 5)
 WEIGHTS = "policy.pth"

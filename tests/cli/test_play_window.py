@@ -15,6 +15,8 @@ import pytest
 import multigrid
 from multigrid.scenarios import load, replay
 
+pytestmark = pytest.mark.heavy
+
 # On a cold cache the rules are compiled first.
 PATIENCE = 90
 SIZE = (1000, 900)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import multigrid
+from helpers import AROUND
 from multigrid import GridConfig, MultiGridEnv, Outcome
 from multigrid.cli import _films as films
 from multigrid.cli import main
@@ -33,7 +33,8 @@ from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.scenarios import Scenario, load, save
 from multigrid.scenarios.tracing import trace_episode
 
-AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+pytestmark = pytest.mark.heavy
+
 RIGHT, UP, LEFT, DOWN, STAY = range(5)
 # Two corridors: a needs three steps, b needs two, and there is no other way.
 CORRIDORS = "a..A.\n#####\nb.B##"

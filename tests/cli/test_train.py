@@ -24,6 +24,7 @@ from rich.console import Console
 from stable_baselines3 import PPO
 
 import multigrid
+from helpers import AROUND
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
@@ -34,12 +35,13 @@ from multigrid.cli.train.report import print_report
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
 
+pytestmark = pytest.mark.heavy
+
 OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "heat.png", "metrics.csv", "model.zip"]
 TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
 IN_PROCESS = f"{TINY} --episodes 2 --folder run"
 # 64 steps of 4 copies of 2 agents, four times over.
 ROLLOUT = 64 * 4 * 2
-AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 
 
 def command(flags: str) -> list[str]:

@@ -65,9 +65,12 @@ def run(*arguments, home=PACKAGE.parent, **variables):
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package that has never been compiled, in a folder of its own."""
-    home = tmp_path / "home"
-    shutil.copytree(PACKAGE, home / "multigrid", ignore=shutil.ignore_patterns("__pycache__"))
-    return home / "multigrid"
+    return copy_package(tmp_path / "home")
+
+
+def copy_package(home):
+    """Copy the package, without what was compiled of it, into a folder."""
+    return shutil.copytree(PACKAGE, home / "multigrid", ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def edit(file, old, new):
@@ -123,16 +126,32 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
 # The cache ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def compiled_cache(tmp_path_factory):
+    """A cache folder with what `LOOK` compiles, which is said the first time and found the next."""
+    home = tmp_path_factory.mktemp("compiled")
+    copy_package(home)
+    for said in (COLD, ""):
+        assert run("-c", LOOK, home=home, NUMBA_CACHE_DIR=home / "cache") == (SEEN, said)
+    return home / "cache"
+
+
+@pytest.fixture
+def look(package, compiled_cache, tmp_path):
+    """Look at the game of a package, in a process of its own and with a copy of that cache."""
+    shutil.copytree(compiled_cache, tmp_path / "cache")
+    return lambda: run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
+
+
 @cached
 @pytest.mark.heavy
-def test_the_cache_notices_an_edit_in_any_file(package, tmp_path):
+def test_the_cache_notices_an_edit_in_any_file(package, look, request):
     """An edited callee, or an edited constant, shows in the next process; what is unchanged stays compiled."""
-
-    def look():
-        return run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
-
-    assert look() == (SEEN, COLD)
     assert look() == (SEEN, "")
+    if not request.config.getoption("--long"):  # one compilation, and not one for each
+        edit(package / "core" / "observe.py", "_ABSENT = -1", "_ABSENT = -7")
+        assert look() == ("[[-7, -7]] [1, 1, 0, 0]\n", COLD)
+        return
     edit(package / "core" / "observe.py", "_ABSENT = -1", "_ABSENT = -7")
     assert look() == ("[[-7, -7]] [1, 1, 0, 0]\n", COLD)
     edit(package / "actions.py", "[[1, 0], [0, 1], [-1, 0], ", "[[-1, 0], [0, -1], [1, 0], ")
@@ -156,6 +175,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
 
 @cached
 @pytest.mark.heavy
+@pytest.mark.long
 def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
     """The game is compiled all the same, and the one line says that it will be so in every process."""
     (tmp_path / "a file").touch()
@@ -165,13 +185,8 @@ def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
 
 @cached
 @pytest.mark.heavy
-def test_a_damaged_cache_heals(package, tmp_path):
+def test_a_damaged_cache_heals(look, tmp_path):
     """Where each file is damaged in a way of its own, the game is compiled again, one line says so, and that was it."""
-
-    def look():
-        return run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
-
-    assert look() == (SEEN, COLD)
     (folder,) = (tmp_path / "cache").iterdir()
     files = sorted(folder.glob("*.kernel"))
     assert len(files) > 10

@@ -17,6 +17,8 @@ from multigrid.core.compiled import COMPILED
 from multigrid.core.worlds import Worlds
 from reference import MOVED, Reference, collide, requests, why_refused
 
+pytestmark = pytest.mark.heavy
+
 Cell: TypeAlias = tuple[int, int]
 
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]

@@ -13,10 +13,12 @@ from gymnasium.error import ResetNeeded
 
 import judged
 from apart import batches, play_apart, play_cases
-from judged import plain
+from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from oracle import Oracle
 from oracle import plain as listed
+
+pytestmark = pytest.mark.heavy
 
 CASES, LONG_CASES, BATCH = 600, 6_000, 600
 KINDS = ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
@@ -74,7 +76,7 @@ def on_alarm(_number: int, _frame: Any) -> None:
 
 def shown(env: Any) -> Any:
     """All that an env shows of itself."""
-    return [plain(env.get_state()), getattr(env, "agents", None)]
+    return [frozen(env.get_state()), getattr(env, "agents", None)]
 
 
 def some_single(random: np.random.Generator, number: int) -> Any:
@@ -134,7 +136,7 @@ def assert_like_new(env: Any, seed: int, random: np.random.Generator) -> None:
     """After a reset with a seed, an env is like one that was just made."""
     other = fresh(env)
     ours, theirs = env.reset(seed=seed), other.reset(seed=seed)
-    assert plain(ours) == plain(theirs)
+    assert frozen(ours) == frozen(theirs)
     assert shown(env) == shown(other)
     judged.play(env, 12, random)
 
@@ -191,7 +193,7 @@ def play_corrupted(number: int) -> None:
         bits.state = state
     except (TypeError, ValueError, OverflowError):
         return  # NumPy has refused it
-    corrupted = plain(bits.state)
+    corrupted = frozen(bits.state)
     env = some_single(random, number // len(CORRUPTED))
     if number % 2:
         env.reset(seed=number)
@@ -207,7 +209,7 @@ def play_corrupted(number: int) -> None:
         pass
     else:
         # Maps that show where everyone is draw nothing.
-        was_drawn_from = plain(bits.state) != corrupted
+        was_drawn_from = frozen(bits.state) != corrupted
         assert not (was_drawn_from and path[-1] in ("inc", "pos")), f"{kind} with {path[-1]} = {value} was drawn from"
     assert_like_new(env, number, random)
 
@@ -238,7 +240,7 @@ def play_shared(number: int) -> None:
         else:
             action = int(random.integers(4))
             assert listed(envs[k].step(action)) == documented[k].step(action)
-        assert plain(own.bit_generator.state) == plain(twin.bit_generator.state), "the shared stream is elsewhere"
+        assert frozen(own.bit_generator.state) == frozen(twin.bit_generator.state), "the shared stream is elsewhere"
         assert (envs[0].np_random is envs[1].np_random) == (documented[0].stream is documented[1].stream)
 
 
@@ -262,9 +264,9 @@ def play_calling_back(number: int) -> None:
     twin.reset(seed=number)
     env.np_random = Hostile(np.random.PCG64(number), 0, calls_back)
     twin.np_random = np.random.default_rng(number)
-    assert plain(env.reset()) == plain(twin.reset())
+    assert frozen(env.reset()) == frozen(twin.reset())
     assert len(refused) == 1, "a call in the middle of a reset was played"
-    assert plain(env.reset()) == plain(twin.reset())
+    assert frozen(env.reset()) == frozen(twin.reset())
 
 
 FAMILIES = [play_subclass, play_subclass, play_corrupted, play_shared, play_calling_back]

@@ -7,13 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest  # noqa: TC002 - a fixture's type
+import pytest
 
 import judged
 from apart import batches, play_apart, play_cases
-from judged import FIELDS, SAID, plain
+from helpers import frozen
+from judged import FIELDS, SAID
 from multigrid import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
+
+pytestmark = pytest.mark.heavy
 
 CASES, LONG_CASES, BATCH = 2_000, 100_000, 1_000
 NUMBERS = [0, 1, -1, 2, 3, 7, 127, 128, 255, 2**31 - 1, 2**31, 2**53, 2**53 + 2, 2**63 - 1, -(2**63), 0.5, -0.0]
@@ -264,7 +267,7 @@ def held(env: Any, random: np.random.Generator) -> Any:
 
 def shown(env: Any) -> Any:
     """All that an env shows of itself."""
-    return [plain(env.get_state()), getattr(env, "agents", None), env.np_random_seed]
+    return [frozen(env.get_state()), getattr(env, "agents", None), env.np_random_seed]
 
 
 def alike(kept: Any, came: Any) -> bool:
@@ -293,7 +296,7 @@ def play_case(number: int) -> None:
     given = change(state, random)
     must_be_taken = change is untouched and donor is env
     before, twin = shown(env), copy.deepcopy(env)
-    own_before = plain(own.bit_generator.state) if own is not None else None
+    own_before = frozen(own.bit_generator.state) if own is not None else None
     try:
         env.set_state(given) if worlds is None else env.set_state(given, worlds)
     except (TypeError, ValueError, OwnError) as error:
@@ -301,7 +304,7 @@ def play_case(number: int) -> None:
         assert not isinstance(error, OwnError) or isinstance(given, Odd) or change is objects, "who raised this?"
         assert shown(env) == before, f"{change.__name__}: refused ({error}), and changed all the same"
         if own is not None:
-            assert plain(own.bit_generator.state) == own_before, "refused, and the user's generator has moved"
+            assert frozen(own.bit_generator.state) == own_before, "refused, and the user's generator has moved"
             assert own in (env.np_random if many else [env.np_random]), "refused, and the user's generator is gone"
         for one in (env, twin):
             one.reset()

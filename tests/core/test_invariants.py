@@ -13,23 +13,10 @@ from hypothesis import strategies as st
 
 from multigrid import GridConfig, MultiGridEnv
 from reference import Reference
+from worldgen import COLLISIONS, PARTS, room, some_walls
 
-PARTS = ["agent", "target", "others", "view", "walls", "action_mask"]
 ON_TARGET = ["park", "leave", "stay", "restart"]
-COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
 DTYPES = dict.fromkeys(PARTS[:3], "int64") | {"view": "uint8", "walls": "uint8", "action_mask": "int8"}
-
-
-def some_walls(width: int, height: int, density: float, seed: int) -> np.ndarray:
-    """Random walls; what they cut off is for the configuration to judge."""
-    return np.random.default_rng(seed).random((width, height)) < density
-
-
-def room(walls: np.ndarray) -> int:
-    """How many cells have a free neighbour."""
-    free = np.pad(~walls, 1)
-    beside = free[2:, 1:-1] | free[:-2, 1:-1] | free[1:-1, 2:] | free[1:-1, :-2]
-    return int((~walls & beside).sum())
 
 
 @st.composite

@@ -23,6 +23,7 @@ import numba
 from multigrid.core import kernel_cache
 from multigrid.core.kernel_cache import KernelCache
 
+pytestmark = pytest.mark.heavy
 SOURCES = [Path(__file__)]
 YEAR = 365 * 24 * 3600
 needs_locks = pytest.mark.skipif(os.name == "nt", reason="a folder in use is locked where there is fcntl")
@@ -355,9 +356,11 @@ def test_a_closed_stderr_is_no_error(kept, monkeypatch):
 @pytest.mark.parametrize(
     "moment",
     [
-        "kernel_cache.dumps = die",
         "Path.replace = die",
-        "import numba.core.compiler_machinery as it; it.PassManager._runPass = die",
+        pytest.param("kernel_cache.dumps = die", marks=pytest.mark.long),
+        pytest.param(
+            "import numba.core.compiler_machinery as it; it.PassManager._runPass = die", marks=pytest.mark.long
+        ),
     ],
 )
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
@@ -484,7 +487,7 @@ def test_to_open_a_folder_is_to_use_it(base):
 
 
 @needs_locks
-@pytest.mark.parametrize("days", [0, 31])
+@pytest.mark.parametrize("days", [pytest.param(0, marks=pytest.mark.long), 31])
 def test_what_is_in_use_stays(tmp_path, base, monkeypatch, days):
     """A folder that a living process has opened stays, with all that is in it; when the process is dead, it goes."""
     program = script(tmp_path, "polynomial(7)\nprint('ready', flush=True)\nsys.stdin.readline()")

@@ -15,6 +15,8 @@ from multigrid.core.worlds import Worlds
 from multigrid.maps import maze, random_map, rooms, warehouse
 from reference import MOVED
 
+pytestmark = pytest.mark.heavy
+
 COLLISIONS = ["symmetric", "priority", "block_both", "soft"]
 ON_TARGET = ["park", "leave", "stay", "restart"]
 MAPS = ["random", "rooms and maze", "warehouse", "scattered"]

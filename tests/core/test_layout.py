@@ -11,6 +11,7 @@ from multigrid import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.maps.layouts import check_layout
+from worldgen import components, oracle_layout
 
 LAYOUTS = 2000
 
@@ -70,48 +71,6 @@ MAPS = {
         #####..
         """), 12 + 2 + 2),
 }  # fmt: skip
-
-
-def components(one_map):
-    """Give every free cell the set of cells that it can reach."""
-    free = {(int(x), int(y)) for x, y in np.argwhere(~one_map)}
-    reach = {}
-    for start in sorted(free):
-        if start in reach:
-            continue
-        found, fresh = {start}, [start]
-        while fresh:
-            x, y = fresh.pop()
-            fresh += (new := {(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)} & free - found)
-            found |= new
-        reach |= dict.fromkeys(found, found)
-    return reach
-
-
-def oracle_layout(maps, num_agents, stream):
-    """Draw a layout as the prose says, cell by cell, with NumPy."""
-    index = int(stream.integers(len(maps)))
-    width, height = maps[index].shape
-    reach = components(maps[index])
-
-    def cell():
-        return int(stream.integers(width)), int(stream.integers(height))
-
-    agents, targets = [], []
-    for _ in range(num_agents):
-        at = cell()
-        while at not in reach or len(reach[at]) == 1 or at in agents:
-            at = cell()
-        agents.append(at)
-        no_agent, no_target = reach[at] - set(agents), reach[at] - set(targets)
-        if len(no_agent) == 1 and len(no_target) == 2 and no_agent < no_target:
-            (to,) = no_agent
-        else:
-            to = cell()
-            while to not in reach[at] or to == at or to in targets:
-                to = cell()
-        targets.append(to)
-    return index, agents, targets
 
 
 def drawn(config, seed):

@@ -6,22 +6,18 @@ import copy
 import functools
 import gc
 import multiprocessing
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-import multigrid
+from helpers import frozen, run_python
 from multigrid import GridConfig, GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
 from multigrid.core.arrays import Arrays
@@ -32,31 +28,19 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_reason", "component_agents"}
-AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
-
-
-def plain(value: Any) -> Any:
-    """What was returned as bytes, with shapes and dtypes, so that == compares it to the bit."""
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist()) if value.dtype == object else (str(value.dtype), value.shape, value.tobytes())
-    return value
 
 
 def tale(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
     """All that some steps of random play return, and where the worlds and their streams are then."""
     random, told = np.random.default_rng(1), []
     for _ in range(steps):
-        told.append(plain(envs.step(random.integers(4, size=envs.num_envs))))
+        told.append(frozen(envs.step(random.integers(4, size=envs.num_envs))))
         if envs.autoreset_mode is AutoresetMode.DISABLED:
             over = np.repeat(envs._world.arrays.episode_over, envs.config.num_agents)
             if over.any():
-                told.append(plain(envs.reset(options={"reset_mask": over})))
-    return [*told, plain(envs.get_state())]
+                told.append(frozen(envs.reset(options={"reset_mask": over})))
+    return [*told, frozen(envs.get_state())]
 
 
 def wait_for_threads(envs: MultiGridVectorEnv) -> None:
@@ -131,8 +115,8 @@ def test_any_number_of_threads_plays_the_same(
     told = []
     for num_threads in (1, 2, 3, 50):
         envs = make(11, on_target=on_target, autoreset_mode=mode, num_threads=num_threads)
-        told.append([plain(envs.reset(seed=3)), *tale(envs, 40), plain(envs.reset()), *tale(envs)])
-        told[-1] += [plain(envs.reset(options={"reset_mask": np.arange(33) // 3 % 2 == 1})), *tale(envs)]
+        told.append([frozen(envs.reset(seed=3)), *tale(envs, 40), frozen(envs.reset()), *tale(envs)])
+        told[-1] += [frozen(envs.reset(options={"reset_mask": np.arange(33) // 3 % 2 == 1})), *tale(envs)]
     assert all(one == told[0] for one in told[1:])
 
 
@@ -142,7 +126,7 @@ def test_threads_do_not_meet(collisions: str, make: Callable[..., MultiGridVecto
     crowd = {"size": (6, 5), "num_agents": 12, "collisions": collisions, "on_target": "restart", "observe": ("view",)}
     count = 1500 if COMPILED else 15  # interpreted, there is one thread in any case
     one, two = (make(count, num_threads=number, **crowd) for number in (1, 2))
-    assert plain(one.reset(seed=0)) == plain(two.reset(seed=0))
+    assert frozen(one.reset(seed=0)) == frozen(two.reset(seed=0))
     assert tale(one, 12) == tale(two, 12)
 
 
@@ -162,11 +146,11 @@ def test_a_bad_action_moves_no_thread(make: Callable[..., MultiGridVectorEnv]) -
     """An action out of range, in the part of any thread, is refused before any world has moved."""
     envs = make(9, num_threads=3)
     envs.reset(seed=1)
-    state = plain(envs.get_state())
+    state = frozen(envs.get_state())
     for row in (0, 13, 26):
         with pytest.raises(ValueError, match=rf"row {row} \(agent_{row % 3} of world {row // 3}\).* 7"):
             envs.step(np.where(np.arange(27) == row, 7, 0))
-        assert plain(envs.get_state()) == state
+        assert frozen(envs.get_state()) == state
 
 
 def test_threads_are_started_when_needed_and_ended_by_close(make: Callable[..., MultiGridVectorEnv]) -> None:
@@ -265,9 +249,9 @@ def test_no_exception_leaves_a_step_half_played(
                         each.reset(seed=1)
                     continue
                 # This call must find its way from wherever the exception came.
-                state, then = plain(envs.get_state()), plain(after.get_state())
+                state, then = frozen(envs.get_state()), frozen(after.get_state())
                 is_after = state == then
-                assert is_after or state == plain(before.get_state())
+                assert is_after or state == frozen(before.get_state())
                 found["after" if is_after else "before"] += 1
             signal.setitimer(signal.ITIMER_REAL, 0)
             other, source = (before, after) if is_after else (after, before)
@@ -346,8 +330,8 @@ import numpy as np, multigrid
 envs = multigrid.vector_env(8, num_threads=2, num_agents=2)
 envs.reset(seed=0)
 """
-    done = subprocess.run([sys.executable, "-c", code], env=AROUND, capture_output=True, timeout=120, check=True)
-    assert done.stdout == b"played\n"
+    done = run_python("-c", code, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "played\n")
 
 
 @pytest.mark.parametrize(
@@ -412,11 +396,11 @@ def test_async_vector_env_works_afterwards(context: str, threaded: MultiGridVect
     async_envs = AsyncVectorEnv([functools.partial(GridWorldEnv, size=3)] * 2, context=context)
     try:
         envs = GridWorldVectorEnv(2, size=3, num_threads=2)
-        assert plain(async_envs.reset(seed=4)) == plain(envs.reset(seed=4))
+        assert frozen(async_envs.reset(seed=4)) == frozen(envs.reset(seed=4))
         random = np.random.default_rng(0)
         for _ in range(25):
             actions = random.integers(4, size=2)
-            assert plain(async_envs.step(actions)) == plain(envs.step(actions))
+            assert frozen(async_envs.step(actions)) == frozen(envs.step(actions))
     finally:
         async_envs.close()
         envs.close()
@@ -432,7 +416,7 @@ def test_supersuit_works_afterwards(threaded: MultiGridVectorEnv) -> None:
     for num_cpus in (0, 2):
         vec_env = to_sb3(config, 2, num_cpus=num_cpus, seed=3)
         try:
-            told.append([plain(vec_env.reset()), *(plain(vec_env.step(np.full(6, t % 4))) for t in range(20))])
+            told.append([frozen(vec_env.reset()), *(frozen(vec_env.step(np.full(6, t % 4))) for t in range(20))])
         finally:
             vec_env.close()
     assert told[0] == told[1]
@@ -447,13 +431,13 @@ def test_stable_baselines_workers_work_afterwards(threaded: MultiGridVectorEnv) 
     try:
         vec_env.seed(4)
         envs = GridWorldVectorEnv(2, size=3, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=2)
-        assert plain(vec_env.reset()) == plain(envs.reset(seed=4)[0])
+        assert frozen(vec_env.reset()) == frozen(envs.reset(seed=4)[0])
         random = np.random.default_rng(0)
         for _ in range(25):
             actions = random.integers(4, size=2)
             seen, rewards, dones, _ = vec_env.step(actions)
             expected, gained, terminated, *_ = envs.step(actions)
-            assert plain(seen) == plain(expected)
+            assert frozen(seen) == frozen(expected)
             assert (rewards.tolist(), dones.tolist()) == (gained.tolist(), terminated.tolist())
     finally:
         vec_env.close()

@@ -10,6 +10,8 @@ import pytest
 
 import multigrid
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 # What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
 ELSEWHERE = {

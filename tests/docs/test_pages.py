@@ -16,6 +16,8 @@ import pytest
 import multigrid
 from multigrid import GridConfig
 
+pytestmark = pytest.mark.heavy
+
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "environments"
 PAGES = ("grid_world.md", "multi_grid.md", "multi_grid_vector.md")

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+pytestmark = pytest.mark.heavy
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:

@@ -14,6 +14,8 @@ import pytest
 from multigrid import GridConfig, vector_env
 from multigrid.core.rules import RULES_VERSION
 
+pytestmark = pytest.mark.heavy
+
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
 POLICIES = ["random", "shortest-path", "trained"]
 SHOWN = {"random play": "random", "shortest paths": "shortest-path", "trained policy": "trained"}

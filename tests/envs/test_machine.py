@@ -27,8 +27,9 @@ from multigrid.config import OnTarget
 from multigrid.maps.text import ParsedMap
 from oracle import Oracle, plain
 from reference import STAYED, Reference
-from test_invariants import COLLISIONS, PARTS, room, some_walls
-from test_layout import oracle_layout
+from worldgen import COLLISIONS, PARTS, oracle_layout, room, some_walls
+
+pytestmark = pytest.mark.heavy
 
 SEEDS = st.integers(0, 2**32 - 1)
 MOST_ENVS = 4

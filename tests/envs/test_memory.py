@@ -21,6 +21,8 @@ import multigrid
 from apart import play_apart
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
+pytestmark = pytest.mark.heavy
+
 FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
 CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 100, "life": 100}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import copy
 import math
-import multiprocessing
-import pickle
 import types
 from importlib.metadata import version
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import pettingzoo
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Dict, Discrete
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
 from pettingzoo.test.max_cycles_test import max_cycles_test
 from pettingzoo.test.state_test import state_test
 
 import multigrid
+from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
 
 ON_TARGET = ["park", "leave", "stay", "restart"]
@@ -39,23 +36,14 @@ def actions_of(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]
     return dict(zip(env.agents, drawn, strict=True))
 
 
-def listed(value: Any) -> Any:
-    """The same content without arrays, so that == compares it."""
-    if isinstance(value, dict):
-        return {key: listed(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [listed(one) for one in value]
-    return (str(value.dtype), value.tolist()) if isinstance(value, np.ndarray) else value
-
-
 def episodes(env: MultiGridEnv, seed: int | None, number: int = 3) -> list[Any]:
     """Everything that some episodes of random play tell, infos included; the first is seeded."""
     told = []
     random = np.random.default_rng(9)
     for k in range(number):
-        told.append(listed(env.reset(seed=seed if k == 0 else None)))
+        told.append(frozen(env.reset(seed=seed if k == 0 else None)))
         while env.agents:
-            told.append(listed(env.step(actions_of(env, random))))
+            told.append(frozen(env.step(actions_of(env, random))))
     return told
 
 
@@ -63,14 +51,14 @@ def rest_of(env: MultiGridEnv, seed: int = 9) -> list[Any]:
     """Everything that the rest of the episode and the next two tell, the state included."""
     told, random = [], np.random.default_rng(seed)
     while env.agents:
-        told.append((listed(env.step(actions_of(env, random))), env.state().tolist(), list(env.agents)))
+        told.append((frozen(env.step(actions_of(env, random))), env.state().tolist(), list(env.agents)))
     return told + episodes(env, seed=None, number=2)
 
 
 @pytest.mark.parametrize("settings", MODES, ids=str)
 def test_parallel_api(settings: dict[str, Any]) -> None:
     """PettingZoo's own test of a ParallelEnv passes."""
-    parallel_api_test(some_env(**settings), num_cycles=300)
+    parallel_api_test(some_env(**settings), num_cycles=100)
 
 
 # It expects an image or a vector; a Dict is neither, and allowed.
@@ -78,7 +66,7 @@ def test_parallel_api(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize("settings", MODES, ids=str)
 def test_aec_api(settings: dict[str, Any]) -> None:
     """PettingZoo's own test of an AEC env passes on its conversion."""
-    api_test(env(**{"num_agents": 3, "size": (5, 3), "max_cycles": 40, **settings}), num_cycles=200)
+    api_test(env(**{"num_agents": 3, "size": (5, 3), "max_cycles": 40, **settings}), num_cycles=60)
 
 
 @pytest.mark.parametrize("settings", MODES, ids=str)
@@ -120,14 +108,15 @@ def test_one_agent_is_the_documented_env(mode: str) -> None:
     for k in range(20):
         observation, info = one.reset(seed=17 if k == 0 else None)
         observations, infos = many.reset(seed=17 if k == 0 else None)
-        assert listed(observations["agent_0"]) == listed(observation)
+        assert frozen(observations["agent_0"]) == frozen(observation)
         assert infos["agent_0"]["distance"] == info["distance"]
         terminated = False
         while not terminated:
             action = int(random.integers(4))
             observation, reward, terminated, truncated, info = one.step(action)
             told = [by_agent["agent_0"] for by_agent in many.step({"agent_0": action})]
-            assert listed(told[:4]) == [listed(observation), reward, terminated, truncated]
+            assert frozen(told[0]) == frozen(observation)
+            assert told[1:4] == [reward, terminated, truncated]
             assert told[4]["distance"] == info["distance"]
         assert many.agents == []
 
@@ -143,112 +132,19 @@ def test_aec_plays_the_same_game(settings: dict[str, Any]) -> None:
     for seed in range(4):
         observations, infos = parallel.reset(seed=seed)
         aec.reset(seed=seed)
-        told = {agent: [observations[agent], 0.0, False, False, infos[agent]] for agent in parallel.agents}
+        told = {agent: [observations[agent], 0, False, False, infos[agent]] for agent in parallel.agents}
         while parallel.agents:
             actions = actions_of(parallel, random)
             for agent in parallel.agents:
                 assert aec.agent_selection == agent
-                assert listed(aec.last()) == listed(told[agent])
+                assert frozen(list(aec.last())) == frozen(told[agent])
                 aec.step(actions[agent])
             step = parallel.step(actions)
             told = {agent: [part[agent] for part in step] for agent in step[0]}
             for agent in [agent for agent in told if agent not in parallel.agents]:
-                assert listed(aec.last()) == listed(told[agent])
+                assert frozen(list(aec.last())) == frozen(told[agent])
                 aec.step(None)
         assert aec.agents == []
-
-
-@pytest.mark.parametrize("mode", ON_TARGET)
-def test_a_seed_is_an_episode(mode: str) -> None:
-    """The same seed gives the same episodes, infos and later unseeded resets included; another seed, others."""
-    first = episodes(some_env(on_target=mode), seed=3)
-    used = some_env(on_target=mode)
-    episodes(used, seed=8)
-    assert episodes(used, seed=3) == first
-    assert episodes(some_env(on_target=mode), seed=4) != first
-
-
-def test_unseeded_envs_differ() -> None:
-    """Without a seed every env has episodes of its own, also one that was copied before its first reset."""
-    fresh = some_env()
-    starts = [pickle.loads(pickle.dumps(fresh)) for _ in range(8)] + [some_env() for _ in range(8)]
-    assert len({str(listed(one.reset()[0])) for one in starts}) > 8
-
-
-def _told_elsewhere(mode: str, sent: Any) -> None:
-    sent.put(episodes(some_env(on_target=mode), seed=3))
-
-
-@pytest.mark.parametrize("mode", ["park", "restart"])
-def test_a_seed_is_an_episode_in_another_process(mode: str) -> None:
-    """A spawned process plays the same episodes."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=_told_elsewhere, args=(mode, queue))
-    process.start()
-    told = queue.get(timeout=120)
-    process.join()
-    assert told == episodes(some_env(on_target=mode), seed=3)
-
-
-@pytest.mark.parametrize("mode", ON_TARGET)
-@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
-@pytest.mark.parametrize(
-    "copied",
-    [
-        copy.copy,
-        copy.deepcopy,
-        lambda one: pickle.loads(pickle.dumps(one)),
-        lambda one: cloudpickle.loads(cloudpickle.dumps(one)),
-    ],
-    ids=["copy", "deepcopy", "pickle", "cloudpickle"],
-)
-def test_copies_go_on_where_the_original_is(copied: Any, held: bool, mode: str) -> None:
-    """A copy made in mid-episode plays the same rest of it and the same next episodes, and disturbs nothing."""
-    original, untouched = some_env(on_target=mode), some_env(on_target=mode)
-    for one in (original, untouched):
-        one.reset(seed=5)
-        one.max_cycles = 35  # set in mid-episode, it is part of what is copied
-        if held:
-            one.np_random.integers(10)
-        random = np.random.default_rng(2)
-        for _ in range(12):
-            one.step(actions_of(one, random))
-    assert original.agents
-    other = copied(original)
-    assert other.max_cycles == 35
-    assert listed(other.get_state()) == listed(original.get_state())
-    expected = rest_of(untouched)
-    assert len(expected) > 40
-    assert rest_of(other) == expected
-    assert rest_of(original) == expected
-
-
-@pytest.mark.parametrize("mode", ON_TARGET)
-@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
-def test_a_state_restores_everything(held: bool, mode: str) -> None:
-    """set_state brings back agents, steps, stream and all: the same play follows, in this env and in another."""
-    one = some_env(on_target=mode)
-    one.reset(seed=6)
-    stream = one.np_random if held else None
-    random = np.random.default_rng(3)
-    for _ in range(12):
-        one.step(actions_of(one, random))
-    state, agents, seen = one.get_state(), list(one.agents), one.state()
-    kept = copy.deepcopy(state)
-    first = rest_of(one)
-    assert agents
-    assert len(first) > 40
-    fresh, used = some_env(on_target=mode), some_env(on_target=mode)
-    used.reset(seed=1)
-    used.np_random.integers(10)
-    for other in (one, fresh, used):
-        other.set_state(state)
-        assert other.agents == agents
-        np.testing.assert_array_equal(other.state(), seen)
-        assert listed(other.get_state()) == listed(state) == listed(kept)
-        assert rest_of(other) == first
-    assert stream is None or one.np_random is stream
 
 
 @pytest.mark.parametrize("mode", ON_TARGET)
@@ -264,45 +160,6 @@ def test_a_state_of_the_end_is_the_end(mode: str) -> None:
     assert other.agents == []
     assert other.step({}) == ({}, {}, {}, {}, {})
     assert episodes(other, seed=None) == episodes(one, seed=None)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (lambda state: state | {"location": np.zeros((2, 2), np.int64)}, "location in the state is int64 of shape"),
-        (lambda state: state | {"location": np.full((3, 2), 9)}, "outside the 7 x 4 grid"),
-        (lambda state: state | {"steps": 1.5}, "steps in the state is float64"),
-        (lambda state: state | {"map_index": np.array(1)}, "there are 1 maps"),
-        (
-            lambda state: {name: one for name, one in state.items() if name != "target"},
-            "target in the state is missing",
-        ),
-        (
-            lambda state: {name: one for name, one in state.items() if name != "version"},
-            "version in the state is missing",
-        ),
-        (lambda state: state | {"version": 1}, "version in the state is 1; expected 2"),
-        (lambda state: state | {"version": True}, "version in the state is True; expected 2"),
-        (lambda state: state | {"version": np.array([2])}, r"version in the state is of shape \(1,\)"),
-        (lambda state: state | {"np_random": "x"}, "np_random in the state is 'x'"),
-        (lambda state: state | {"np_random": {"bit_generator": "choice"}}, "one of NumPy's bit generators"),
-        (lambda state: state | {"location": np.array([[4, 0], [0, 0], [1, 0]])}, "location in the state"),
-        (lambda state: state | {"target": np.array([[4, 0], [0, 0], [1, 0]])}, "target in the state"),
-        (lambda state: state | {"location": np.array([[0, 0], [1, 0], [0, 0]])}, "location in the state"),
-        (lambda state: state | {"status": np.array([0, 7, 0], np.int8)}, "status in the state"),
-        (lambda state: state | {"steps": np.array(-1)}, "steps in the state"),
-    ],
-)
-def test_a_bad_state_changes_nothing(change: Any, complaint: str) -> None:
-    """A state that does not fit is refused with what is wrong about it, and the game goes on as it was."""
-    one = some_env()
-    one.reset(seed=1)
-    before = one.get_state()
-    with pytest.raises(ValueError, match=complaint):
-        one.set_state(change(one.get_state()))
-    with pytest.raises(TypeError, match="the state is of type list"):
-        one.set_state([])
-    assert listed(one.get_state()) == listed(before)
 
 
 def test_a_state_may_have_someone_where_another_has_left() -> None:
@@ -321,41 +178,6 @@ def test_a_state_may_have_someone_where_another_has_left() -> None:
     shared.step({"agent_0": 0, "agent_1": 2})
     shared.set_state(shared.get_state())
     assert shared.state()[:, :2].tolist() == [[1, 0], [1, 0]]
-
-
-def parts_of(value: Any) -> list[Any]:
-    """All containers and arrays in what a call returned."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else []
-    return (
-        [value, *(one for part in inner for one in parts_of(part))]
-        if isinstance(value, dict | tuple | np.ndarray)
-        else []
-    )
-
-
-@pytest.mark.parametrize("settings", MODES, ids=str)
-def test_what_was_returned_never_changes(settings: dict[str, Any]) -> None:
-    """Every dict and array is new, shares no memory with another, and is at the end what it was when returned."""
-    one = some_env(**settings)
-    kept: list[Any] = []
-    frozen: list[Any] = []
-    random = np.random.default_rng(0)
-
-    def keep(returned: Any) -> None:
-        kept.append(returned)
-        frozen.append(copy.deepcopy(returned))
-
-    for seed in (1, 2):
-        keep(one.reset(seed=seed))
-        keep((one.state(), one.get_state()))
-        while one.agents:
-            keep(one.step(actions_of(one, random)))
-            keep((one.state(), one.get_state()))
-    assert listed(kept) == listed(frozen)
-    every = [part for returned in kept for part in parts_of(returned)]
-    assert len({id(part) for part in every}) == len(every)
-    arrays = [part for part in every if isinstance(part, np.ndarray) and part.size][:300]
-    assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
 
 
 @pytest.mark.parametrize("settings", MODES, ids=str)
@@ -381,51 +203,6 @@ def test_lists_of_agents_are_never_shared(settings: dict[str, Any]) -> None:
     one.agents.clear()
     one.reset()
     assert one.agents == one.possible_agents == everyone
-
-
-@pytest.mark.parametrize("settings", MODES, ids=str)
-def test_writing_into_what_was_returned_harms_nobody(settings: dict[str, Any]) -> None:
-    """A user may write into all that was returned: the play is that of an env that was left alone."""
-    spoilt, clean = some_env(**settings), some_env(**settings)
-    random = np.random.default_rng(0)
-    returned: Any = (spoilt.reset(seed=3), clean.reset(seed=3))
-    while True:
-        assert listed(returned[0]) == listed(returned[1])
-        assert listed(spoilt.get_state()) == listed(clean.get_state())
-        for part in parts_of((*returned[0], spoilt.state(), spoilt.get_state())):
-            if isinstance(part, np.ndarray):
-                part[...] = 0
-            elif isinstance(part, dict):
-                part.clear()
-        if not clean.agents:
-            break
-        actions = actions_of(clean, random)
-        returned = (spoilt.step(actions), clean.step(actions))
-
-
-def test_what_was_given_is_neither_kept_nor_changed() -> None:
-    """The env keeps no hold of actions, of a layout, or of a state that it was given, and writes into none of them."""
-    one, other = some_env(), some_env()
-    given = {name: np.array(cells) for name, cells in LAYOUT.items()}
-    options = {**given, "unknown": [1]}
-    one.reset(seed=4, options=options)
-    other.reset(seed=4, options=copy.deepcopy(options))
-    assert list(options) == ["agents", "targets", "unknown"]
-    assert {name: cells.tolist() for name, cells in given.items()} == LAYOUT
-    given["agents"][:] = given["targets"][:] = 3
-    actions = {"agent_0": np.array([1]), "agent_1": np.array(1), "agent_2": 1}
-    one.step(actions)
-    assert listed(actions) == listed({"agent_0": np.array([1]), "agent_1": np.array(1), "agent_2": 1})
-    other.step(dict.fromkeys(other.agents, 1))
-    assert listed(one.get_state()) == listed(other.get_state())
-    state = one.get_state()
-    kept = copy.deepcopy(state)
-    one.set_state(state)
-    assert listed(state) == listed(kept)
-    for value in state.values():
-        if isinstance(value, np.ndarray):
-            value[...] = 0
-    assert rest_of(one) == rest_of(other)
 
 
 def test_spaces_are_exact_and_the_same_object() -> None:
@@ -495,15 +272,6 @@ def test_the_class_takes_nothing_but_a_config() -> None:
         MultiGridEnv({"size": 4})  # type: ignore[arg-type]
 
 
-def test_step_before_reset() -> None:
-    """Every face says that there is no episode yet."""
-    for call in (lambda one: one.step({}), lambda one: one.state(), lambda one: one.get_state()):
-        with pytest.raises(ResetNeeded, match="call reset"):
-            call(some_env())
-    with pytest.raises(ResetNeeded, match="call reset"):
-        some_env(render_mode="rgb_array").render()
-
-
 @pytest.mark.parametrize("given", [{}, {"agent_0": 0}, {"agent_0": 99}, {"nobody": 99}, None, [7], 3.5], ids=str)
 def test_step_after_the_end(given: Any) -> None:
     """A finished env answers five new empty dicts, whatever it is given."""
@@ -519,29 +287,6 @@ BAD_ACTIONS = [
     ({"agent_0": 0, "agent_2": 0}, ValueError, r"actions lack \['agent_1'\]"),
     ({"agent_0": 0, "agent_1": 0, "agent_2": 0, "agent_9": 0}, ValueError, r"unknown \['agent_9'\]"),
     ({"agent_0": 0, "agent_1": 4, "agent_2": 0}, ValueError, "action for agent_1 is 4; .* allow_stay=True"),
-    (
-        {"agent_0": 0, "agent_1": -1, "agent_2": 0},
-        ValueError,
-        "action for agent_1 is -1; expected an integer from 0 to 3",
-    ),
-    ({"agent_0": 0, "agent_1": 10**30, "agent_2": 0}, ValueError, "action for agent_1 is 1000"),
-    ({"agent_0": 0, "agent_1": np.int64(7), "agent_2": 0}, ValueError, "action for agent_1 is 7"),
-    ({"agent_0": 0, "agent_1": 1.0, "agent_2": 0}, TypeError, "action for agent_1 is 1.0 of type float"),
-    ({"agent_0": 0, "agent_1": 0.5, "agent_2": 0}, TypeError, "action for agent_1 is 0.5 of type float"),
-    ({"agent_0": 0, "agent_1": math.nan, "agent_2": 0}, TypeError, "action for agent_1 is nan of type float"),
-    ({"agent_0": 0, "agent_1": np.float32(1), "agent_2": 0}, TypeError, "action for agent_1 .* of type float32"),
-    ({"agent_0": 0, "agent_1": True, "agent_2": 0}, TypeError, "action for agent_1 is True of type bool"),
-    ({"agent_0": 0, "agent_1": np.True_, "agent_2": 0}, TypeError, "action for agent_1 is .*True.* of type bool"),
-    ({"agent_0": 0, "agent_1": None, "agent_2": 0}, TypeError, "action for agent_1 is None of type NoneType"),
-    ({"agent_0": 0, "agent_1": "0", "agent_2": 0}, TypeError, "action for agent_1 is '0' of type str"),
-    ({"agent_0": 0, "agent_1": np.array([0, 1]), "agent_2": 0}, ValueError, r"an array of shape \(2,\)"),
-    ({"agent_0": 0, "agent_1": np.array([0.0]), "agent_2": 0}, TypeError, "action for agent_1 .* of type float64"),
-    ({"agent_0": 0, "agent_1": np.array([True]), "agent_2": 0}, TypeError, "action for agent_1 .* of type bool"),
-    ({"agent_0": 0, "agent_1": np.array([], int), "agent_2": 0}, ValueError, r"an array of shape \(0,\)"),
-    ({"agent_0": 0, "agent_1": [0], "agent_2": 0}, TypeError, r"action for agent_1 is \[0\] of type list"),
-    ({"agent_0": 0, "agent_1": -(10**30), "agent_2": 0}, ValueError, "action for agent_1 is -1000"),
-    ({"agent_0": 0, "agent_1": 2**63, "agent_2": 0}, ValueError, "action for agent_1 is 9223372036854775808"),
-    ({"agent_0": 0, "agent_1": 1, "agent_2": np.uint64(2**64 - 1)}, ValueError, "action for agent_2 is 1844674407"),
     ({"agent_0": 9, "agent_1": 0, "agent_2": "x"}, (TypeError, ValueError), "action for agent_0 is 9"),
     ({}, ValueError, r"actions lack \['agent_0', 'agent_1', 'agent_2'\]"),
     ({0: 0, 1: 0, 2: 0}, ValueError, r"actions lack \['agent_0', 'agent_1', 'agent_2'\]"),
@@ -561,18 +306,8 @@ def test_bad_actions_change_nothing(actions: Any, error: type[Exception], compla
         each.step(dict.fromkeys(each.agents, 1))
     with pytest.raises(error, match=complaint):
         one.step(actions)
-    assert listed(one.get_state()) == listed(untouched.get_state())
+    assert frozen(one.get_state()) == frozen(untouched.get_state())
     assert episodes(one, seed=None) == episodes(untouched, seed=None)
-
-
-@pytest.mark.parametrize("good", [np.int8(1), np.uint64(1), np.array(1), np.array([1]), np.array([[1]], np.int32)])
-def test_integers_of_all_kinds_are_actions(good: Any) -> None:
-    """NumPy integers and integer arrays of one element do what the int does."""
-    one, other = some_env(), some_env()
-    for each in (one, other):
-        each.reset(seed=2)
-    told = one.step({"agent_0": good, "agent_1": 0, "agent_2": 0})
-    assert listed(told) == listed(other.step({"agent_0": 1, "agent_1": 0, "agent_2": 0}))
 
 
 def test_parked_agents_actions_are_examined_and_departed_agents_are_not() -> None:
@@ -618,7 +353,7 @@ def test_bad_actions_later_in_the_episode_change_nothing(
         one.step({agent: 1 for agent in one.agents if agent != "agent_1"})
     with pytest.raises(ValueError, match=r"unknown \['agent_3'\]"):
         one.step({**dict.fromkeys(one.possible_agents, 1), "agent_3": 1})
-    assert listed(one.get_state()) == listed(untouched.get_state())
+    assert frozen(one.get_state()) == frozen(untouched.get_state())
     assert rest_of(one) == rest_of(untouched)
 
 
@@ -634,60 +369,7 @@ def test_actions_of_departed_agents_are_not_examined(departed: Any) -> None:
     while other.agents:
         actions = actions_of(other, random)
         gone = {agent: departed for agent in one.possible_agents if agent not in one.agents}
-        assert listed(one.step({**gone, **actions})) == listed(other.step(actions))
-
-
-LAYOUT = {"agents": [[0, 0], [1, 0], [2, 0]], "targets": [[1, 0], [0, 0], [6, 3]]}
-
-
-@pytest.mark.parametrize("numbers", [np.array, np.int32, lambda cells: [tuple(cell) for cell in cells]])
-def test_a_layout_by_hand(numbers: Any) -> None:
-    """reset(options=...) puts agents and targets where it is told, draws nothing, and ignores unknown keys."""
-    one, other = some_env(), some_env()
-    options = {name: numbers(cells) for name, cells in LAYOUT.items()}
-    observations, infos = one.reset(seed=4, options=options | {"colour": "blue"})
-    assert one.state().tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [2, 0, 6, 3]]
-    assert observations["agent_2"]["target"].tolist() == [6, 3]
-    assert infos["agent_2"] == {"distance": 7.0, "outcome": 1}
-    other.reset(seed=4)
-    fresh = some_env()
-    assert listed(one.reset()) == listed(fresh.reset(seed=4))
-    assert listed(one.reset()) == listed(other.reset())
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "complaint"),
-    [
-        ({"agents": [[0, 0], [1, 0], [4, 0]]}, ValueError, r"location of agent_2 .* \[4, 0\], which is a wall"),
-        ({"targets": [[1, 0], [4, 0], [6, 3]]}, ValueError, r"target of agent_1 .* \[4, 0\], which is a wall"),
-        ({"agents": [[0, 0], [1, 0], [7, 0]]}, ValueError, r"location of agent_2 .* \[7, 0\], outside the 7 x 4 grid"),
-        ({"agents": [[0, 0], [-1, 0], [2, 0]]}, ValueError, r"location of agent_1 .* \[-1, 0\], outside"),
-        ({"agents": [[0, 0], [1, 0], [0, 0]]}, ValueError, r"agent_0 and agent_2 .* the same location, \[0, 0\]"),
-        ({"targets": [[1, 0], [6, 3], [6, 3]]}, ValueError, r"agent_1 and agent_2 .* the same target, \[6, 3\]"),
-        ({"targets": [[1, 0], [0, 0], [2, 0]]}, ValueError, r"agent_2 starts on its own target, \[2, 0\]"),
-        ({"agents": [[0, 0], [1, 0]]}, ValueError, r"shape \(2, 2\); expected integers of shape \(3, 2\)"),
-        ({"agents": [[0, 0], [1, 0], [2]]}, ValueError, "ragged"),
-        ({"agents": [[0.0, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of float64"),
-        ({"agents": "abc"}, TypeError, "'agents'.* is of <U3"),
-        ({"agents": [[math.nan, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of float64"),
-        ({"agents": np.zeros((3, 2), bool)}, TypeError, "'agents'.* is of bool"),
-        ({"agents": [[10**30, 0], [1, 0], [2, 0]]}, TypeError, "'agents'.* is of object"),
-        ({"targets": [[1, 0], [0, 0], [6, 4]]}, ValueError, r"target of agent_2 .* \[6, 4\], outside the 7 x 4 grid"),
-        ({"targets": [[[1, 0], [0, 0], [6, 3]]]}, ValueError, r"'targets'.* shape \(1, 3, 2\); expected integers"),
-        ({"targets": [1, 0, 6]}, ValueError, r"'targets'.* shape \(3,\); expected integers of shape \(3, 2\)"),
-        ({"targets": None}, ValueError, "'agents' without 'targets'"),
-        ({"agents": None}, ValueError, "'targets' without 'agents'"),
-    ],
-)
-def test_a_bad_layout_changes_nothing(change: dict[str, Any], error: type[Exception], complaint: str) -> None:
-    """A layout that cannot be is refused, the agent named; the episode and the stream are as they were."""
-    one, untouched = some_env(), some_env()
-    one.reset(seed=2)
-    untouched.reset(seed=2)
-    with pytest.raises(error, match=complaint):
-        one.reset(seed=5, options=LAYOUT | change)
-    assert listed(one.get_state()) == listed(untouched.get_state())
-    assert episodes(one, seed=None) == episodes(untouched, seed=None)
+        assert frozen(one.step({**gone, **actions})) == frozen(other.step(actions))
 
 
 def test_a_target_behind_walls_is_refused() -> None:
@@ -699,48 +381,6 @@ def test_a_target_behind_walls_is_refused() -> None:
     with pytest.raises(ValueError, match=r"agent_1 at \[0, 1\] cannot reach its target \[3, 0\]"):
         one.reset(seed=4, options={"agents": [[2, 0], [0, 1]], "targets": [[2, 1], [3, 0]]})
     assert rest_of(one) == rest_of(untouched)
-
-
-@pytest.mark.parametrize("options", ["agents", [1], 5, frozenset({"agents"})], ids=str)
-def test_options_that_are_no_dict_change_nothing(options: Any) -> None:
-    """Options of another type are refused with what came, and the game goes on as it was."""
-    one, untouched = some_env(), some_env()
-    one.reset(seed=2)
-    untouched.reset(seed=2)
-    with pytest.raises(TypeError, match=f"options.* {type(options).__name__}"):
-        one.reset(seed=5, options=options)
-    assert rest_of(one) == rest_of(untouched)
-
-
-@pytest.mark.parametrize(
-    ("seed", "error"),
-    [(-1, ValueError), (1.5, TypeError), ("a", TypeError), (math.nan, TypeError), (True, TypeError)],
-    ids=str,
-)
-def test_a_bad_seed_changes_nothing(seed: Any, error: type[Exception]) -> None:
-    """A seed that is no integer from 0 is refused by every face alike, and leaves the episode and the stream alone."""
-    for face in (multigrid.GridWorldEnv(), multigrid.env(), multigrid.vector_env(2)):
-        with pytest.raises(error, match="seed is"):
-            face.reset(seed=seed)
-    one, untouched = some_env(), some_env()
-    one.reset(seed=2)
-    untouched.reset(seed=2)
-    for options in (None, LAYOUT):
-        with pytest.raises(error, match="seed is"):
-            one.reset(seed=seed, options=options)
-    assert rest_of(one) == rest_of(untouched)
-
-
-@pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
-def test_a_seed_may_be_an_integer_of_any_kind(kind: Any) -> None:
-    """NumPy's integers seed every face as Python's do."""
-    states = [
-        (multigrid.GridWorldEnv().reset(seed=kind(7)), multigrid.vector_env(2).reset(seed=kind(7)))
-        for kind in (int, kind)
-    ]
-    assert listed(states[0]) == listed(states[1])
-    one, other = some_env(), some_env()
-    assert listed(one.reset(seed=kind(7))) == listed(other.reset(seed=7))
 
 
 def test_the_limit_can_be_set_in_mid_episode() -> None:
@@ -791,28 +431,6 @@ def test_a_limit_too_large_to_count_to_is_refused() -> None:
     assert one.max_cycles == 2**63 - 1
     with pytest.raises(ValueError, match="max_cycles is 1000"):
         parallel_env(max_cycles=10**30)
-
-
-def test_rendering_and_closing_never_change_the_game() -> None:
-    """An env that is drawn at every step, and closed twice, plays like one that is not."""
-    drawn, plain = some_env(render_mode="rgb_array"), some_env()
-    assert listed(drawn.reset(seed=1)) == listed(plain.reset(seed=1))
-    random = np.random.default_rng(0)
-    while plain.agents:
-        assert drawn.render().shape == (293, 512, 3)
-        actions = actions_of(plain, random)
-        assert listed(drawn.step(actions)) == listed(plain.step(actions))
-        drawn.close()
-        drawn.close()
-    assert listed(drawn.reset()) == listed(plain.reset())
-
-
-def test_a_window_never_changes_the_game() -> None:
-    """In human mode too every step, and the next episode, is that of an env without a picture."""
-    shown, plain = some_env(render_mode="human", on_target="leave"), some_env(on_target="leave")
-    shown.metadata = shown.metadata | {"render_fps": 100_000}
-    assert episodes(shown, seed=1, number=2) == episodes(plain, seed=1, number=2)
-    shown.close()
 
 
 @pytest.mark.parametrize(

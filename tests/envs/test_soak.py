@@ -28,11 +28,13 @@ from gymnasium.error import ResetNeeded
 import judged
 import multigrid
 from apart import compile_kernels, play_apart
-from judged import plain
+from helpers import frozen
 from multigrid import GridWorldEnv, MultiGridEnv
 from multigrid.core.compiled import COMPILED
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.vector import MultiGridVectorEnv
+
+pytestmark = pytest.mark.heavy
 
 SECONDS, LONG_SECONDS = 24, 600
 CALLS = 200
@@ -161,7 +163,7 @@ def perform(env: Any, call: Call) -> Any:
             returned = getattr(core, name)()
     except (ValueError, TypeError, ResetNeeded) as error:
         return ["refused", type(error).__name__]
-    return plain(returned)
+    return frozen(returned)
 
 
 def is_vector(env: Any) -> bool:
@@ -207,9 +209,9 @@ def picture(env: Any) -> Any:
         rest = [getattr(core, name, None) for name in ("agents", "max_cycles", "np_random_seed")]
         # A state that is set again where it is leaves all but the trails as it was.
         rest.append(
-            plain(core.render()) if isinstance(core, MultiGridEnv) and core.render_mode == "rgb_array" else None
+            frozen(core.render()) if isinstance(core, MultiGridEnv) and core.render_mode == "rgb_array" else None
         )
-        return [plain(core.get_state()), *rest]
+        return [frozen(core.get_state()), *rest]
     except (RuntimeError, ResetNeeded) as error:
         raise RefusedCallError from error
 
@@ -327,7 +329,7 @@ class Round:
     def differs(self) -> list[str]:
         """Which fields of the env and of its twin differ."""
         one, two = (env.unwrapped.get_state() for env in (self.env, self.twin))
-        names = [name for name in one if plain(one[name]) != plain(two[name])]
+        names = [name for name in one if frozen(one[name]) != frozen(two[name])]
         rest = [[getattr(env, name, None) for env in (self.env, self.twin)] for name in ("agents", "max_cycles")]
         return [*names, str(rest)]
 

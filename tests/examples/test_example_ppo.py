@@ -17,6 +17,8 @@ from multigrid import GridConfig, MultiGridEnv
 from multigrid.examples import ppo
 from multigrid.examples.ppo import Options, advantages_of, evaluate, main, make_net
 
+pytestmark = pytest.mark.heavy
+
 SMALL = GridConfig(size=(4, 3), num_agents=2, max_cycles=12, flatten=True)
 CROWD = GridConfig(size=(4, 3), num_agents=3, max_cycles=7, flatten=True)
 QUICK = Options(SMALL, worlds=32, rollout=16, batch_size=256, learning_rate=3e-3)

@@ -15,6 +15,8 @@ import multigrid
 from multigrid import Action
 from multigrid.examples.qmix import MAP, Agents, Mixer, Replay, Worlds, evaluate, main
 
+pytestmark = pytest.mark.heavy
+
 FOLDER = Path(__file__).parents[2] / "docs" / "central"
 
 

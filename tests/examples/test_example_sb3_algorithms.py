@@ -17,6 +17,8 @@ from multigrid.examples import sb3_algorithms
 from multigrid.examples.sb3_algorithms import RECIPES, evaluate, main
 from multigrid.integrations.sb3 import to_sb3
 
+pytestmark = pytest.mark.heavy
+
 
 def weights(model: Any) -> torch.Tensor:
     """All weights of a model, in one vector."""

@@ -6,6 +6,8 @@ import pytest
 
 from multigrid.examples import sb3_her, sb3_pixels, sb3_shaping
 
+pytestmark = pytest.mark.heavy
+
 
 def test_hindsight_learns_where_dqn_alone_does_not() -> None:
     """After the same steps DQN with HER finds most held-out targets, and DQN without it hardly more than before."""

@@ -3,174 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
-from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
-from multigrid import Action, GridConfig, MultiGridEnv, Outcome, vector_env
+from helpers import frozen
+from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
-from multigrid.integrations import supersuit
-from multigrid.integrations.sb3 import MultiGridVecEnv, to_sb3
+from multigrid.integrations.sb3 import to_sb3
+from vec_envs import POOL, SETTINGS, WORLD, SingleEnvs, learner, make_native, rows_of
 
-# Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
-SETTINGS: dict[str, Any] = {"size": (4, 3), "num_agents": 3, "max_cycles": 40}
-WORLD = GridConfig(**SETTINGS)
-POOL = np.array([
-    [[False, False, True, False], [False, True, False, False], [False, False, False, False]],
-    [[False, False, False, False], [True, False, False, True], [False, False, False, False]],
-])  # fmt: skip
-
-
-def make(config: GridConfig, num_worlds: int = 3, **arguments: Any) -> MultiGridVecEnv:
-    """A VecEnv of some worlds."""
-    return to_sb3(vector_env(num_worlds, config, autoreset_mode="SameStep", **arguments))
-
-
-def listed(value: Any) -> Any:
-    """The same content without arrays, so that == compares it, types included."""
-    if isinstance(value, dict):
-        return {key: listed(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [listed(one) for one in value]
-    # NaN equals nothing, not even NaN.
-    return (str(value.dtype), value.tolist()) if isinstance(value, np.ndarray) else (type(value).__name__, repr(value))
-
-
-def rows_of(observations: Any) -> list[Any]:
-    """The observation of each row."""
-    if isinstance(observations, dict):
-        number = len(next(iter(observations.values())))
-        return [{part: rows[row] for part, rows in observations.items()} for row in range(number)]
-    return list(observations)
-
-
-def zeros_like(observation: Any) -> Any:
-    """What is seen where nobody is."""
-    if isinstance(observation, dict):
-        return {part: np.zeros_like(array) for part, array in observation.items()}
-    return np.zeros_like(observation)
-
-
-def played(vec_env: VecEnv, steps: int) -> list[Any]:
-    """Everything that some steps of random play tell, after a reset."""
-    random = np.random.default_rng(4)
-    told = [listed(vec_env.reset()), listed(vec_env.reset_infos)]
-    told += [listed(vec_env.step(random.integers(0, 4, vec_env.num_envs))) for _ in range(steps)]
-    return told
-
-
-class Worlds:
-    """ParallelEnvs one by one, in rows, as Stable-Baselines3's DummyVecEnv would play them."""
-
-    def __init__(self, config: GridConfig, seeds: list[int]) -> None:
-        self.leaves = config.on_target == "leave"
-        self.envs = [MultiGridEnv(config) for _ in seeds]
-        self.seeds: list[int | None] = list(seeds)
-        self.reset_infos: list[Any] = [None] * len(seeds)
-        self.ends: list[str] = []
-
-    def begin(self, k: int) -> list[Any]:
-        """Begin an episode of one world, and return the first observations."""
-        seen, infos = self.envs[k].reset(seed=self.seeds[k])
-        self.seeds[k] = None
-        self.reset_infos[k] = [info | ({"alive": True} if self.leaves else {}) for info in infos.values()]
-        return list(seen.values())
-
-    def step(self, k: int, actions: list[int]) -> list[Any]:
-        """Play a step of one world: observation, reward, done and info of each of its rows."""
-        env = self.envs[k]
-        live = list(env.agents)
-        given = {agent: actions[i] for i, agent in enumerate(env.possible_agents) if agent in live}
-        seen, rewards, terminated, truncated, infos = env.step(given)
-        rows, nothing = [], zeros_like(seen[live[0]])
-        for i, agent in enumerate(env.possible_agents):
-            if agent in live:
-                final, info = seen[agent], infos[agent] | ({"alive": True} if self.leaves else {})
-                done, out_of_time = agent not in env.agents, truncated[agent] and not terminated[agent]
-                shown = nothing if done else final
-            else:
-                final, info = nothing, {"distance": 0.0, "outcome": int(Outcome.STAYED), "alive": False}
-                done = out_of_time = not env.agents
-                shown = nothing
-            if done:
-                info |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
-                self.ends.append("alone" if env.agents else "dead" if agent not in live else f"late {out_of_time}")
-            if not env.agents:
-                figures = env.metrics()
-                info |= {name: value[i].item() if np.ndim(value) else value for name, value in figures.items()}
-            rows.append([shown, np.float32(rewards.get(agent, 0)), np.bool_(done), info])
-        if not env.agents:
-            rows = [[shown, *row[1:]] for row, shown in zip(rows, self.begin(k), strict=True)]
-        return rows
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"flatten": True},
-        {"on_target": "leave"},
-        {"on_target": "leave", "flatten": True, "max_cycles": 9},
-        {"on_target": "stay", "num_agents": 2, "observe": ("view", "target")},
-        {"on_target": "restart", "max_cycles": 11, "reward": "shared"},
-        {"walls": POOL, "size": None, "max_cycles": 8},
-        {"num_agents": 1, "allow_stay": True},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("arguments", [{}, {"copy": False, "num_threads": 2}], ids=str)
-def test_rows_are_those_of_single_envs(settings: dict[str, Any], arguments: dict[str, Any]) -> None:
-    """Row world * num_agents + agent tells what a ParallelEnv seeded seed + world tells, episode after episode."""
-    fields = SETTINGS | settings
-    config = GridConfig(**{name: value for name, value in fields.items() if value is not None})
-    vec_env = make(config, **arguments)
-    single = Worlds(config, [20, 21, 22])
-    num_agents = config.num_agents
-    vec_env.seed(20)
-    seen = [shown for k in range(3) for shown in single.begin(k)]
-    assert listed(rows_of(vec_env.reset())) == listed(seen)
-    assert listed(vec_env.reset_infos) == listed([info for infos in single.reset_infos for info in infos])
-    random = np.random.default_rng(4)
-    for _ in range(150):
-        actions = random.integers(0, config.num_actions, (3, num_agents))
-        observations, rewards, dones, infos = vec_env.step(actions.ravel())
-        expected = [row for k in range(3) for row in single.step(k, actions[k].tolist())]
-        assert (rewards.dtype, dones.dtype) == (np.float32, bool)
-        got = [list(row) for row in zip(rows_of(observations), rewards, dones, infos, strict=True)]
-        assert listed(got) == listed(expected)
-        assert listed(vec_env.reset_infos) == listed([info for infos in single.reset_infos for info in infos])
-    vec_env.close()
-    assert len(single.ends) >= 6
-    assert ({"alone", "dead"} <= set(single.ends)) == (config.on_target == "leave")
-
-
-@pytest.mark.parametrize(
-    ("moves", "truncated"),
-    [(["toward"], False), (["away", "away"], True), (["away", "toward"], False)],
-    ids=["arrived", "out of time", "arrived in the last step"],
-)
-def test_a_time_limit_is_told_from_an_end(moves: list[str], truncated: bool) -> None:
-    """TimeLimit.truncated stands in the infos of ended rows alone, True where time ran out before all had arrived."""
-    vec_env = make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2)
-    vec_env.seed(0)
-    seen: Any = vec_env.reset()
-    for _ in range(8):
-        target_right = seen["target"][:, 0] > seen["agent"][:, 0]
-        for step, move in enumerate(moves, start=1):
-            actions = np.where(target_right == (move == "toward"), Action.RIGHT, Action.LEFT)
-            seen, rewards, dones, infos = vec_env.step(actions)
-            at_end = step == len(moves)
-            assert dones.tolist() == [at_end] * 2
-            assert [info.get("TimeLimit.truncated") for info in infos] == [truncated if at_end else None] * 2
-            assert rewards.tolist() == [float(move == "toward")] * 2
+pytestmark = pytest.mark.heavy
 
 
 def test_the_single_agent_world_is_taken_too() -> None:
@@ -191,105 +39,11 @@ def test_the_single_agent_world_is_taken_too() -> None:
     assert keys == {(False, "distance"), (True, "TimeLimit.truncated", "distance", "terminal_observation")}
 
 
-@pytest.mark.parametrize("copy", [True, False])
-@pytest.mark.parametrize("settings", [{}, {"flatten": True}, {"on_target": "leave"}], ids=str)
-def test_rows_are_fresh(settings: dict[str, Any], copy: bool) -> None:
-    """What a call returned never changes later, terminal observations included, whatever the vector env's copy."""
-    vec_env = make(GridConfig(**(SETTINGS | settings | {"max_cycles": 3})), copy=copy)
-    held = [vec_env.reset(), *(vec_env.step(np.full(9, action)) for action in [0, 1, 2, 3])]
-    before = listed(held)
-    played(vec_env, 20)
-    assert listed(held) == before
-
-
-def test_seeds_decide() -> None:
-    """A seed repeats the play, is used once, and is told for each row; None draws one; another plays otherwise."""
-    vec_env = make(GridConfig(**(SETTINGS | {"num_agents": 2})))
-    assert vec_env.seed(3) == [3, 3, 4, 4, 5, 5]
-    first = played(vec_env, 30)
-    assert played(vec_env, 30) != first, "the second reset goes on with the streams"
-    vec_env.seed(3)
-    assert played(vec_env, 30) == first
-    assert vec_env.get_attr("np_random_seed") == [3, 3, 4, 4, 5, 5]
-    vec_env.seed(4)
-    assert played(vec_env, 30) != first
-    drawn = vec_env.seed()
-    assert drawn != vec_env.seed()
-    vec_env.reset()
-
-
-def test_without_a_seed_everything_differs() -> None:
-    """Without a seed, no two worlds and no two VecEnvs begin alike."""
-    config = GridConfig(size=(40, 30), num_agents=2)
-    layouts = []
-    for _ in range(2):
-        seen: Any = make(config, 3).reset()
-        layouts += [(listed(seen["agent"][row : row + 2]), listed(seen["target"][row : row + 2])) for row in (0, 2, 4)]
-    assert all(layouts[i] != layouts[j] for i in range(6) for j in range(i))
-
-
-def test_observations_keep_their_spaces() -> None:
-    """The spaces are those of one agent; Dict observations stay Dicts of batches, flat ones a single batch."""
-    flat_world = GridConfig(flatten=True)
-    plain, flat = make(WORLD, 2), make(flat_world, 2)
-    seen: Any = plain.reset()
-    assert {part: (rows.shape, rows.dtype) for part, rows in seen.items()} == {
-        "agent": ((6, 2), np.int64),
-        "target": ((6, 2), np.int64),
-        "others": ((6, 2, 2), np.int64),
-    }
-    assert plain.observation_space == MultiGridEnv(WORLD).observation_space("agent_0")
-    assert all(plain.observation_space.contains(row) for row in rows_of(seen))
-    seen = flat.reset()
-    assert (seen.shape, seen.dtype) == ((4, 6), np.float32)
-    assert flat.observation_space == MultiGridEnv(flat_world).observation_space("agent_0")
-    assert (plain.action_space, plain.num_envs, flat.num_envs) == (Discrete(4), 6, 4)
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Let torch compute in one thread: networks this small only wait for more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def learner(vec_env: VecEnv, **settings: Any) -> PPO:
-    """A PPO with a small network."""
-    policy = "MlpPolicy" if vec_env.observation_space.shape else "MultiInputPolicy"
-    settings = {"n_steps": 32, "batch_size": 96, "n_epochs": 2, "seed": 7, **settings}
-    return PPO(policy, vec_env, policy_kwargs={"net_arch": [32]}, device="cpu", **settings)
-
-
-def weights(model: PPO) -> list[Any]:
-    """Every number that was learned."""
-    return [tensor.tolist() for tensor in model.policy.state_dict().values()]
-
-
-@pytest.mark.parametrize("settings", [{}, {"flatten": True, "on_target": "restart"}], ids=str)
-def test_ppo_is_repeatable(settings: dict[str, Any], one_thread: None) -> None:
-    """The same seed gives equal weights, over SuperSuit too; another seed gives others."""
-    config = GridConfig(**(SETTINGS | settings | {"max_cycles": 15}))
-    learned = {
-        name: weights(learner(vec_env, seed=seed).learn(800))
-        for name, seed, vec_env in [
-            ("first", 7, make(config, 4)),
-            ("again", 7, make(config, 4, copy=False, num_threads=2)),
-            ("supersuit", 7, supersuit.to_sb3(config, 4)),
-            ("other seed", 8, make(config, 4)),
-        ]
-    }
-    assert learned["again"] == learned["first"]
-    assert learned["supersuit"] == learned["first"]
-    assert learned["other seed"] != learned["first"]
-
-
 @pytest.mark.parametrize("settings", [{}, {"on_target": "leave", "flatten": True}], ids=str)
 def test_ppo_learns(settings: dict[str, Any], one_thread: None) -> None:
     """After a short training two agents reach targets in a corridor for which there is no time to wander about."""
     config = GridConfig(**{"size": (4, 2), "num_agents": 2, "max_cycles": 8, "collisions": "none", **settings})
-    vec_env = VecMonitor(make(config, 16))
+    vec_env = VecMonitor(make_native(config, 16))
     model = learner(vec_env, batch_size=256, n_epochs=6, learning_rate=3e-3, gamma=0.9)
 
     def rate() -> float:
@@ -312,9 +66,9 @@ def test_ppo_learns(settings: dict[str, Any], one_thread: None) -> None:
 def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
     """VecMonitor counts each row's episodes, VecNormalize and VecFrameStack change what is seen, also at the ends."""
     config = GridConfig(**(SETTINGS | {"max_cycles": 5, "flatten": True}))
-    normalised = VecNormalize(make(config), norm_reward=False)
+    normalised = VecNormalize(make_native(config), norm_reward=False)
     wrapped = VecFrameStack(VecMonitor(normalised, info_keywords=("isr",)), 2)
-    plain = make(config)
+    plain = make_native(config)
     wrapped.seed(1)
     plain.seed(1)
     wrapped.reset()
@@ -334,7 +88,7 @@ def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
             np.testing.assert_array_equal(infos[row]["terminal_observation"][8:], final)
             returns[row] = lengths[row] = 0
     assert episodes >= 6 * 9
-    dicts = VecNormalize(make(WORLD))
+    dicts = VecNormalize(make_native(WORLD))
     assert all(np.isfinite(array).all() for array in dicts.reset().values())  # type: ignore[union-attr]
     learner(dicts).learn(300)
 
@@ -342,17 +96,40 @@ def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
 def test_a_policy_is_evaluated(one_thread: None) -> None:
     """Stable-Baselines3's own evaluation plays episodes of all rows."""
     config = GridConfig(**(SETTINGS | {"max_cycles": 6}))
-    vec_env = VecMonitor(make(config, 2))
+    vec_env = VecMonitor(make_native(config, 2))
     returns, lengths = evaluate_policy(learner(vec_env), vec_env, 12, deterministic=False, return_episode_rewards=True)
     assert len(returns) == len(lengths) == 12  # type: ignore[arg-type]
     assert max(lengths) <= 6  # type: ignore[type-var]
     assert set(returns) <= {0.0, 1.0}  # type: ignore[arg-type]
 
 
+def test_seeds_are_told_for_each_row() -> None:
+    """A seed is used once, and is told for each row; None draws one."""
+    vec_env = make_native(GridConfig(**(SETTINGS | {"num_agents": 2})))
+    assert vec_env.seed(3) == [3, 3, 4, 4, 5, 5]
+    vec_env.reset()
+    assert vec_env.get_attr("np_random_seed") == [3, 3, 4, 4, 5, 5]
+    assert vec_env.seed() != vec_env.seed()
+    vec_env.reset()
+
+
+def test_every_row_has_a_frame() -> None:
+    """render() tiles the frames of the worlds, and env_method("render") has each row's own; close() is passed on."""
+    vec_env = make_native(WORLD, 2, seed=6, render_mode="rgb_array", num_threads=2)
+    vec_env.reset()
+    frames: Any = vec_env.get_images()
+    np.testing.assert_array_equal(vec_env.env_method("render", indices=[2, 3]), frames)
+    tiled: Any = vec_env.render()
+    assert tiled.size == 2 * frames[0].size
+    assert all(frame.tobytes() in (tiled[: len(frame)].tobytes(), tiled[len(frame) :].tobytes()) for frame in frames)
+    vec_env.close()
+    assert vec_env.vector_env.closed
+
+
 def test_options_set_the_layout() -> None:
     """Options are for one reset: a dict as the vector env takes it, or a list with a dict for each row."""
     config = GridConfig(walls=POOL, num_agents=2)
-    vec_env, single = make(config, 2), MultiGridEnv(config)
+    vec_env, single = make_native(config, 2), MultiGridEnv(config)
     one = {"agents": [(0, 0), (2, 3)], "targets": [(2, 0), (1, 2)], "map": 1}
     other = {"agents": [(0, 1), (2, 2)], "targets": [(1, 3), (0, 3)], "map": 0}
     both = {name: [one[name], other[name]] for name in one}
@@ -362,18 +139,18 @@ def test_options_set_the_layout() -> None:
         for world, layout in enumerate(of_worlds):
             expected, infos = single.reset(options=layout)
             rows = slice(2 * world, 2 * world + 2)
-            assert listed(rows_of(seen)[rows]) == listed(list(expected.values()))
+            assert frozen(rows_of(seen)[rows]) == frozen(list(expected.values()))
             assert vec_env.reset_infos[rows] == list(infos.values())
-    assert listed(vec_env.reset()) != listed(seen), "the next reset draws"
+    assert frozen(vec_env.reset()) != frozen(seen), "the next reset draws"
     vec_env.set_options([{}] * 4)
     vec_env.seed(5)
-    drawn = listed(vec_env.reset())
+    drawn = frozen(vec_env.reset())
     vec_env.seed(5)
-    assert listed(vec_env.reset()) == drawn
+    assert frozen(vec_env.reset()) == drawn
     vec_env.set_options(one)
     vec_env.set_options()
     vec_env.seed(5)
-    assert listed(vec_env.reset()) == drawn
+    assert frozen(vec_env.reset()) == drawn
 
 
 @pytest.mark.parametrize(
@@ -389,7 +166,7 @@ def test_options_set_the_layout() -> None:
 )
 def test_options_that_do_not_fit_are_refused(options: Any, error: type[Exception], complaint: str) -> None:
     """The error says what is wrong, and the next reset has the options that were set before."""
-    vec_env = make(GridConfig(walls=POOL, num_agents=2), 2)
+    vec_env = make_native(GridConfig(walls=POOL, num_agents=2), 2)
     vec_env.set_options({"agents": [(0, 0), (2, 3)], "targets": [(2, 0), (1, 2)], "map": 1})
     with pytest.raises(error, match=complaint):
         vec_env.set_options(options)
@@ -406,11 +183,14 @@ def test_action_masks_are_those_of_the_last_observations(settings: dict[str, Any
     """A row's mask forbids the edge and the walls around where it stands now, and nothing to who has left."""
     parts: Any = ("target", "action_mask", "others")
     config = GridConfig(num_agents=2, walls=POOL, observe=parts, max_cycles=9, **settings)
-    vec_env, single = make(config, copy=False), Worlds(dataclasses.replace(config, flatten=False), [20, 21, 22])
+    vec_env, single = (
+        make_native(config, copy=False),
+        SingleEnvs(dataclasses.replace(config, flatten=False), [20, 21, 22]),
+    )
     assert vec_env.action_masks().all(), "before the first reset nobody knows"
     vec_env.seed(20)
     vec_env.reset()
-    seen = [shown for k in range(3) for shown in single.begin(k)]
+    seen = single.begin_all()
     random = np.random.default_rng(4)
     departed = False
     for _ in range(60):
@@ -431,7 +211,7 @@ def test_action_masks_are_those_of_the_last_observations(settings: dict[str, Any
 
 def test_masks_that_are_not_observed_are_not_there() -> None:
     """Without the part "action_mask" there is no such attribute, and the error names what to observe."""
-    vec_env = make(WORLD)
+    vec_env = make_native(WORLD)
     vec_env.reset()
     assert not vec_env.has_attr("action_masks")
     for ask in (vec_env.action_masks, lambda: vec_env.env_method("action_masks")):
@@ -474,7 +254,7 @@ def test_attributes_are_those_of_the_vector_env() -> None:
 
 def test_methods_are_called_once_for_all_worlds() -> None:
     """env_method calls the vector env's method with its arguments, and gives each row asked for the result."""
-    vec_env = make(WORLD, 2)
+    vec_env = make_native(WORLD, 2)
     vec_env.reset()
     (state,) = vec_env.env_method("state", indices=4)
     np.testing.assert_array_equal(state, vec_env.vector_env.state())
@@ -488,29 +268,9 @@ def test_methods_are_called_once_for_all_worlds() -> None:
         vec_env.env_method("no_such_thing")
 
 
-def test_every_world_is_drawn() -> None:
-    """get_images gives a frame for each world, render tiles them, and env_method("render") has each row's own."""
-    vec_env = make(WORLD, 2, render_mode="rgb_array")
-    vec_env.seed(6)
-    vec_env.reset()
-    vec_env.step(np.full(6, Action.LEFT))
-    frames = []
-    for k in range(2):
-        env = MultiGridEnv(WORLD, render_mode="rgb_array")
-        env.reset(seed=6 + k)
-        env.step(dict.fromkeys(env.agents, Action.LEFT))
-        frames.append(env.render())
-    assert not np.array_equal(frames[0], frames[1])
-    np.testing.assert_array_equal(vec_env.get_images(), frames)
-    np.testing.assert_array_equal(vec_env.env_method("render", indices=[2, 3]), frames)
-    tiled: Any = vec_env.render()
-    assert tiled.size == 2 * frames[0].size
-    assert all(frame.tobytes() in (tiled[: len(frame)].tobytes(), tiled[len(frame) :].tobytes()) for frame in frames)
-
-
 def test_without_a_render_mode_nothing_is_drawn() -> None:
     """A vector env without a render_mode warns, as Gymnasium's do, and gives None for each."""
-    vec_env = make(WORLD, 2)
+    vec_env = make_native(WORLD, 2)
     vec_env.reset()
     for call, expected in ((vec_env.get_images, [None] * 2), (lambda: vec_env.env_method("render"), [None] * 6)):
         with pytest.warns(UserWarning, match="without a render_mode"):
@@ -535,21 +295,11 @@ def test_other_things_are_refused(thing: Any) -> None:
 
 def test_a_bad_action_moves_nobody() -> None:
     """An action out of range is refused with its row, and the play goes on as if it had not come."""
-    vec_env, other = make(WORLD), make(WORLD)
+    vec_env, other = make_native(WORLD), make_native(WORLD)
     for one in (vec_env, other):
         one.seed(1)
         one.reset()
     with pytest.raises(ValueError, match=r"row 4 \(agent_1 of world 1\)"):
         vec_env.step(np.array([0, 0, 0, 0, 4, 0, 0, 0, 0]))
     actions = np.arange(9) % 4
-    assert listed(vec_env.step(actions)) == listed(other.step(actions))
-
-
-def test_closing_twice_is_fine() -> None:
-    """close() closes the vector env, and may be called again."""
-    vec_env = make(WORLD, 4, num_threads=2)
-    vec_env.reset()
-    vec_env.step(np.zeros(12, dtype=np.int64))
-    vec_env.close()
-    assert vec_env.vector_env.closed
-    vec_env.close()
+    assert frozen(vec_env.step(actions)) == frozen(other.step(actions))

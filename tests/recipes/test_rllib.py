@@ -30,7 +30,7 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-import multigrid
+from helpers import AROUND
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.integrations.rllib import (
@@ -54,7 +54,6 @@ WORLD = GridConfig(size=(4, 3), max_cycles=12, flatten=True)
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
 # A dead node is found dead within a second; Ray's own choice is about twenty.
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
-AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 OUTPUTS = ["checkpoints", "config.json", "curve.png", "evaluation.json", "metrics.csv"]
 TINY = "--size 4 3 --max-cycles 12 --hidden 16 --copies 8 --rollout 8 --batch-size 64 --epochs 1 --episodes 10"
 

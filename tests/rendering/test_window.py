@@ -14,6 +14,8 @@ import pytest
 
 from multigrid import GridWorldEnv, MultiGridEnv, parallel_env
 
+pytestmark = pytest.mark.heavy
+
 WALLED = """
     .a..#.B
     ##...A.

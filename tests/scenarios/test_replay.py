@@ -22,6 +22,7 @@ from multigrid.rendering.svg import animated_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.replay_page import Replay, show_episode
 from multigrid.scenarios.tracing import trace_episode
+from worldgen import walk
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><script>alert(1)</script>\"'&lt; {{data}} \u2028 猫 \ud800 \x00 \\u003c"
@@ -181,31 +182,6 @@ def test_an_episode_without_steps_has_a_picture() -> None:
     still = animated_svg(walk(2, 0, (4, 3)), pause=0)
     assert "@keyframes" not in still
     assert still.count("<circle") == 2
-
-
-def walk(num_agents: int, num_steps: int, size: tuple[int, int]) -> Episode:
-    """An episode in which all that agents do is random, so that little can be packed well."""
-    random = np.random.default_rng(0)
-    shape = (num_steps + 1, num_agents)
-    corner = np.array(size) - 1
-    moves = random.integers(-1, 2, (*shape, 2)) * (random.integers(0, 2, shape)[..., None] == [0, 1])
-    starts = random.integers(0, corner + 1, (num_agents, 2))
-    # A walk that turns round at the edges.
-    agents = corner - abs((starts + moves.cumsum(axis=0)) % (2 * corner) - corner)
-    targets = np.broadcast_to(random.integers(0, corner + 1, (num_agents, 2)), agents.shape)
-    return Episode(
-        name="walk",
-        config=GridConfig(size=size, num_agents=num_agents, on_target="restart"),
-        regions=(random.random(size) > 0.1).astype(np.int32),
-        agents=agents,
-        targets=targets,
-        present=np.ones(shape, dtype=np.bool_),
-        distances=abs(agents - targets).sum(axis=2).astype(np.float64),
-        arrivals=(random.random(shape) < 0.05).cumsum(axis=0),
-        outcomes=random.integers(0, 8, shape),
-        rewards=np.broadcast_to(random.integers(0, 9, (num_steps + 1, 1)) / 500, shape),
-        metrics={"csr": np.nan, "isr": np.nan, "sum_of_costs": np.nan, "makespan": np.nan, "throughput": 0.5},
-    )
 
 
 def test_large_pages_stay_small():

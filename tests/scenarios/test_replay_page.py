@@ -18,7 +18,9 @@ from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import RecordEpisode
 from multigrid.scenarios.replay_page import Replay, show_episode
-from test_replay import walk
+from worldgen import walk
+
+pytestmark = pytest.mark.heavy
 
 FLAGS = [
     "--headless",

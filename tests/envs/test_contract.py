@@ -1,0 +1,518 @@
+"""What every face of the game promises, stated once and asked of each: see faces.py for the faces.
+
+What is special to one face stands in its own file: test_documented.py, test_parallel.py, test_vector.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import itertools
+import math
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+
+from apart import STRICT
+from faces import FACES, PARALLEL, SINGLES, VECTORS, Face
+from helpers import AROUND, arrays_in, frozen, parts_in, run_python
+
+every = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
+with_states = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
+single = pytest.mark.parametrize("face", SINGLES, ids=lambda face: face.name)
+held_or_not = pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+
+
+@contextlib.contextmanager
+def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
+    """Expect an error that leaves the env, and the play that follows, as they were."""
+    before, twin = face.shown(env), copy.deepcopy(env)
+    with pytest.raises(error, match=match):
+        yield
+    assert face.shown(env) == before, match
+    assert frozen(face.play(env, 6)) == frozen(face.play(twin, 6)), match
+
+
+def episodes(face: Face, env: Any, seed: int | None, steps: int = 60) -> Any:
+    """Return all that a reset and the play after it show."""
+    return frozen([face.reset(env, seed=seed), *face.play(env, steps), face.shown(env)])
+
+
+# Seeds ------------------------------------------------------------------------------------------------------------
+
+
+@every
+def test_a_seed_is_an_episode(face: Face) -> None:
+    """The same seed gives the same episodes, later unseeded resets included, to an env that has played, too."""
+    first = episodes(face, face.make(), seed=3)
+    used = face.started(seed=8)
+    assert episodes(face, used, seed=3) == first
+    assert episodes(face, face.make(), seed=4) != first
+
+
+@every
+def test_without_a_seed_envs_differ(face: Face) -> None:
+    """Without a seed every env has episodes of its own, also one that was copied before its first reset."""
+    fresh = face.make()
+    envs = [pickle.loads(pickle.dumps(fresh)) for _ in range(8)] + [face.make() for _ in range(8)]
+    assert len({str(face.cells(env, face.reset(env))) for env in envs}) > 8
+
+
+@every
+@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+def test_seeds_may_be_integers_of_any_kind(face: Face, kind: Any) -> None:
+    """NumPy's integers seed as Python's do."""
+    assert episodes(face, face.make(), seed=kind(7), steps=9) == episodes(face, face.make(), seed=7, steps=9)
+
+
+@every
+def test_bad_seeds_are_refused(face: Face) -> None:
+    """A seed that is no integer from 0 is an error, with a layout by hand too, and changes nothing."""
+    env = face.started()
+    for options in (None, face.layout):
+        for seed in (-1, 1.5, "a", math.nan, True):
+            with refused(face, env, ValueError if seed == -1 else TypeError, "seed.*expected"):
+                face.reset(env, seed=seed, options=options)
+
+
+@with_states
+def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
+    """A generator that was handed out stays the env's own through resets, steps and states, until a seeded reset."""
+    env, other = face.started(), face.started()
+    streams = face.streams(env)
+    state = env.get_state()
+    face.play(env)
+    env.set_state(state)
+    assert episodes(face, env, None) == episodes(face, other, None), "the other's streams are inside"
+    assert all(one is mine for one, mine in zip(face.streams(env), streams, strict=True))
+    for one, mine in zip(face.streams(env), face.streams(other), strict=True):
+        assert one.integers(9, dtype=np.uint32) == mine.integers(9, dtype=np.uint32)
+        assert one.random() == mine.random()
+    assert episodes(face, env, None) == episodes(face, other, None)
+    kept = [stream.bit_generator.state for stream in streams]
+    face.reset(env, seed=4)
+    assert not any(one is mine for one, mine in zip(face.streams(env), streams, strict=True))
+    assert [stream.bit_generator.state for stream in streams] == kept
+
+
+# Copies and states --------------------------------------------------------------------------------------------------
+
+
+@every
+@held_or_not
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda env: pickle.loads(pickle.dumps(env)),
+        lambda env: cloudpickle.loads(cloudpickle.dumps(env)),
+    ],
+    ids=["copy", "deepcopy", "pickle", "cloudpickle"],
+)
+def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], held: bool) -> None:
+    """A copy made in mid-episode plays on as its original does, and neither feels what the other does."""
+    if copied is copy.copy and not face.has_states:
+        pytest.skip("the AEC env is PettingZoo's wrapper, of which copy.copy is Python's own")
+    original, untouched = face.started(), face.started()
+    for env in (original, untouched):
+        _ = [stream.random() for stream in face.streams(env) if held]
+        if face in PARALLEL:
+            env.max_cycles = 30  # set in mid-episode, it is part of what is copied
+    twin, other = copied(original), copied(original)
+    assert face.shown(twin) == face.shown(original)
+    face.play(other, 10)
+    expected = frozen(face.play(untouched, 40))
+    assert frozen(face.play(twin, 40)) == expected
+    assert frozen(face.play(original, 40)) == expected
+    assert face.shown(twin) == face.shown(original) == face.shown(untouched)
+    streams = [[stream.bit_generator.state for stream in face.streams(env)] for env in (twin, original, untouched)]
+    assert frozen(streams[0]) == frozen(streams[1]) == frozen(streams[2])
+
+
+@with_states
+@held_or_not
+def test_play_goes_on_from_a_state(face: Face, held: bool) -> None:
+    """A state, pickled or not, brings back everything, in this env and in others; the env keeps no hold of it."""
+    env, fresh, used = face.started(), face.make(), face.started(seed=1)
+    if held:
+        _ = [stream.random() for one in (env, used) for stream in face.streams(one)]
+    state = env.get_state()
+    kept, first = copy.deepcopy(state), frozen(face.play(env, 40))
+    for other in (env, fresh, used, face.make()):
+        given = pickle.loads(pickle.dumps(state)) if other is fresh else state
+        other.set_state(given)
+        assert frozen(other.get_state()) == frozen(given) == frozen(kept)
+        for array in arrays_in(given) if other is fresh else ():
+            array[...] = 1
+        assert frozen(face.play(other, 40)) == first
+        assert frozen(state) == frozen(kept)
+
+
+def changed(name: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return how a good state gets one field changed."""
+    return lambda state: {**state, name: change(state[name].copy())}
+
+
+def put(place: Any, value: Any) -> Callable[[Any], Any]:
+    """Return how an array gets another value in one place."""
+
+    def write(array: Any) -> Any:
+        array[place] = value(array) if callable(value) else value
+        return array
+
+    return write
+
+
+BAD_STATES: list[tuple[Callable[[Any], Any], Any, str]] = [
+    (lambda state: None, TypeError, "the state is of type NoneType; expected what get_state"),
+    (lambda state: [state], TypeError, "the state is of type list; expected what get_state"),
+    (lambda state: {}, ValueError, "in the state is missing"),
+    (changed("location", lambda array: array.astype(float)), ValueError, "location in the state is float64 of shape"),
+    (changed("location", lambda array: array[..., None]), ValueError, "location in the state is int64 of shape"),
+    (changed("location", lambda array: [[1], [2, 3]]), ValueError, "location in the state"),
+    (changed("location", lambda array: array + 99), ValueError, "location in the state lies outside the . x . grid"),
+    (changed("target", lambda array: array - 99), ValueError, "target in the state lies outside the . x . grid"),
+    (changed("map_index", lambda array: array + 1), ValueError, "map_index in the state is .*there are 1 maps"),
+    (changed("status", lambda array: array * 0 + np.int8(7)), ValueError, "status in the state"),
+    (changed("steps", lambda array: array - 999), ValueError, "steps in the state"),
+    (changed("steps", lambda array: array * 0 + (2**63 - 1)), ValueError, "steps in the state"),
+    (changed("steps", lambda array: array + 1.5), ValueError, "steps in the state is float64"),
+    (changed("outcomes", lambda array: array + 77), ValueError, "outcomes in the state"),
+    (changed("rewards", lambda array: array * np.nan), ValueError, "rewards in the state"),
+    (changed("distances", lambda array: array + 1), ValueError, "distances in the state"),
+    (changed("arrival_step", lambda array: array + 99), ValueError, "arrival_step in the state"),
+    (changed("arrivals", lambda array: array + 2**62), ValueError, "arrivals in the state"),
+    (changed("num_ended", lambda array: array + 1), ValueError, "endings in the state"),
+]
+IN_COMPANY: list[tuple[Callable[[Any], Any], Any, str]] = [
+    (changed("location", put((..., 2, slice(None)), lambda at: at[..., 0, :])), ValueError, "location in the state"),
+    (changed("location", put((..., 2, slice(None)), (4, 0))), ValueError, "location in the state"),
+    (changed("target", put((..., 2, slice(None)), (4, 0))), ValueError, "target in the state"),
+]
+BAD_STREAMS: list[Any] = [
+    None,
+    "x",
+    {"bit_generator": "PCG65"},
+    {"bit_generator": "seed"},
+    {"bit_generator": "choice"},
+    {"bit_generator": "MT19937"},
+    {"state": 3},
+    {"state": {"state": -1, "inc": 1}},
+    {"state": {"state": 1 << 130, "inc": 1}},
+    {"state": {"state": 1, "inc": 2}},
+    {"uinteger": 1 << 40},
+    *({"has_uint32": value} for value in (1 << 70, -1, 2, 2**40, "1", None)),
+]
+
+
+@with_states
+@held_or_not
+def test_bad_states_are_refused(face: Face, held: bool) -> None:
+    """What get_state never returned is refused with what is wrong; env, stream and NumPy's own are as they were."""
+    env = face.make()
+    face.reset(env, seed=1, options=face.layout)
+    _ = [stream.random() for stream in face.streams(env) if held]
+    around = np.random.get_state()  # noqa: NPY002 (the point is that nothing touches it)
+    bad = BAD_STATES + (IN_COMPANY if face.num_agents > 1 else [])
+    cases = [(change(env.get_state()), error, match) for change, error, match in bad]
+    for name in env.get_state():
+        without = {key: value for key, value in env.get_state().items() if key != name}
+        cases.append((without, ValueError, f"{name} in the state is (missing|None)"))
+    if "np_random" in env.get_state():
+        stream = env.get_state()["np_random"]
+        for spoilt in BAD_STREAMS:
+            given = {**stream, **spoilt} if isinstance(spoilt, dict) else spoilt
+            cases.append((env.get_state() | {"np_random": given}, ValueError, "np_random in the state is"))
+    else:
+        for word, value in ((3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)):
+            state = env.get_state()
+            state["streams"][1, 4] = 1
+            state["streams"][1, word] = value
+            no_pcg64 = r"streams in the state is no state of a PCG64 generator \(world 1 of 3\)"
+            cases.append((state, ValueError, no_pcg64))
+    for state, error, match in cases:
+        before = face.shown(env)
+        with pytest.raises(error, match=match):
+            env.set_state(state)
+        assert face.shown(env) == before, match
+    assert frozen(np.random.get_state()) == frozen(around)  # noqa: NPY002
+    twin = face.make()
+    face.reset(twin, seed=1, options=face.layout)
+    _ = [stream.random() for stream in face.streams(twin) if held]
+    assert frozen(face.play(env)) == frozen(face.play(twin))
+
+
+# Nothing is shared ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("face", [face for face in FACES if face.is_fresh], ids=lambda face: face.name)
+def test_all_that_is_returned_is_fresh(face: Face) -> None:
+    """No dict, list or array that was returned is another one or changes later, and writing to them harms nobody."""
+    env, twin = face.make(), face.make()
+    returned = [face.reset(env, seed=1)]
+    for seed in range(4):
+        returned += [*face.play(env, 12, seed=seed), face.reset(env), env.get_state(), env.metrics()]
+        returned += [env.state()] if hasattr(env, "state") else []
+    before = copy.deepcopy(returned)
+    parts = parts_in(returned)
+    assert len({id(part) for part in parts}) == len(parts)
+    bounds = (np.lib.array_utils if hasattr(np.lib, "array_utils") else np).byte_bounds  # NumPy 2, and 1
+    spans = sorted(bounds(array) for array in parts if isinstance(array, np.ndarray) and array.size)
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans))
+    inner = arrays_in(list(vars(env).values())) + list(env._world.arrays)
+    assert not any(np.may_share_memory(array, own) for array in arrays_in(returned)[-99:] for own in inner)
+    face.play(env, 12)
+    assert frozen(returned) == frozen(before)
+    face.reset(twin, seed=4)
+    for part in parts_in([returned, face.reset(env, seed=4)]):
+        if isinstance(part, np.ndarray):
+            part.fill(None if part.dtype == object else 1)
+        else:
+            part.clear()
+    for seed in range(30):
+        told = face.play(env, 1, seed=seed)
+        assert frozen(told) == frozen(face.play(twin, 1, seed=seed))
+        told += [env.get_state(), *([env.state()] if hasattr(env, "state") else [])]
+        for part in parts_in(told):
+            if isinstance(part, np.ndarray):
+                part.fill(None if part.dtype == object else 1)
+            else:
+                part.clear()
+        assert face.shown(env) == face.shown(twin)
+
+
+@every
+def test_what_was_given_is_neither_kept_nor_changed(face: Face) -> None:
+    """The env keeps no hold of a layout or of actions that it was given, and writes into neither."""
+    env, twin = face.make(), face.make()
+    given = {name: np.array(cells) for name, cells in face.layout.items()} | {"unknown": [1]}
+    kept = copy.deepcopy(given)
+    face.reset(env, seed=4, options=given)
+    face.reset(twin, seed=4, options=copy.deepcopy(face.layout))
+    assert frozen(given) == frozen(kept)
+    given["agents"][:] = given["targets"][:] = 3
+    actions = face.joint(env, lambda: np.array([1]) if not isinstance(face.joint(env, int), np.ndarray) else 1)
+    kept = copy.deepcopy(actions)
+    face.step(env, actions)
+    assert frozen(actions) == frozen(kept)
+    for array in arrays_in(actions):
+        array[...] = 3
+    face.step(twin, face.joint(twin, lambda: 1))
+    assert face.shown(env) == face.shown(twin)
+    assert frozen(face.play(env)) == frozen(face.play(twin))
+
+
+# Layouts and options ------------------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize(
+    "numbers",
+    [list, np.array, np.int8, lambda cells: [tuple(cell) for cell in cells]],
+    ids=["", "array", "i1", "()"],
+)
+def test_a_layout_by_hand(face: Face, numbers: Callable[[Any], Any]) -> None:
+    """reset(options=...) puts agents and targets where it is told, draws nothing, and ignores unknown keys."""
+    env, other = face.make(), face.make()
+    options = {name: numbers(cells) for name, cells in face.layout.items()} | {"colour": "blue"}
+    returned = face.reset(env, seed=4, options=options)
+    layout = np.concatenate([face.layout["agents"], face.layout["targets"]], axis=1).tolist()
+    assert all(cells == layout for cells in face.cells(env, returned))
+    assert frozen(face.reset(env)) == frozen(face.reset(other, seed=4))
+
+
+def options_of(face: Face) -> Iterator[tuple[Any, Any, str]]:
+    """Bad options with their errors."""
+    last = face.num_agents - 1
+    for options in ("agents", [1], 5, frozenset({"agents"})):
+        yield options, TypeError, f"options are of type {type(options).__name__}"
+    for one, other in (("agents", "targets"), ("targets", "agents")):
+        yield {one: face.layout[one]}, ValueError, f"options has '{one}' without '{other}'"
+        yield face.layout | {other: None}, ValueError, f"options has '{one}' without '{other}'"
+        for cell in ([99, 0], [0, 99], [-1, 0]):
+            cells = [*face.layout[one][:-1], cell]
+            yield (
+                face.layout | {one: cells},
+                ValueError,
+                rf"agent_{last} .*{re.escape(str(cell))}, outside the . x . grid",
+            )
+        good = face.layout[one]
+        for value, error in (
+            ([*good[:-1], [2]] if last else [[0], [1, 2]], ValueError),
+            ([*good, good[0]], ValueError),
+            (good[0], ValueError),
+            ([[[good]]], ValueError),
+            (np.array(good, float), TypeError),
+            ([[math.nan, 0]] * (last + 1), TypeError),
+            (np.zeros((last + 1, 2), bool), TypeError),
+            ([[10**30, 0]] * (last + 1), TypeError),
+            ("abc", TypeError),
+        ):
+            words = "shape|ragged" if error is ValueError else "is of (float64|bool|object|<U3)"
+            yield face.layout | {one: value}, error, rf"options\['{one}'\].*({words})"
+    own = [*face.layout["targets"][:-1], face.layout["agents"][-1]]
+    yield face.layout | {"targets": own}, ValueError, f"agent_{last} starts on its own target"
+    for index, error in ((-1, ValueError), (1, ValueError), (True, TypeError), (1.0, TypeError), ("0", TypeError)):
+        yield {"map": index}, error, "map"
+    if last:
+        agents, targets = face.layout["agents"], face.layout["targets"]
+        yield face.layout | {"agents": [*agents[:2], agents[0]]}, ValueError, "agent_0 and agent_2 .* the same location"
+        yield (
+            face.layout | {"targets": [targets[0], *targets[:1], targets[2]]},
+            ValueError,
+            "agent_0 and agent_1 .* target",
+        )
+        yield face.layout | {"agents": [*agents[:2], [4, 0]]}, ValueError, r"agent_2 .* \[4, 0\], which is a wall"
+        yield (
+            face.layout | {"targets": [targets[0], [4, 0], targets[2]]},
+            ValueError,
+            r"agent_1 .*\[4, 0\], which is a wall",
+        )
+
+
+@every
+def test_bad_options_are_refused(face: Face) -> None:
+    """A layout that cannot be is refused, the agent named, before the seed is taken or anything else happens."""
+    env = face.started()
+    for options, error, match in options_of(face):
+        with refused(face, env, error, match):
+            face.reset(env, seed=7, options=options)
+
+
+# Actions ------------------------------------------------------------------------------------------------------------
+
+BAD_ACTIONS = [
+    *((action, ValueError, f"is {action}") for action in (9, -1, 10**30, -(10**30), 2**63)),
+    *((np.array(action), ValueError, f"is {action}") for action in (-1, 7, 2**64 - 1)),
+    (np.array([7]), ValueError, "is 7"),
+    *((action, TypeError, f"is {action!r} of type float") for action in (1.0, 0.5, math.nan)),
+    (np.float32(1), TypeError, "is .* of type float32"),
+    (np.array([1.0]), TypeError, "is .* of type float64"),
+    *((action, TypeError, "is .*True.* of type bool") for action in (True, np.True_, np.array([True]))),
+    ("0", TypeError, "is '0' of type str"),
+    (None, TypeError, "is None of type NoneType"),
+    ([1], TypeError, r"is \[1\] of type list"),
+    (np.array([0, 1]), ValueError, r"is an array of shape \(2,\)"),
+    (np.array([], int), ValueError, r"is an array of shape \(0,\)"),
+]
+
+
+@single
+def test_bad_actions_are_refused(face: Face) -> None:
+    """A bad action is an error that says whose it is, what came and what was expected; nobody has moved."""
+    env = face.started()
+    for action, error, came in BAD_ACTIONS:
+        name = f"action for {env.agents[0]}" if hasattr(env, "agents") else "action"
+        with refused(face, env, error, f"{name} {came}; expected an integer from 0 to {face.num_actions - 1}"):
+            env.step(face.with_action(env, action))
+
+
+@single
+@pytest.mark.parametrize(
+    "action",
+    [1, np.int8(1), np.uint64(1), np.int64(1), np.array(1), np.array([1]), np.array([[1]], np.uint16)],
+    ids=repr,
+)
+def test_actions_may_be_integers_of_any_kind(face: Face, action: Any) -> None:
+    """Integers of Python and of NumPy, and arrays of one of them, are the same action."""
+    env, other = face.started(), face.started()
+    assert frozen(env.step(face.with_action(env, action))) == frozen(other.step(face.with_action(other, 1)))
+
+
+# Calls in any order, spaces and frames ------------------------------------------------------------------------------
+
+
+@with_states
+@pytest.mark.parametrize("call", ["step", "render", "get_state", "metrics", "state"])
+def test_nothing_goes_before_a_reset(face: Face, call: str) -> None:
+    """Without an episode there is nothing to step, to draw or to save, and the error says to reset."""
+    env = face.make("rgb_array")
+    if hasattr(env, call):
+        arguments = [face.joint(env, int)] if call == "step" else []
+        with pytest.raises(ResetNeeded, match=re.escape("call reset() first")):
+            getattr(env, call)(*arguments)
+    assert frozen(face.reset(env, seed=3)) == frozen(face.reset(face.make(), seed=3))
+
+
+@every
+def test_spaces_contain_what_is_returned(face: Face) -> None:
+    """Every observation of every reset and step lies in its space."""
+    env = face.make()
+    for returned in (face.reset(env, seed=1), *face.play(env, 60)):
+        face.check_spaces(env, returned)
+
+
+@every
+def test_rendering_and_closing_never_change_the_game(face: Face) -> None:
+    """An env that is drawn at every step, and closed twice, plays like one that is not."""
+    shown, left_alone = face.make("rgb_array"), face.make()
+    shown.close()
+    for env in (shown, left_alone):
+        face.reset(env, seed=3)
+    size = len(pickle.dumps(shown))
+    for seed in range(8):
+        frames = shown.render()
+        np.testing.assert_array_equal(shown.render(), frames)
+        if seed == 0:
+            assert len(pickle.dumps(shown)) == size, "a copy would carry pictures"
+            np.testing.assert_array_equal(copy.deepcopy(shown).render(), frames)
+        shown.close()
+        shown.close()
+        assert face.shown(shown) == face.shown(left_alone)
+        assert frozen(face.play(shown, 1, seed=seed)) == frozen(face.play(left_alone, 1, seed=seed))
+
+
+@pytest.mark.parametrize("face", [face for face in FACES if face not in VECTORS], ids=lambda face: face.name)
+def test_a_window_never_changes_the_game(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In human mode, too, every step and the next episode is that of an env without a picture."""
+    shown, left_alone = face.make("human"), face.make()
+    monkeypatch.setitem(type(shown.unwrapped).metadata, "render_fps", 100_000)
+    assert episodes(face, shown, seed=1, steps=20) == episodes(face, left_alone, seed=1, steps=20)
+    shown.close()
+
+
+@every
+@pytest.mark.parametrize("mode", ["ascii", "Human", "", 3])
+def test_bad_render_modes_are_refused(face: Face, mode: Any) -> None:
+    """A render mode that does not exist is refused with those that do."""
+    with pytest.raises(ValueError, match=f"render_mode is {mode!r}; expected None or .*'rgb_array'"):
+        face.make(mode)
+
+
+# Other processes ----------------------------------------------------------------------------------------------------
+
+
+def digest(path: str) -> str:
+    """SHA-256 of what every face plays, and of what the pickled envs in a file go on to play."""
+    told: list[Any] = [episodes(face, face.make(), seed=1) for face in FACES]
+    for name, env in pickle.loads(Path(path).read_bytes()).items():
+        (face,) = (one for one in FACES if one.name == name)
+        told.append([frozen(face.play(env)), [stream.random() for stream in face.streams(env)]])
+        told.append([frozen(face.play(env)), face.shown(env)])
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def test_another_process_without_a_compiler_plays_the_same(tmp_path: Path) -> None:
+    """A seed, or a pickled env, gives the same play in another process, with interpreted kernels, to the bit."""
+    path = tmp_path / "envs"
+    path.write_bytes(pickle.dumps({face.name: face.started() for face in FACES if face.has_states}))
+    code = f"import sys; sys.path[:0] = {[str(Path(__file__).parents[k]) for k in range(2)]}; import test_contract; "
+    code += f"print(test_contract.digest({str(path)!r}))"
+    around = {name: value for name, value in AROUND.items() if not name.startswith("NUMBA_")}
+    done = run_python(*STRICT, "-c", code, env={**around, "NUMBA_DISABLE_JIT": "1"})
+    assert (done.stdout, done.stderr) == (digest(str(path)) + "\n", "")
+
+
+def test_every_mode_is_among_the_faces() -> None:
+    """The vector env is asked in each of Gymnasium's autoreset modes."""
+    assert {face.mode for face in VECTORS} == set(AutoresetMode)

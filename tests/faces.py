@@ -1,0 +1,225 @@
+"""Every face of the game behind the same few calls, so that one test states a promise for all of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+import multigrid
+from helpers import frozen
+from multigrid import GridConfig, GridWorldEnv
+from multigrid.config import Part
+from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+
+# Neither square nor symmetric.
+WALLS = np.array([list("....#.."), list("..#...."), list("......#"), list(".#.....")]).T == "#"
+LAYOUT = {"agents": [[0, 0], [1, 0], [2, 0]], "targets": [[1, 0], [0, 0], [6, 3]]}
+
+
+class Face:
+    """What the contract asks of a face; this one is of `GridWorldEnv`."""
+
+    num_agents = 1
+    num_actions = 4
+    layout: ClassVar = {"agents": [[1, 0]], "targets": [[2, 2]]}
+    has_walls = False
+    has_states = is_fresh = True
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        self.name, self.settings = name, settings
+
+    def make(self, render_mode: str | None = None) -> Any:
+        """Return an env that had no reset."""
+        return GridWorldEnv(render_mode, size=3)
+
+    def reset(self, env: Any, **keywords: Any) -> Any:
+        """Begin an episode and return all that is shown."""
+        return env.reset(**keywords)
+
+    def joint(self, env: Any, choose: Callable[[], int]) -> Any:
+        """Return an action for everybody who is there."""
+        return choose()
+
+    def with_action(self, env: Any, action: Any) -> Any:
+        """Return a joint action of which one, agent_0's, is given."""
+        return action
+
+    def step(self, env: Any, actions: Any) -> Any:
+        """Play a step and return all that is shown."""
+        return env.step(actions)
+
+    def again(self, env: Any, returned: Any) -> Any:
+        """Begin another episode where the last step ended one and the face does not do so itself."""
+        return env.reset() if returned[2] or returned[3] else None
+
+    def shown(self, env: Any) -> Any:
+        """Return all that an env can be asked for, frozen."""
+        return frozen([env.get_state(), env.np_random_seed, env.metrics()])
+
+    def streams(self, env: Any) -> list[np.random.Generator]:
+        """Return the random streams."""
+        return [env.np_random]
+
+    def cells(self, env: Any, returned: Any) -> Any:
+        """Return where agents and targets are after a reset: x, y, target x, target y of each agent of each world."""
+        return [[[*returned[0]["agent"].tolist(), *returned[0]["target"].tolist()]]]
+
+    def check_spaces(self, env: Any, returned: Any) -> None:
+        """Fail unless the spaces contain the observations."""
+        assert returned[0] in env.observation_space
+
+    def play(self, env: Any, steps: int = 25, seed: int = 9) -> list[Any]:
+        """Return all that some steps of random play show, through as many episodes as they take."""
+        random, told = np.random.default_rng(seed), []
+        for _ in range(steps):
+            told.append(self.step(env, self.joint(env, lambda: int(random.integers(self.num_actions)))))
+            begun = self.again(env, told[-1])
+            told += [] if begun is None else [begun]
+        return told
+
+    def started(self, seed: int = 5, steps: int = 12, **keywords: Any) -> Any:
+        """Return an env in mid-episode."""
+        env = self.make(**keywords)
+        self.reset(env, seed=seed)
+        self.play(env, steps, seed=2)
+        return env
+
+
+class Parallel(Face):
+    """`MultiGridEnv`."""
+
+    num_agents, layout, has_walls = 3, LAYOUT, True
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self.config = GridConfig(**{"walls": WALLS, "num_agents": 3, "max_cycles": 14, **settings})
+        self.num_actions = self.config.num_actions
+
+    def make(self, render_mode: str | None = None) -> Any:
+        return multigrid.parallel_env(self.config, render_mode=render_mode)
+
+    def joint(self, env: Any, choose: Callable[[], int]) -> Any:
+        return {agent: choose() for agent in env.agents}
+
+    def with_action(self, env: Any, action: Any) -> Any:
+        return {**dict.fromkeys(env.agents, 1), env.agents[0]: action}
+
+    def again(self, env: Any, returned: Any) -> Any:
+        return None if env.agents else env.reset()
+
+    def shown(self, env: Any) -> Any:
+        return [*super().shown(env), env.agents, env.max_cycles, frozen(env.state())]
+
+    def cells(self, env: Any, returned: Any) -> Any:
+        return [env.state().tolist()]
+
+    def check_spaces(self, env: Any, returned: Any) -> None:
+        assert all(seen in env.observation_space(agent) for agent, seen in returned[0].items())
+        assert env.state() in env.state_space
+
+
+class Turns(Parallel):
+    """The AEC env, a round at a time."""
+
+    has_states = is_fresh = False
+
+    def make(self, render_mode: str | None = None) -> Any:
+        return multigrid.env(self.config, render_mode=render_mode)
+
+    def reset(self, env: Any, **keywords: Any) -> Any:
+        env.reset(**keywords)
+        return [{agent: env.observe(agent) for agent in env.agents}, env.infos]
+
+    def step(self, env: Any, actions: Any) -> Any:
+        told = []
+        for _ in range(len(env.agents)):
+            agent = env.agent_selection
+            told.append((agent, env.last()))
+            env.step(None if env.terminations[agent] or env.truncations[agent] else actions[agent])
+        return [{agent: last[0] for agent, last in told}, told]
+
+    def again(self, env: Any, returned: Any) -> Any:
+        return None if env.agents else self.reset(env)
+
+    def shown(self, env: Any) -> Any:
+        told = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
+        return [frozen(told), Parallel.shown(self, env.unwrapped)]
+
+    def streams(self, env: Any) -> list[np.random.Generator]:
+        return [env.unwrapped.np_random]
+
+
+class Vector(Parallel):
+    """`MultiGridVectorEnv`: three worlds."""
+
+    def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
+        self.is_fresh = settings.pop("copy", True)
+        super().__init__(name, **settings)
+        self.mode = mode
+
+    def make(self, render_mode: str | None = None) -> Any:
+        own = {"autoreset_mode": self.mode, "copy": self.is_fresh}
+        return multigrid.vector_env(3, self.config, render_mode=render_mode, **own)
+
+    def joint(self, env: Any, choose: Callable[[], int]) -> Any:
+        return np.array([choose() for _ in range(env.num_envs)])
+
+    def with_action(self, env: Any, action: Any) -> Any:
+        return [action] + [1] * (env.num_envs - 1)
+
+    def step(self, env: Any, actions: Any) -> Any:
+        returned = env.step(actions)
+        return returned if self.is_fresh else copy.deepcopy(returned)
+
+    def again(self, env: Any, returned: Any) -> Any:
+        if self.mode is not AutoresetMode.DISABLED:
+            return None
+        # The metrics are told of the worlds that have ended.
+        over = returned[-1].get("_csr", np.zeros(env.num_envs, dtype=bool)) if self.num_agents > 1 else returned[2]
+        return env.reset(options={"reset_mask": over}) if over.any() else None
+
+    def shown(self, env: Any) -> Any:
+        return frozen([env.get_state(), env.np_random_seed, env.metrics(), env.state()])
+
+    def streams(self, env: Any) -> list[np.random.Generator]:
+        return list(env.np_random)
+
+    def cells(self, env: Any, returned: Any) -> Any:
+        return env.state().tolist()
+
+    def check_spaces(self, env: Any, returned: Any) -> None:
+        assert returned[0] in env.observation_space
+
+
+class GridWorlds(Vector):
+    """`GridWorldVectorEnv`: three documented worlds."""
+
+    num_agents, layout, has_walls = 1, Face.layout, False
+
+    def make(self, render_mode: str | None = None) -> Any:
+        return GridWorldVectorEnv(3, size=3, autoreset_mode=self.mode, render_mode=render_mode)
+
+
+PARALLEL: list[Face] = [
+    *(Parallel(f"MultiGridEnv {rule}", on_target=rule) for rule in ("park", "leave", "stay", "restart")),
+    Parallel("MultiGridEnv flat", flatten=True),
+    Parallel("MultiGridEnv all parts", allow_stay=True, observe=get_args(Part), on_target="leave"),
+]
+VECTORS: list[Face] = [
+    face
+    for mode in AutoresetMode
+    for face in (
+        Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=get_args(Part)),
+        Vector(f"MultiGridVectorEnv flat {mode.value}", mode, flatten=True),
+        Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, on_target="stay", copy=False),
+        Vector(f"MultiGridVectorEnv restart {mode.value}", mode, on_target="restart"),
+        GridWorlds(f"GridWorldVectorEnv {mode.value}", mode),
+    )
+]
+SINGLES: list[Face] = [Face("GridWorldEnv"), *PARALLEL]
+TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat", flatten=True)]
+FACES = [*SINGLES, *TURNS, *VECTORS]

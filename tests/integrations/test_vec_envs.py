@@ -1,0 +1,217 @@
+"""What both bridges to Stable-Baselines3 promise, with SuperSuit's processes and without.
+
+What is special to one of them stands in test_sb3.py or in test_supersuit.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import TimeLimit
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+
+from helpers import frozen
+from multigrid import Action, GridConfig, MultiGridEnv
+from vec_envs import POOL, SETTINGS, WORLD, SingleEnvs, learner, make_native, make_supersuit, play, rows_of
+
+# Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
+pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
+
+BRIDGES: dict[str, Callable[..., VecEnv]] = {
+    "native": make_native,
+    "native without copies": functools.partial(make_native, copy=False, num_threads=2),
+    "supersuit": make_supersuit,
+    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
+}
+
+
+@pytest.fixture(params=BRIDGES)
+def bridge(request: pytest.FixtureRequest) -> str:
+    """The name of a bridge."""
+    return str(request.param)
+
+
+@pytest.fixture
+def make(bridge: str) -> Iterator[Callable[..., Any]]:
+    """Make a VecEnv of a bridge, which is closed, twice, at the end of the test."""
+    made: list[VecEnv] = []
+
+    def make_one(*arguments: Any, **keywords: Any) -> VecEnv:
+        made.append(BRIDGES[bridge](*arguments, **keywords))
+        return made[-1]
+
+    yield make_one
+    for vec_env in made:
+        vec_env.close()
+        vec_env.close()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"flatten": True},
+        {"on_target": "leave"},
+        {"on_target": "leave", "flatten": True, "max_cycles": 9},
+        {"on_target": "stay", "num_agents": 2, "observe": ("view", "target")},
+        {"on_target": "restart", "max_cycles": 11, "reward": "shared"},
+        {"walls": POOL, "size": None, "max_cycles": 8},
+        {"num_agents": 1, "allow_stay": True},
+    ],
+    ids=str,
+)
+def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, make: Callable[..., Any]) -> None:
+    """Row world * num_agents + agent tells what a ParallelEnv seeded seed + world tells, episode after episode."""
+    config = GridConfig(**{name: value for name, value in (SETTINGS | settings).items() if value is not None})
+    if config.on_target == "leave" and "supersuit" in bridge:
+        refused = r"on_target is 'leave', but SuperSuit cannot .*'park'.*'stay' or 'restart'"
+        with pytest.raises(ValueError, match=refused):
+            make(config)
+        return
+    vec_env, single = make(config, seed=20), SingleEnvs(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
+    seen = single.begin_all()
+    assert frozen(rows_of(vec_env.reset())) == frozen(seen)
+    assert frozen(vec_env.reset_infos) == frozen(single.all_reset_infos())
+    random = np.random.default_rng(4)
+    for _ in range(150):
+        actions = random.integers(0, config.num_actions, (3, config.num_agents))
+        observations, rewards, dones, infos = vec_env.step(actions.ravel())
+        expected = [row for k in range(3) for row in single.step(k, actions[k].tolist())]
+        assert (rewards.dtype, dones.dtype) == (np.float32, bool)
+        got = [list(row) for row in zip(rows_of(observations), rewards, dones, infos, strict=True)]
+        assert frozen(got) == frozen(expected)
+        if "native" in bridge:
+            assert frozen(vec_env.reset_infos) == frozen(single.all_reset_infos())
+    assert len(single.ends) >= 6
+    assert ({"alone", "dead"} <= set(single.ends)) == (config.on_target == "leave")
+
+
+@pytest.mark.parametrize(
+    ("moves", "truncated"),
+    [(["toward"], False), (["away", "away"], True), (["away", "toward"], False)],
+    ids=["arrived", "out of time", "arrived in the last step"],
+)
+def test_a_time_limit_is_told_from_an_end(moves: list[str], truncated: bool, make: Callable[..., Any]) -> None:
+    """TimeLimit.truncated stands in the infos of ended rows alone, True where time ran out before all had arrived."""
+    vec_env = make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0)
+    seen, sides = vec_env.reset(), set()
+    for _ in range(8):
+        target_right = seen["target"][:, 0] > seen["agent"][:, 0]
+        sides.update(target_right.tolist())
+        for step, move in enumerate(moves, start=1):
+            actions = np.where(target_right == (move == "toward"), Action.RIGHT, Action.LEFT)
+            seen, rewards, dones, infos = vec_env.step(actions)
+            at_end = step == len(moves)
+            assert dones.tolist() == [at_end] * 2
+            assert [info.get("TimeLimit.truncated") for info in infos] == [truncated if at_end else None] * 2
+            assert rewards.tolist() == [float(move == "toward")] * 2
+    assert sides == {False, True}
+
+
+@pytest.mark.parametrize("settings", [{}, {"flatten": True}, {"on_target": "leave"}], ids=str)
+def test_rows_are_fresh(settings: dict[str, Any], bridge: str, make: Callable[..., Any]) -> None:
+    """What a call returned never changes later, with shared memory and without copies too."""
+    if "on_target" in settings and "supersuit" in bridge:
+        pytest.skip("SuperSuit cannot play it")
+    vec_env = make(GridConfig(**(SETTINGS | settings | {"max_cycles": 3})))
+    held = [vec_env.reset(), *(vec_env.step(np.full(9, action)) for action in [0, 1, 2, 3])]
+    before = frozen(held)
+    play(vec_env, 20)
+    assert frozen(held) == before
+
+
+def test_seeds_decide(make: Callable[..., Any]) -> None:
+    """A seed repeats the play of its vec env and, given again, begins it anew; another seed plays otherwise."""
+    one, other = make(WORLD, seed=3), make(WORLD, seed=4)
+    first = play(one, 30)
+    assert play(one, 30) != first, "the second reset goes on with the streams"
+    one.seed(3)
+    assert play(one, 30) == first
+    assert play(other, 30) != first
+
+
+def test_without_a_seed_everything_differs(make: Callable[..., Any]) -> None:
+    """Without a seed, no two worlds and no two vec envs begin alike."""
+    layouts = []
+    for _ in range(2):
+        rows = [frozen((row["agent"], row["target"])) for row in rows_of(make(GridConfig(size=(40, 30))).reset())]
+        layouts += [rows[first : first + 2] for first in (0, 2, 4)]
+    assert all(layouts[i] != layouts[j] for i in range(6) for j in range(i))
+
+
+def test_observations_keep_their_spaces(make: Callable[..., Any]) -> None:
+    """The spaces are those of one agent; Dict observations stay Dicts of batches, flat ones a single batch."""
+    flat_world = GridConfig(flatten=True)
+    plain, flat = make(WORLD, 2), make(flat_world, 2)
+    seen = plain.reset()
+    assert {part: (rows.shape, rows.dtype) for part, rows in seen.items()} == {
+        "agent": ((6, 2), np.int64),
+        "target": ((6, 2), np.int64),
+        "others": ((6, 2, 2), np.int64),
+    }
+    assert plain.observation_space == MultiGridEnv(WORLD).observation_space("agent_0")
+    assert all(plain.observation_space.contains(row) for row in rows_of(seen))
+    seen = flat.reset()
+    assert (seen.shape, seen.dtype) == ((4, 6), np.float32)
+    assert flat.observation_space == MultiGridEnv(flat_world).observation_space("agent_0")
+    assert (plain.action_space, plain.num_envs, flat.num_envs) == (Discrete(4), 6, 4)
+
+
+def test_attributes_are_told_for_each_row(make: Callable[..., Any]) -> None:
+    """Attributes that all rows share are told for each row asked for; no row is wrapped."""
+    vec_env = make(WORLD, 2, render_mode="rgb_array")
+    assert vec_env.get_attr("config") == [WORLD] * 6
+    assert vec_env.get_attr("render_mode", [0, 4]) == ["rgb_array"] * 2
+    assert vec_env.get_attr("config", 5) == [WORLD]
+    assert vec_env.env_is_wrapped(TimeLimit) == [False] * 6
+    assert vec_env.env_is_wrapped(TimeLimit, [1, 2]) == [False] * 2
+    assert not vec_env.has_attr("no_such_thing")
+
+
+def test_frames_are_those_of_single_envs(bridge: str, make: Callable[..., Any]) -> None:
+    """get_images() gives the frame of each world, or under SuperSuit of the first, as a ParallelEnv draws it."""
+    vec_env = make(WORLD, 2, seed=6, render_mode="rgb_array")
+    envs = [MultiGridEnv(WORLD, render_mode="rgb_array") for _ in range(1 if "supersuit" in bridge else 2)]
+    vec_env.reset()
+    for k, env in enumerate(envs):
+        env.reset(seed=6 + k)
+    for _ in range(3):
+        frames = [env.render() for env in envs]
+        np.testing.assert_array_equal(vec_env.get_images(), frames)
+        vec_env.step(np.full(6, Action.LEFT))
+        for env in envs:
+            env.step(dict.fromkeys(env.agents, Action.LEFT))
+    assert len(frames) == 1 or not np.array_equal(*frames)
+
+
+def test_vec_monitor_counts_each_row(make: Callable[..., Any]) -> None:
+    """VecMonitor, which learners put around it, counts the steps and rewards of each row's episodes."""
+    monitor = VecMonitor(make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0))
+    monitor.reset()
+    lengths = set()
+    for action in [0, 0, 2, 2] * 5:
+        *_, infos = monitor.step(np.full(2, action))
+        lengths |= {(info["episode"]["l"], info["episode"]["r"]) for info in infos if "episode" in info}
+    assert lengths <= {(1, 1.0), (2, 0.0), (2, 1.0)}
+    assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"flatten": True, "on_target": "restart"}], ids=str)
+def test_ppo_is_repeatable(settings: dict[str, Any], one_thread: None) -> None:
+    """The same seed gives equal weights, over either bridge and with processes, too; another seed gives others."""
+    config = GridConfig(**(SETTINGS | settings | {"max_cycles": 15}))
+
+    def weights(name: str, seed: int = 7) -> list[Any]:
+        vec_env = BRIDGES[name](config, 4)
+        learned = learner(vec_env, seed=seed).learn(800)
+        vec_env.close()
+        return [tensor.tolist() for tensor in learned.policy.state_dict().values()]
+
+    first = weights("native")
+    assert all(weights(name) == first for name in BRIDGES)
+    assert weights("native", seed=8) != first
