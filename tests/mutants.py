@@ -548,12 +548,14 @@ def run(tree: Path, mutant: Mutant | None, tests: Iterable[str], interpreted: bo
         cache.mkdir()
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         numba = {"NUMBA_DISABLE_JIT": "1"} if interpreted else {"NUMBA_CACHE_DIR": str(cache)}
-        flags = ["-x", "-v", "--tb=no", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "watch"]
+        # Without the other plugins of the environment pytest starts in half the time.
+        plugins = ["-p", "no:cacheprovider", "-p", "watch", "-p", "hypothesispytest"]
+        flags = ["-x", "-v", "--tb=no", "--hypothesis-seed=0", *plugins]
         with output.open("wb") as told:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *flags, *(f"tests/{test}" for test in tests)],
                 cwd=home,
-                env={**surroundings, "PYTHONPATH": str(home), **numba},
+                env={**surroundings, "PYTHONPATH": str(home), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **numba},
                 stdout=told,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
