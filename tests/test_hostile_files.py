@@ -39,7 +39,7 @@ SCEN = (
     "1\tmaps/other.map\t7\t4\t6\t3\t0\t0\t7.5\n"
 )
 PICTURE = "a.#.B\n..#..\nb...A\n#...."
-LONGER = 50
+LONGER = 10
 """How many times as many cases there are with `--long`."""
 LONGEST_MESSAGE = 10_000
 PATIENCE = 300.0
@@ -48,7 +48,7 @@ PATIENCE = 300.0
 
 @pytest.fixture
 def number_of(request: pytest.FixtureRequest) -> Callable[[int], range]:
-    """Give the numbers of the cases of a test: so many, or fifty times as many with `--long`."""
+    """Give the numbers of the cases of a test: so many, or ten times as many with `--long`."""
     factor = LONGER if request.config.getoption("--long", default=False) else 1
     return lambda count: range(count * factor)
 

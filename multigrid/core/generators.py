@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import is_int
+from multigrid._checks import is_int, shown
 from multigrid.core import pcg64
 
 __all__ = ["bit_generator", "check_state", "checked_integers", "is_compiled", "load"]
@@ -159,7 +159,7 @@ def _at(state: Any, path: tuple[str, ...]) -> Any:
 def _integer(state: Any, path: tuple[str, ...], largest: int) -> int:
     value = _at(state, path)
     if not is_int(value) or not 0 <= int(value) <= largest:
-        raise ValueError(f"{path[-1]} is {value!r}; expected an integer from 0 to {largest}")
+        raise ValueError(f"{path[-1]} is {shown(value)}; expected an integer from 0 to {largest}")
     return int(value)
 
 

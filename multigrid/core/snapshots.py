@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shown
 from multigrid.config import GridConfig
 from multigrid.core import generators, pcg64
 from multigrid.core.arrays import Arrays, handle
@@ -77,7 +78,7 @@ class Stage:
             return dict(generators.bit_generator(bits).state)
         except ValueError as error:
             raise ValueError(
-                f"np_random in the state is {bits!r}: {error}; expected the state of one of NumPy's bit generators"
+                f"np_random in the state is {shown(bits)}: {error}; expected the state of one of NumPy's bit generators"
             ) from error
 
 

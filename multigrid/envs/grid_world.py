@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shown
 from multigrid.actions import checked_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
@@ -50,7 +51,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def __init__(self, render_mode: str | None = None, size: int = 5) -> None:
         if isinstance(size, bool) or not isinstance(size, int | np.integer):
-            raise TypeError(f"size is {size!r} of type {type(size).__name__}; expected an integer of at least 2")
+            raise TypeError(f"size is {shown(size)} of type {type(size).__name__}; expected an integer of at least 2")
         if size < 2:
             raise ValueError(f"size is {size}; expected at least 2, for the target is never the agent's own cell")
         # With one agent, *stay* is the documented rule also for those who step on after the end.

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from multigrid._checks import checked_int
+from multigrid._checks import checked_int, shown
 
 __all__ = ["ParallelVectorEnv"]
 
@@ -72,7 +72,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         mask = (others or {}).pop("reset_mask", np.ones(self.num_envs, dtype=bool))
         expected = f"expected a boolean array ({self.num_envs},), equal over each env's rows, with at least one True"
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] is {mask!r}; {expected}")
+            raise TypeError(f"options['reset_mask'] is {shown(mask)}; {expected}")
         if mask.shape != (self.num_envs,) or not mask.any() or (mask != np.repeat(mask[::size], size)).any():
             raise ValueError(f"options['reset_mask'] is {mask}; {expected}")
         infos: dict[str, Any] = {}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shown
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import Colour, colours, contrast, mixed
 
@@ -51,7 +52,7 @@ def animated_svg(
         ("pause", pause, 0 <= pause < np.inf),
     ):
         if not good:
-            raise ValueError(f"{name} is {value!r}; expected a number of seconds")
+            raise ValueError(f"{name} is {shown(value)}; expected a number of seconds")
     played = episode.num_steps * seconds_per_step
     clock = _Clock(seconds_per_step, played + pause) if played else None
     return _drawn(_View(episode, 0, _side(episode, cell), clock))

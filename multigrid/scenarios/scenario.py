@@ -78,7 +78,7 @@ class Scenario:
         restart = self.config.on_target == "restart"
         if (self.stream is not None) != restart:
             raise ValueError(
-                f"stream is {self.stream!r}; expected the state of a PCG64 generator under on_target='restart', "
+                f"stream is {shown(self.stream)}; expected the state of a PCG64 generator under on_target='restart', "
                 "whose targets are drawn from it, and None otherwise"
             )
         if restart:

@@ -9,6 +9,8 @@ import gymnasium
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
+from multigrid._checks import shown
+
 __all__ = ["DiscreteActions"]
 
 
@@ -43,5 +45,5 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
             ValueError: the number is not in the action space.
         """
         if not self.action_space.contains(action):
-            raise ValueError(f"action is {action!r}; expected an integer from 0 to {len(self.disc_to_cont) - 1}")
+            raise ValueError(f"action is {shown(action)}; expected an integer from 0 to {len(self.disc_to_cont) - 1}")
         return self.disc_to_cont[action]

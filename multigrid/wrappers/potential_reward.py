@@ -9,6 +9,8 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 from pettingzoo.utils import BaseParallelWrapper
 
+from multigrid._checks import shown
+
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
@@ -153,7 +155,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
 def _checked_discount(gamma: float) -> float:
     if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma is {gamma!r}; expected the discount of the learner, from 0 to 1")
+        raise ValueError(f"gamma is {shown(gamma)}; expected the discount of the learner, from 0 to 1")
     return float(gamma)
 
 

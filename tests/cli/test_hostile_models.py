@@ -472,7 +472,7 @@ def test_scrambled_folders_play_or_are_refused(folder: Path, model: Path, reques
     player(str(folder))  # what is imported on the way is no part of the file
     original = {name: (model / name).read_bytes() for name in ("model.zip", "config.json")}
     outcomes = {"played": 0, "refused": 0}
-    for number in range(20_000 if request.config.getoption("--long", default=False) else 200):
+    for number in range(5_000 if request.config.getoption("--long", default=False) else 200):
         draw = np.random.default_rng([11, number])
         content = dict(original)
         kind = number % 5

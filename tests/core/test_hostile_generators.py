@@ -18,7 +18,7 @@ from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from oracle import Oracle
 from oracle import plain as listed
 
-CASES, LONG_CASES, BATCH = 600, 20_000, 600
+CASES, LONG_CASES, BATCH = 600, 6_000, 600
 KINDS = ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
 
 

@@ -1,4 +1,4 @@
-"""Every code block of README.md is run, or README is wrong: what the page shows is what works.
+"""Every code block of README and of the pages in docs/ is run: what a page shows works.
 
 - ``python`` blocks are executed, each by itself, in an empty folder.
 - ``bash`` and ``console`` blocks are plain commands. ``pip install``, and ``apt-get`` and ``pytest`` after it, are
@@ -26,6 +26,7 @@ else:
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 TRAIN = 'pip install -c constraints.txt -e ".[train]" && multigrid train'
 TEST = (
@@ -44,19 +45,20 @@ TIMEOUT = 300  # seconds for one command: a cold compile and a short training fi
 
 @dataclass(frozen=True)
 class Block:
-    """One code block: its language, its text, and the line it starts on (counted from 1)."""
+    """One code block: its language, its text, the line it starts on (counted from 1), and its page."""
 
     language: str
     text: str
     line: int
+    page: Path = README
 
     def __str__(self) -> str:
         """Where it is, as editors and pytest's ids show it."""
-        return f"README.md:{self.line} ({self.language or 'no language'})"
+        return f"{self.page.name}:{self.line} ({self.language or 'no language'})"
 
 
-def find_blocks(markdown: str) -> list[Block]:
-    """All code blocks of a page: fenced, indented, and those written in HTML."""
+def find_blocks(markdown: str, page: Path = README) -> list[Block]:
+    """Return all code blocks of a page: fenced, indented, and those written in HTML."""
     blocks = []
     for token in MarkdownIt("commonmark").parse(markdown):
         is_code = token.type in ("fence", "code_block") or (token.type == "html_block" and "<pre" in token.content)
@@ -64,7 +66,7 @@ def find_blocks(markdown: str) -> list[Block]:
             assert token.map is not None
             fenced = token.type == "fence"
             language = token.info.strip() if fenced else ""
-            blocks.append(Block(language, token.content, token.map[0] + 1 + fenced))
+            blocks.append(Block(language, token.content, token.map[0] + 1 + fenced, page))
     return blocks
 
 
@@ -154,9 +156,9 @@ def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
 
 
 def run_python(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Execute a block; a traceback shows README's own lines."""
+    """Execute a block; a traceback shows the page's own lines."""
     monkeypatch.chdir(folder)
-    code = compile("\n" * (block.line - 1) + block.text, str(README), "exec")
+    code = compile("\n" * (block.line - 1) + block.text, str(block.page), "exec")
     exec(code, {"__name__": "__main__"})  # noqa: S102 - the page is ours, and this is what a reader does with it
 
 
@@ -170,19 +172,21 @@ def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert block.language == "text", f"nothing runs {block}; if it is no code, mark it as text"
 
 
-BLOCKS = find_blocks(README.read_text(encoding="utf-8"))
+BLOCKS = [block for page in PAGES for block in find_blocks(page.read_text(encoding="utf-8"), page)]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_block_works(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block of README does what a reader would expect: it runs without an error or a warning."""
+    """Each block of a page does what a reader would expect: it runs without an error or a warning."""
     run_block(block, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("command", [TRAIN, TEST])
 def test_readme_gives_the_two_commands(command: str) -> None:
     """The two commands that a newcomer needs stand in README, word for word."""
-    assert command in [line for block in BLOCKS if block.language in SHELLS for line in command_lines(block)]
+    assert command in [
+        line for block in BLOCKS if block.page == README and block.language in SHELLS for line in command_lines(block)
+    ]
 
 
 def test_readme_shows_python() -> None:
@@ -249,16 +253,17 @@ def test_shell_blocks_are_executed(language: str, tmp_path: Path, monkeypatch: p
     assert (tmp_path / "here").exists()
 
 
-def test_links_lead_somewhere() -> None:
-    """Every picture and every page of this project that README names is there."""
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every picture and every page of this project that a page names is there."""
     links = []
-    for token in MarkdownIt("commonmark").parse(README.read_text(encoding="utf-8")):
+    for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
         for child in token.children or []:
             links += [str(child.attrs[name]) for name in ("href", "src") if name in child.attrs]
-    local = [link.partition("#")[0] for link in links if "://" not in link]
-    assert len(local) > 3
-    for link in local:
-        assert (ROOT / link).exists(), f"README.md names {link}, which is not there"
+    if page == README:
+        assert {f"docs/{other.name}" for other in PAGES[1:]} <= set(links)
+    for link in (link.partition("#")[0] for link in links if "://" not in link):
+        assert (page.parent / link).exists(), f"{page.name} names {link}, which is not there"
 
 
 def test_the_two_commands_fit_the_project(tmp_path: Path) -> None:
