@@ -94,6 +94,7 @@ TESTS = {
     ],
     "maps/layouts.py": ["core/test_worlds.py", "envs/test_parallel.py", "core/test_layout.py"],
 }
+
 # By file and function, the rule that each mutant takes away, and its address.
 ADDRESSES = """
 core/rules.py
