@@ -205,6 +205,10 @@ def picture(env: Any) -> Any:
     core = env.unwrapped
     try:
         rest = [getattr(core, name, None) for name in ("agents", "max_cycles", "np_random_seed")]
+        # A state that is set again where it is leaves all but the trails as it was.
+        rest.append(
+            plain(core.render()) if isinstance(core, MultiGridEnv) and core.render_mode == "rgb_array" else None
+        )
         return [plain(core.get_state()), *rest]
     except (RuntimeError, ResetNeeded) as error:
         raise RefusedCallError from error

@@ -1247,7 +1247,11 @@ def test_interpreted_kernels_play_the_same() -> None:
     here, package = Path(__file__).parent, Path(multigrid.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, *STRICT, "-c", "import test_vector; print(test_vector.digest())"],
-        env={**surroundings, "PYTHONPATH": os.pathsep.join([str(package), str(here)]), "NUMBA_DISABLE_JIT": "1"},
+        env={
+            **surroundings,
+            "PYTHONPATH": os.pathsep.join(map(str, (package, here, here.parent))),
+            "NUMBA_DISABLE_JIT": "1",
+        },
         capture_output=True,
         text=True,
         timeout=300,
