@@ -74,6 +74,7 @@ TESTS = {
         "core/test_worlds.py",
         "envs/test_parallel.py",
         "envs/test_documented.py",
+        "envs/test_vector.py",
     ],
     "core/snapshots.py": [
         "envs/test_safety.py",
