@@ -1,17 +1,31 @@
-"""Break the rules of the game one at a time, and see that a test notices.
+"""Break the rules of the game one at a time, and see that a test fails.
 
-Usage: python tests/mutants.py [--only NUMBER ...] [--interpreted] [--jobs 2]
+Usage: python tests/mutants.py [--only NUMBER ...] [--all FUNCTION ...] [--show] [--interpreted]
+           [--jobs 2] [--resume FILE]
 
-Every mutant is one line of the sources changed for another, in a private copy of the tree. The tests that should notice
-are run on it until one fails; one that hangs or dies has noticed too. Kernels are compiled from nothing for each of
-them; where a file has no kernels, its mutants are run interpreted, which is quicker. The command fails when a mutant
-survives, when its line is no longer there, or when the tests fail on the unchanged copy.
+Every mutant is one expression or statement of the sources changed for another, in a private copy of the tree. The
+tests of its file are run on it until one fails; one that hangs or dies counts as failed. Kernels are compiled from
+nothing for each of them; where a file has no kernels, its mutants are run interpreted, which is quicker. The command
+fails when a mutant survives, when its address is wrong, or when the tests fail on the unchanged copy.
+
+An address in `ADDRESSES` names a file and a function (or a constant of the module) and nothing else of ours, so that no
+other rename touches it. After an edit of a function, ``--show`` prints where its addresses lead. In an address,
+``If 2 -> _1 or not _2`` changes the condition of the function's second ``if``:
+
+- The node is the second of its class in Python's `ast`, in the order of `nodes`. ``If``, ``While`` and ``For`` stand
+  for their condition or iterable.
+- In what replaces it, ``_`` is the node; ``_1``, ``_2`` ... are its operands, see `operands`; ``_2_1`` is the first
+  operand of the second. Settings, statuses and outcomes are written as their numbers.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
+import copy
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -20,10 +34,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,6 +74,7 @@ TESTS = {
         "core/test_worlds.py",
         "envs/test_parallel.py",
         "envs/test_documented.py",
+        "envs/test_vector.py",
     ],
     "core/snapshots.py": [
         "envs/test_safety.py",
@@ -79,925 +95,432 @@ TESTS = {
     ],
     "maps/layouts.py": ["core/test_worlds.py", "envs/test_parallel.py", "core/test_layout.py"],
 }
-WITHOUT_KERNELS = {
-    "core/metrics.py",
-    "core/snapshots.py",
-    "core/generators.py",
-    "core/held.py",
-    "core/world.py",
-    "maps/layouts.py",
-}
 
-# The rule that is taken away, the line (or what is distinctive of it), and what stands there instead.
-CHANGES = {
-    "core/rules.py": """
-        an action below the range is refused
-        - is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= num_actions
-        + is_bad = w.actions[e, i] < -1 or w.actions[e, i] >= num_actions
-
-        an action above the range is refused
-        - is_bad = w.actions[e, i] < 0 or w.actions[e, i] >= num_actions
-        + is_bad = w.actions[e, i] < 0 or w.actions[e, i] > num_actions
-
-        a parked agent's action is examined
-        - if is_bad and w.status[e, i] != LEFT and
-        + if is_bad and w.status[e, i] == TRAVELLING and
-
-        a departed agent's action is not examined
-        - if is_bad and w.status[e, i] != LEFT and
-        + if is_bad and
-
-        only a world that is over begins anew
-        - if w.over[e]:
-        + if w.steps[e] > 0:
-
-        an episode begins with step 0
-        - w.steps[e] = 0
-        + w.steps[e] += 0
-
-        everyone travels when an episode begins
-        - w.status[e, i] = TRAVELLING
-        + w.status[e, i] += TRAVELLING
-
-        arrivals are counted anew in each episode
-        - w.arrivals[e, i] = 0
-        + w.arrivals[e, i] += 0
-
-        nobody has arrived when an episode begins
-        - w.arrival_step[e, i] = NEVER
-        + pass
-
-        nobody is truncated when an episode begins
-        - w.truncated[e, i] = False
-        + pass
-
-        everyone has stayed when an episode begins
-        - w.outcomes[e, i] = _STAYED
-        + pass
-
-        the first distance is that of the layout
-        - w.distances[e, i] = _distance(w, e, i)
-        + pass
-
-        the distance is the sum of both sides
-        - abs(dx) + abs(dy)
-        + max(abs(dx), abs(dy))
-
-        two agents are in each other's way
-        - if num_agents > 1 and w.settings[COLLISIONS] != NONE:
-        + if num_agents > 2 and w.settings[COLLISIONS] != NONE:
-
-        under none, agents pass through one another
-        - if num_agents > 1 and w.settings[COLLISIONS] != NONE:
-        + if num_agents > 1:
-
-        who asks for its own cell is told that it stayed
-        - if action == _STAY_ACTION:
-        + if action > _STAY_ACTION:
-
-        the lower edges stop
-        - elif to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
-        + elif to_x < 0 or to_y < -1 or to_x >= width or to_y >= height:
-
-        each side's edge is its own
-        - elif to_x < 0 or to_y < 0 or to_x >= width or to_y >= height:
-        + elif to_x < 0 or to_y < 0 or to_x >= width or to_y >= min(width, height):
-
-        the edge is told as the edge
-        - w.moves[m, x, y, action] = _EDGE
-        + w.moves[m, x, y, action] = _WALL
-
-        a wall is told as a wall
-        - w.moves[m, x, y, action] = _WALL
-        + w.moves[m, x, y, action] = _EDGE
-
-        walls stop
-        - elif w.regions[m, to_x, to_y] == WALL:
-        + elif w.regions[m, to_x, to_y] < WALL:
-
-        walls are those of the map
-        - moves = w.moves[unsigned(w.map_index[e])]
-        + moves = w.moves[0]
-
-        a parked agent stays
-        - if status[i] == TRAVELLING:
-        + if status[i] != LEFT:
-
-        an agent that has left stays away
-        - if status[i] == TRAVELLING:
-        + if status[i] != PARKED:
-
-        a parked agent is told that it is parked
-        - outcomes[i] = _PARKED if status[i] == PARKED else _STAYED
-        + outcomes[i] = _STAYED
-
-        who is stopped asks for its own cell
-        - step = int(outcomes[i] == _MOVED)
-        + step = int(outcomes[i] != _WALL)
-
-        an agent that has left is no obstacle
-        - if status[i] != LEFT:
-        + if status[i] <= LEFT:
-
-        the first of two that ask for a cell is refused as the second is
-        - refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
-        + refusal[i] = _CONTESTED
-
-        the second of two that ask for a cell is refused as the first is
-        - refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
-        + refusal[unsigned(first)] = _CONTESTED
-
-        under soft, the lowest index is the claimant
-        - refusal[unsigned(first)], refusal[i] = _CONTESTED, _CONTESTED
-        + refusal[first], refusal[i], claimant[wish[i, 0], wish[i, 1]] = _CONTESTED, _CONTESTED, i
-
-        two swap only if each asks for the very cell of the other, its y too
-        - return one[i, 0] == other[j, 0] and one[i, 1] == other[j, 1]
-        + return one[i, 0] == other[j, 0]
-
-        two swap only if each asks for the very cell of the other, its x too
-        - return one[i, 0] == other[j, 0] and one[i, 1] == other[j, 1]
-        + return one[i, 1] == other[j, 1]
-
-        nobody swaps
-        - refusal[i] = _SWAP
-        + refusal[i] = _OCCUPIED
-
-        a swap is told as a swap
-        - refusal[i] = _SWAP
-        + refusal[i] = _CONTESTED
-
-        under priority, agents move in turn
-        - if rule == PRIORITY:
-        + if rule > NONE:
-
-        under symmetric, who stays holds up who follows
-        - elif rule != BLOCK_BOTH:
-        + elif rule == SOFT:
-
-        under soft, who stays holds up who follows
-        - elif rule != BLOCK_BOTH:
-        + elif rule == SYMMETRIC:
-
-        the claimant of a cell is forgotten after the step
-        - _put(claimant, wish, i, NOBODY)
-        + pass
-
-        the occupant of a cell is forgotten after the step
-        - _put(occupant, location, i, NOBODY)
-        + pass
-
-        under priority, who was granted a cell is forgotten after the step
-        - _put(occupant, wish, i, NOBODY)
-        + pass
-
-        under soft, the first claimant keeps its request
-        - if rule == SOFT and _find(w.claimant, w.wish, i) == i:
-        + if rule == SOFT and _find(w.claimant, w.wish, i) != i:
-
-        under soft, a claimant that would swap is refused
-        - return bool(w.refusal[i] == _SWAP)
-        + return False
-
-        under block_both, a cell that was occupied is closed
-        - if rule == BLOCK_BOTH and _find(w.occupant, w.wish, i) != NOBODY:
-        + if rule == BLOCK_BOTH and _find(w.occupant, w.wish, i) == i:
-
-        a swap is refused as a contest is
-        - return bool(w.refusal[i] != _OCCUPIED)
-        + return bool(w.refusal[i] == _CONTESTED)
-
-        under priority, an occupied cell is closed
-        - if _find(w.occupant, w.wish, i) == NOBODY:
-        + if _find(w.occupant, w.wish, i) >= NOBODY:
-
-        under priority, the cell that is left is open to those who come later
-        - _put(w.occupant, w.location[e], i, NOBODY)
-        + pass
-
-        under priority, the cell that is entered is closed to those who come later
-        - _put(w.occupant, w.wish, i, i)
-        + _put(w.occupant, w.wish, i, NOBODY)
-
-        an agent that has left holds nobody up
-        - if outcomes[i] == _MOVED or status[i] == LEFT:
-        + if outcomes[i] == _MOVED:
-
-        the whole chain behind one who stays is held up
-        - follower = _find(claimant, location, unsigned(follower))
-        + follower = NOBODY
-
-        who is held up is told its own reason
-        - outcomes[unsigned(follower)] = w.refusal[unsigned(follower)]
-        + outcomes[unsigned(follower)] = _OCCUPIED
-
-        who is granted a cell goes there
-        - location[i, 0], location[i, 1] = w.wish[i, 0], w.wish[i, 1]
-        + location[i, 0] = w.wish[i, 0]
-
-        a reward is told once
-        - rewards[i] = 0.0
-        + pass
-
-        who has left has terminated once
-        - terminated[i] = False
-        + pass
-
-        only the target itself is the target
-        - if distances[i] != 0:
-        + if distances[i] > 1:
-
-        under stay, walking off undoes the arrival
-        - arrival_step[i] = NEVER
-        + pass
-
-        a parked agent is rewarded once
-        -         if status[i] == PARKED:
-        +         if status[i] == LEFT:
-
-        under restart, an arrival is rewarded
-        - if rule != STAY:
-        + if rule == PARK or rule == LEAVE:
-
-        under stay, an arrival alone is not rewarded
-        - if rule != STAY:
-        + if rule >= PARK:
-
-        under stay, the arrival is the first step of standing there
-        - if arrival_step[i] == NEVER or rule == RESTART:
-        + if w.steps[e] > 0:
-
-        under restart, every arrival counts
-        - if arrival_step[i] == NEVER or rule == RESTART:
-        + if arrival_step[i] == NEVER:
-
-        the metrics tell the step of arrival
-        - arrival_step[i] = w.steps[e]
-        + arrival_step[i] = w.steps[e] - 1
-
-        an agent on its target parks
-        - status[i] = PARKED
-        + status[i] = TRAVELLING
-
-        an agent on its target leaves
-        - status[i] = LEFT
-        + status[i] = PARKED
-
-        who has left has ended
-        - w.endings[e] += 1
-        + w.endings[e] += 0
-
-        an agent that arrives gets another target
-        - draw_next_target(w, e, i)
-        + pass
-
-        the distance is that to the new target
-        -             distances[i] = _distance(w, e, i)
-        +             pass
-
-        under restart, nobody terminates
-        - w.over[e] = rule != RESTART and standing == here
-        + w.over[e] = standing == here
-
-        all must stand on their targets
-        - w.over[e] = rule != RESTART and standing == here
-        + w.over[e] = rule != RESTART and standing >= here - 1
-
-        under park and stay, all terminate together
-        - if w.over[e] and rule != LEAVE:
-        + if w.over[e] and rule == STAY:
-
-        who left earlier does not terminate again
-        - if w.over[e] and rule != LEAVE:
-        + if w.over[e]:
-
-        who terminates together with all has ended
-        - w.endings[e] = here
-        + w.endings[e] += 0
-
-        under stay, everyone is rewarded when all stand on their targets
-        -                 rewards[i] = 1.0
-        +                 rewards[i] = 1.0 / here
-
-        individual rewards are not shared
-        - if w.settings[SHARED_REWARD]:
-        + if w.settings[SHARED_REWARD] >= 0:
-
-        a shared reward is the mean over those who were there
-        - w.rewards[e, i] = total / here
-        + w.rewards[e, i] = total / w.location.shape[1]
-
-        who leaves in this step has a share
-        - if w.status[e, i] != LEFT or w.terminated[e, i]:
-        + if w.status[e, i] != LEFT:
-
-        the limit is the number of steps
-        - if limit == NO_LIMIT or w.steps[e] < limit:
-        + if limit == NO_LIMIT or w.steps[e] <= limit:
-
-        without a limit nobody is truncated
-        - if limit == NO_LIMIT or w.steps[e] < limit:
-        + if w.steps[e] < limit:
-
-        a limit that is lowered below the steps played ends the episode
-        - if limit == NO_LIMIT or w.steps[e] < limit:
-        + if limit == NO_LIMIT or w.steps[e] != limit:
-
-        who terminates in the last step is truncated too
-        - w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]
-        + w.truncated[e, i] = w.status[e, i] != LEFT
-
-        who is truncated has ended
-        - w.endings[e] = w.location.shape[1]
-        + w.endings[e] += 0
-
-        the limit ends the episode
-        - w.over[e] = True
-        + pass
-    """,
-    "core/placement.py": """
-        the map of a pool is drawn
-        - return bounded(w.streams, e, w.regions.shape[0])
-        + return bounded(w.streams, e, 1)
-
-        a map with letters is its own layout
-        - if w.layouts.shape[0] > 0:
-        + if w.layouts.shape[0] > 1:
-
-        the layout is that of the drawn map
-        - w.location[e, i, axis] = w.layouts[w.map_index[e], i, axis]
-        + w.location[e, i, axis] = w.layouts[0, i, axis]
-
-        a cell that can reach no other is not used
-        - or sizes[regions[x, y]] < 2 or
-        + or sizes[regions[x, y]] < 1 or
-
-        agents begin in cells of their own
-        - < 2 or has_agent[x, y] != NOBODY:
-        + < 2:
-
-        the agents of a region are counted
-        - w.region_agents[region] += 1
-        + w.region_agents[region] += 0
-
-        only the last cell without an agent can be forced
-        - == 1 and sizes[region] - num_targets == 2
-        + == 2 and sizes[region] - num_targets == 3
-
-        where every cell has an agent, no cell is forced
-        - == 1 and sizes[region] - num_targets == 2
-        + <= 1 and sizes[region] - num_targets <= 2
-
-        a crowded region's last cell without an agent becomes the target
-        - forced = has_target[x, y] == NOBODY
-        + forced = False
-
-        a cell that already is a target is not forced
-        - forced = has_target[x, y] == NOBODY
-        + forced = True
-
-        a target is in reach
-        - while regions[x, y] != region or has_agent[x, y] == i
-        + while regions[x, y] == WALL or has_agent[x, y] == i
-
-        a target may be another agent's cell
-        - while regions[x, y] != region or has_agent[x, y] == i
-        + while regions[x, y] != region or has_agent[x, y] != NOBODY
-
-        a target is not the agent's own cell
-        - while regions[x, y] != region or has_agent[x, y] == i
-        + while regions[x, y] != region
-
-        no two have one target
-        - or has_target[x, y] != NOBODY:
-        + or False:
-
-        no agent stays marked after placing
-        - has_agent[x, y] = NOBODY
-        + pass
-
-        no target stays marked after placing
-        - has_target[w.goal[e, i, 0], w.goal[e, i, 1]] = NOBODY
-        + pass
-
-        the counts of agents by region are undone
-        - w.region_agents[regions[x, y]] = 0
-        + pass
-
-        x is drawn before y
-        - y = bounded(w.streams, e, w.regions.shape[2])
-        + x, y = bounded(w.streams, e, w.regions.shape[2]), x
-
-        y is drawn from the height
-        - y = bounded(w.streams, e, w.regions.shape[2])
-        + y = bounded(w.streams, e, w.regions.shape[1])
-
-        the forced cell has no agent
-        - if regions[x, y] == region and w.occupant[x, y] == NOBODY:
-        + if regions[x, y] == region and w.occupant[x, y] != NOBODY:
-
-        the forced cell is in the agent's region
-        - if regions[x, y] == region and w.occupant[x, y] == NOBODY:
-        + if regions[x, y] != WALL and w.occupant[x, y] == NOBODY:
-
-        a new target is in reach
-        - while regions[x, y] != regions[here_x, here_y] or
-        + while regions[x, y] == WALL or
-
-        a new target is another cell
-        - or (x == here_x and y == here_y):
-        + or False:
-    """,
-    "core/observe.py": """
-        who has left is not seen in the view
-        - if status[i] != LEFT:
-        + if status[i] <= LEFT:
-
-        the marks of the view are taken away
-        - _mark(w, e, 0)
-        + pass
-
-        the others come in index order
-        - row = j if j < i else j - 1
-        + row = j if j < i else w.location.shape[1] - 1 + i - j
-
-        of who has left, the others see no cell
-        - out[row, 0], out[row, 1] = _ABSENT, _ABSENT
-        + out[row, 0], out[row, 1] = w.location[e, j, 0], w.location[e, j, 1]
-
-        the view is one of the drawn map
-        - blocked, seen = w.blocked[unsigned(w.map_index[e])], w.seen
-        + blocked, seen = w.blocked[0], w.seen
-
-        a view of radius 2 is whole
-        - _copy_window(out, w, e, i, 5)
-        + _copy_window(out, w, e, i, 4)
-
-        a view of another radius is whole
-        - _copy_window(out, w, e, i, side)
-        + _copy_window(out, w, e, i, side - 1)
-
-        the view's first axis is x
-        - out[0, column, row] = blocked[unsigned(left + column), unsigned(low + row)]
-        + out[0, row, column] = blocked[unsigned(left + column), unsigned(low + row)]
-
-        an agent sees itself in its view
-        - out[1, column, row] = seen[unsigned(left + column), unsigned(low + row)]
-        + out[1, column, row] = seen[unsigned(left + column), unsigned(low + row)] * (column != 2 or row != 2)
-
-        the target of the step before is gone from the view
-        - out[2, column, row] = 0
-        + pass
-
-        a target beyond the window is on its near edge
-        - column = min(max(w.goal[e, i, 0] - w.location[e, i, 0] + radius, 0), 2 * radius)
-        + column = min(abs(w.goal[e, i, 0] - w.location[e, i, 0] + radius), 2 * radius)
-
-        a target beyond the window is on its far edge
-        - row = min(max(w.goal[e, i, 1] - w.location[e, i, 1] + radius, 0), 2 * radius)
-        + row = max(w.goal[e, i, 1] - w.location[e, i, 1] + radius, 0) % (2 * radius + 1)
-
-        the part walls is 1 at a wall
-        - out[x, y] = regions[x, y] == WALL
-        + out[x, y] = regions[x, y] != WALL
-
-        the mask is that of the map
-        - moves = w.moves[w.map_index[e], w.location
-        + moves = w.moves[0, w.location
-
-        the mask knows the edges
-        - out[action] = moves[action] != _EDGE and moves[action] != _WALL
-        + out[action] = moves[action] != _WALL
-
-        the mask knows the walls
-        - out[action] = moves[action] != _EDGE and moves[action] != _WALL
-        + out[action] = moves[action] != _EDGE
-
-        flat, the others are scaled
-        - if part in (AGENT, TARGET, OTHERS):
-        + if part in (AGENT, TARGET):
-
-        flat, an absent coordinate is -1
-        - if coordinates[k] != _ABSENT:
-        + if coordinates[k] >= _ABSENT:
-
-        flat, y is scaled by the height
-        - coordinates[k] = w.scaled[k % 2,
-        + coordinates[k] = w.scaled[0,
-    """,
-    "core/pcg64.py": """
-        the product's middle is carried into its upper half
-        - (cross_0 >> _32) + (cross_1 >> _32) + (middle >> _32)
-        + (cross_0 >> _32) + (cross_1 >> _32)
-
-        a sum of lower halves is carried
-        - if new_low < product_low:
-        + if new_low < _ZERO:
-
-        the bits are turned by the highest six
-        - turn = new_high >> _58
-        + turn = (new_high >> _58) & (_63 >> _ONE)
-
-        a half that is left over is used once
-        - streams[e, HAS_HALF] = _ZERO
-        + streams[e, HAS_HALF] = _ONE
-
-        the upper half is left over
-        - streams[e, HALF] = bits >> _32
-        + streams[e, HALF] = bits & _MASK32
-
-        the lower half comes first
-        - return bits & _MASK32
-        + return bits >> _32
-
-        of one number nothing is drawn
-        - if limit == 1:
-        + if limit == 0:
-
-        a draw is checked whenever it could favour a number
-        - if product & _MASK32 < count:
-        + if product & _MASK32 < (count >> _ONE):
-
-        the threshold is 2**32 modulo the count
-        - threshold = (_MASK32 + _ONE - count) % count
-        + threshold = (_MASK32 - count) % count
-
-        a draw at the threshold is taken
-        - while product & _MASK32 < threshold:
-        + while product & _MASK32 <= threshold:
-
-        a half that is left over is loaded
-        - state["has_uint32"], state["uinteger"]
-        + 0, state["uinteger"]
-
-        a half that is left over is stored
-        - "has_uint32": has_half, "uinteger": half}
-        + "has_uint32": 0, "uinteger": half}
-
-        a seed's two words both count
-        - words = [(seeds & _MASK32).astype(np.uint32), (seeds >> _32).astype(np.uint32)]
-        + words = [(seeds & _MASK32).astype(np.uint32), (seeds & _MASK32).astype(np.uint32)]
-
-        a seeded state's sum is carried
-        - carry = _ONE if low < states[e, 1] else _ZERO
-        + carry = _ONE if low < _ZERO else _ZERO
-    """,
-    "core/metrics.py": """
-        an arrival in the first step is a success
-        - success = arrival_step >= 0
-        + success = arrival_step > 1
-
-        who has not arrived costs all the steps
-        - costs = np.where(success, arrival_step, steps[:, None])
-        + costs = np.where(success, arrival_step, 0 * steps[:, None])
-
-        csr asks for the success of all
-        - success.all(axis=1)
-        + success.any(axis=1)
-
-        isr is the rate of success
-        - success.mean(axis=1)
-        + success.sum(axis=1) / 1.0
-
-        soc is a sum
-        - costs.sum(axis=1)
-        + costs.mean(axis=1)
-
-        the makespan is the largest cost
-        - costs.max(axis=1)
-        + costs.min(axis=1)
-
-        the throughput counts all agents' arrivals
-        - arrivals.sum(axis=1), steps,
-        + arrivals.max(axis=1), steps,
-
-        the throughput is by step
-        - arrivals.sum(axis=1), steps,
-        + arrivals.sum(axis=1), steps * 0 + 1,
-
-        under restart, one arrival is a success
-        - figures = (arrivals > 0,
-        + figures = (arrivals > 1,
-    """,
-    "core/invariants.py": """
-        a state's map is one of the pool
-        - w.map_index[e] >= w.regions.shape[0]:
-        + w.map_index[e] > w.regions.shape[0]:
-
-        a state's stream has an odd increment
-        - if not is_odd or w.streams
-        + if w.streams
-
-        a state's stream has a flag of 0 or 1
-        - w.streams[e, pcg64.HAS_HALF] > _ONE or
-        + w.streams[e, pcg64.HAS_HALF] > _LARGEST_HALF or
-
-        a state's stream has a half of 32 bits
-        - w.streams[e, pcg64.HALF] > _LARGEST_HALF:
-        + w.streams[e, pcg64.HALF] < _ONE - _ONE:
-
-        a state's steps are not negative
-        - if w.steps[e] < 0 or
-        + if
-
-        a state's steps have a limit
-        - or w.steps[e] > MOST_STEPS:
-        + or w.steps[e] < 0:
-
-        a state's cells are not below the grid
-        - return bool(x >= 0 and y >= 0 and
-        + return bool(
-
-        a state's cells are not beyond the grid
-        - and y < w.regions.shape[2])
-        + and y <= w.regions.shape[2])
-
-        a state's cells are no walls
-        - if here == WALL or w.region_sizes[m, here] < 2:
-        + if w.region_sizes[m, here] < 2 and here != WALL:
-
-        a state's cells can reach another
-        - if here == WALL or w.region_sizes[m, here] < 2:
-        + if here == WALL:
-
-        a state's targets are no walls
-        - if there == WALL or w.region_sizes[m, there] < 2:
-        + if w.region_sizes[m, there] < 0:
-
-        a state's targets are in reach
-        - if here != there:
-        + if here != there and i > 98:
-
-        nobody parks where on_target does not say so
-        - (status == PARKED and on_target == PARK)
-        + (status == PARKED)
-
-        nobody leaves where on_target does not say so
-        - (status == LEFT and on_target == LEAVE)
-        + (status == LEFT)
-
-        a state has no two agents in one cell
-        - rule = 9
-        + rule = SOUND
-
-        under none, a state may have two agents in one cell
-        - if w.settings[COLLISIONS] != NONE:
-        + if w.settings[COLLISIONS] != 99:
-
-        in a state, who has left shares its cell with anyone
-        - if w.status[e, i] != LEFT:
-        + if w.status[e, i] != 99:
-
-        a state has no two equal targets
-        - if w.claimant[x, y] != NOBODY and rule == SOUND:
-        + if w.claimant[x, y] == 99:
-
-        under restart, a state may have two equal targets
-        - if w.settings[ON_TARGET] != RESTART:
-        + if w.settings[ON_TARGET] != 99:
-
-        who is parked stands on its target
-        - and stands != (w.status[e, i] != TRAVELLING):
-        + and stands and w.status[e, i] == TRAVELLING:
-
-        arrivals are as many as on_target allows
-        - arrivals > most or
-        + arrivals > most + 2**62 or
-
-        an arrival has its step
-        - if has_step != (arrival_step != NEVER) or
-        + if
-
-        no arrival is to come
-        - (arrival_step < arrivals or arrival_step > steps)
-        + (arrival_step < arrivals)
-
-        outcomes are such
-        - or w.outcomes[e, i] > _LAST_OUTCOME:
-        + or w.outcomes[e, i] > MOST_STEPS:
-
-        distances are those of the cells
-        - if w.distances[e, i] != dx + dy:
-        + if w.distances[e, i] < 0:
-
-        nobody terminates alone
-        - if w.terminated[e, i] != terminates:
-        + if not w.terminated[e, i] and terminates:
-
-        nobody is truncated alone
-        - if w.truncated[e, i] != (any_truncated and is_here)
-        + if (w.truncated[e, i] and not is_here)
-
-        an episode is over when all are done
-        - if w.over[e] != (all_done or any_truncated):
-        + if (all_done or any_truncated) and not w.over[e]:
-
-        ends are counted
-        - if w.endings[e] != (num_agents if any_truncated else num_terminated):
-        + if w.endings[e] < 0:
-
-        rewards are those of the arrivals
-        - if w.rewards[e, i] != reward:
-        + if w.rewards[e, i] < reward:
-
-        shared, a reward is the mean
-        - reward = total / here if is_here else 0.0
-        + reward = total if is_here else 0.0
-    """,
-    "core/snapshots.py": """
-        a state holds the arrivals' steps
-        - "status", "arrivals", "arrival_step"),
-        + "status", "arrivals"),
-
-        a state holds the targets
-        - "location", "goal", "status",
-        + "location", "status",
-
-        a state holds the steps played
-        - *("map_index", "steps", "over",
-        + *("map_index", "over",
-
-        a state holds the last rewards
-        - *("rewards", "terminated",
-        + *("terminated",
-
-        a state's fields have the world's shape
-        - if not complaint and (array.shape != shape or array.dtype != dtype):
-        + if not complaint and (array.ndim != len(shape) or array.dtype != dtype):
-
-        a state's fields have the world's dtype
-        - if not complaint and (array.shape != shape or array.dtype != dtype):
-        + if not complaint and array.shape != shape:
-
-        a bool of a state is 0 or 1
-        - field[...] = array.view(np.uint8) != 0 if is_bool else array
-        + field[...] = array
-
-        a state's PCG64 is copied to the stream
-        - generators.load(self.arrays.streams[0], bits)
-        + pass
-    """,
-    "core/generators.py": """
-        an increment is odd
-        - % 2 == 0:
-        + % 2 == 2:
-
-        a plain state's increment is odd
-        - and increment % 2 == 1
-        + and increment >= 0
-
-        a flag of a plain state is 0 or 1
-        - and 0 <= has_half <= 1
-        + and 0 <= has_half <= 2**40
-
-        MT19937's position is in its key
-        - ("state", "pos"): 624}
-        + ("state", "pos"): 2**40}
-
-        Philox's position is in its buffer
-        - if not is_int(value) or not 0 <= int(value) <= largest:
-        + if not is_int(value) or int(value) > largest:
-
-        MT19937's key has a bit
-        - if kind == "MT19937" and not
-        + if kind == "MT20000" and not
-
-        a generator's numbers are in range
-        - if not is_int(value) or not 0 <= int(value) < limit:
-        + if not is_int(value) or int(value) < 0:
-
-        a generator's numbers are not negative
-        - if not is_int(value) or not 0 <= int(value) < limit:
-        + if not is_int(value) or int(value) >= limit:
-
-        a subclass of Generator is asked itself
-        - type(generator) is np.random.Generator and
-        + isinstance(generator, np.random.Generator) and
-
-        a bit generator of another kind is asked itself
-        - and type(generator.bit_generator) is np.random.PCG64
-        + and generator is not None
-    """,
-    "core/held.py": """
-        a draw follows the generator that somebody holds
-        - generators.load(self._streams[e], state)
-        + pass
-
-        the state of a generator of another kind is its own
-        - return dict(held.generator.bit_generator.state)
-        + return dict(pcg64.store(self._streams[e]))
-
-        a generator that is not safe is not drawn from
-        - _check(generator)
-        + pass
-
-        what was drawn outside is loaded
-        - if state != held.known:
-        + if held.known is None:
-    """,
-    "core/world.py": """
-        the generator that somebody holds follows a draw
-        - self._generators.store(compiled)
-        + pass
-
-        a seed forgets the generator
-        - self._generators.forget(new)
-        + pass
-
-        what follows a commit is done
-        - if commit == self.arrays.commits.item():
-        + if commit < 0:
-
-        what follows is not done without its commit
-        - if commit == self.arrays.commits.item():
-        + if commit >= 0:
-
-        worlds that are half played are refused
-        - self._is_torn = True
-        + self._is_torn = False
-
-        outside the grid, a view shows walls
-        - (radius, radius)), constant_values=1)
-        + (radius, radius)), constant_values=0)
-
-        flat, the last cell of a side has the coordinate 1
-        - scaled[:side] = np.arange(side) / max(side - 1, 1)
-        + scaled[:side] = np.arange(side) / side
-
-        flat, a side of one cell has the coordinate 0
-        - scaled[:side] = np.arange(side) / max(side - 1, 1)
-        + scaled[:side] = (np.arange(side) + (side == 1)) / max(side - 1, 1)
-
-        the global state hides who has left
-        - state[self.arrays.status[e] == LEFT] = -1
-        + state[self.arrays.status[e] > LEFT] = -1
-    """,
-    "maps/layouts.py": """
-        a cell by hand is not at the grid's far edge
-        - if not (0 <= x < width and 0 <= y < height):
-        + if not (0 <= x < width and 0 <= y <= height):
-
-        a cell by hand is not negative
-        - if not (0 <= x < width and 0 <= y < height):
-        + if not (-1 <= x < width and 0 <= y < height):
-
-        a cell by hand is no wall
-        - if regions[x, y] == WALL:
-        + if regions[x, y] < WALL:
-
-        no two have one cell by hand
-        - if earlier != index:
-        + if earlier > index:
-
-        an agent does not begin on its target
-        - if start == goal:
-        + if start is goal:
-
-        a target by hand is in reach
-        - if regions[tuple(start)] != regions[tuple(goal)]:
-        + if regions[tuple(goal)] == WALL:
-
-        cells by hand are integers
-        - if array.size and array.dtype.kind not in "iu":
-        + if array.size and array.dtype.kind not in "iuf":
-
-        there is a cell by hand for each agent
-        - if array.shape != (num_agents, 2):
-        + if array.shape[1:] != (2,):
-    """,
-}
-assert CHANGES.keys() == TESTS.keys()
+# By file and function, the rule that each mutant takes away, and its address.
+ADDRESSES = """
+core/rules.py
+    find_bad_action
+        an action below the range is refused: Compare 4 -> _1 < -1
+        an action above the range is refused: Compare 5 -> _1 > _2
+        a parked agent's action is examined: Compare 6 -> _1 == 0
+        a departed agent's action is not examined: BoolOp 2 -> _1 and _3
+    reset_over_worlds
+        only a world that is over begins anew: If 1 -> True
+    _begin
+        an episode begins with step 0: Assign 1 -> pass
+        everyone travels when an episode begins: Assign 4 -> pass
+        arrivals are counted anew in each episode: Assign 5 -> pass
+        nobody has arrived when an episode begins: Assign 6 -> pass
+        nobody is truncated when an episode begins: Assign 9 -> pass
+        everyone has stayed when an episode begins: Assign 10 -> pass
+        the first distance is that of the layout: Assign 11 -> pass
+    _distance
+        the distance is the sum of both sides: BinOp 3 -> max(_1, _2)
+    _step_agents
+        two agents are in each other's way: Compare 1 -> _1 > 2
+        under none, agents pass through one another: BoolOp 1 -> _1
+        individual rewards are not shared: If 2 -> True
+    chart_moves
+        who asks for its own cell is told that it stayed: Compare 1 -> _1 > _2
+        the lower edges stop: Compare 3 -> _1 < -1
+        each side's edge is its own: BoolOp 1 -> _1 or _2 or _3 or _4_1 >= _3_2
+        the edge is told as the edge: Assign 6 -> _1 = 3
+        a wall is told as a wall: Assign 7 -> _1 = 2
+        walls stop: If 3 -> _1 < _2
+    _request_moves
+        walls are those of the map: Call 1 -> 0
+        a parked agent stays: Compare 1 -> _1 != 2
+        an agent that has left stays away: Compare 1 -> _1 != 1
+        a parked agent is told that it is parked: IfExp 1 -> _3
+        who is stopped asks for its own cell: Compare 2 -> _1 != 3
+    _collide
+        an agent that has left is no obstacle: Compare 1 -> _1 <= _2
+        the first of two that ask for a cell is refused as the second is: Assign 7 -> _2 = _3
+        the second of two that ask for a cell is refused as the first is: Assign 7 -> _1 = _3
+        under soft, the lowest index is the claimant: For 2 -> _1(_2 - 1, -1, -1)
+        nobody swaps: Assign 9 -> _1 = 4
+        a swap is told as a swap: Assign 9 -> _1 = 5
+        under priority, agents move in turn: Compare 7 -> False
+        under symmetric, who stays holds up who follows: Compare 8 -> _1 == 3
+        under soft, who stays holds up who follows: Compare 8 -> _1 == 0
+        the claimant of a cell is forgotten after the step: Expr 5 -> pass
+        the occupant of a cell is forgotten after the step: Expr 6 -> pass
+        under priority, who was granted a cell is forgotten after the step: Expr 7 -> pass
+    _same_cell
+        two swap only if each asks for the very cell of the other, its y too: BoolOp 1 -> _1
+        two swap only if each asks for the very cell of the other, its x too: BoolOp 1 -> _2
+    _is_refused
+        under soft, the first claimant keeps its request: Compare 2 -> _1 != _2
+        under soft, a claimant that would swap is refused: Call 2 -> False
+        under block_both, a cell that was occupied is closed: If 2 -> False
+        a swap is refused as a contest is: Compare 6 -> _1 == 5
+    _move_in_turn
+        under priority, an occupied cell is closed: If 2 -> True
+        under priority, the cell that is left is open to those who come later: Expr 1 -> pass
+        under priority, the cell that is entered is closed to those who come later: Expr 2 -> pass
+    _hold_up_followers
+        an agent that has left holds nobody up: BoolOp 1 -> _1
+        the whole chain behind one who stays is held up: Call 6 -> -1
+        who is held up is told its own reason: Assign 3 -> _1 = 4
+    _move
+        who is granted a cell goes there: Assign 2 -> _1 = _3
+    _arrive
+        a reward is told once: Assign 7 -> pass
+        who has left has terminated once: Assign 8 -> pass
+        only the target itself is the target: Compare 2 -> _1 > 1
+        under stay, walking off undoes the arrival: Assign 10 -> pass
+        a parked agent is rewarded once: Compare 4 -> _1 == 2
+        under restart, an arrival is rewarded: If 5 -> _1 < 2
+        under stay, an arrival alone is not rewarded: If 5 -> True
+        under stay, the arrival is the first step of standing there: If 6 -> True
+        under restart, every arrival counts: BoolOp 1 -> _1
+        the metrics tell the step of arrival: Assign 12 -> _1 = _2 - 1
+        an agent on its target parks: Assign 13 -> _1 = 0
+        an agent on its target leaves: Assign 14 -> _1 = 1
+        who has left has ended: AugAssign 4 -> pass
+        an agent that arrives gets another target: Expr 1 -> pass
+        the distance is that to the new target: Assign 16 -> pass
+        under restart, nobody terminates: BoolOp 2 -> _2
+        all must stand on their targets: Compare 12 -> _1 >= _2 - 1
+        under park and stay, all terminate together: Compare 13 -> _1 == 2
+        who left earlier does not terminate again: BoolOp 3 -> _1
+        who terminates together with all has ended: Assign 18 -> pass
+        under stay, everyone is rewarded when all stand on their targets: Assign 20 -> _1 = _2 / 2
+    _share_rewards
+        a shared reward is the mean over those who were there: Assign 2 -> _1 = _2_1 / _1_1.shape[1]
+        who leaves in this step has a share: BoolOp 1 -> _1
+    _end
+        the limit is the number of steps: Compare 2 -> _1 <= _2
+        without a limit nobody is truncated: BoolOp 1 -> _2
+        a limit that is lowered below the steps played ends the episode: Compare 2 -> _1 != _2
+        who terminates in the last step is truncated too: BoolOp 2 -> _1
+        who is truncated has ended: Assign 3 -> pass
+        the limit ends the episode: Assign 4 -> pass
+core/placement.py
+    draw_map
+        the map of a pool is drawn: Call 1 -> _1(_2, _3, 1)
+    draw_layout
+        a map with letters is its own layout: If 1 -> _1 > 1
+        the layout is that of the drawn map: Subscript 5 -> 0
+        a cell that can reach no other is not used: Compare 3 -> _1 < 1
+        agents begin in cells of their own: BoolOp 1 -> _1 or _2
+        the agents of a region are counted: AugAssign 1 -> pass
+        only the last cell without an agent can be forced: BoolOp 2 -> _1_1 == 2 and _2_1 == 3
+        where every cell has an agent, no cell is forced: BoolOp 2 -> _1_1 <= 1 and _2_1 <= 2
+        a crowded region's last cell without an agent becomes the target: Compare 7 -> False
+        a cell that already is a target is not forced: Compare 7 -> True
+        a target is in reach: Compare 8 -> _1 == 0
+        a target may be another agent's cell: Compare 9 -> _1 != -1
+        a target is not the agent's own cell: While 2 -> _1 or _3
+        no two have one target: While 2 -> _1 or _2
+        no agent stays marked after placing: Assign 22 -> pass
+        no target stays marked after placing: Assign 23 -> pass
+        the counts of agents by region are undone: Assign 24 -> pass
+    _draw_cell
+        x is drawn before y: Return 1 -> return _1_2, _1_1
+        y is drawn from the height: Call 2 -> _1(_2, _3, _4_1[1])
+    _cell_without_agent
+        the forced cell has no agent: Compare 2 -> _1 != _2
+        the forced cell is in the agent's region: Compare 1 -> _1 != 0
+    draw_next_target
+        a new target is in reach: Compare 1 -> _1 == 0
+        a new target is another cell: While 1 -> _1
+core/observe.py
+    _mark
+        who has left is not seen in the view: Compare 1 -> _1 <= _2
+    observe_world
+        the marks of the view are taken away: Expr 7 -> pass
+    _write_others
+        the others come in index order: IfExp 1 -> _1_2 - 1 - _2 if _1 else _3
+        of who has left, the others see no cell: If 2 -> False
+    _copy_window
+        the view is one of the drawn map: Call 1 -> 0
+        the view's first axis is x: Tuple 7 -> (0, _3, _2)
+        an agent sees itself in its view: Assign 4 -> _1 = _2 * (_1_2_2 != 2 or _1_2_3 != 2)
+        the target of the step before is gone from the view: Assign 5 -> pass
+    _write_view
+        a view of radius 2 is whole: Call 1 -> _1(_2, _3, _4, _5, 4)
+        a view of another radius is whole: Call 2 -> _1(_2, _3, _4, _5, _6 - 1)
+        a target beyond the window is on its near edge: Call 4 -> abs(_2)
+        a target beyond the window is on its far edge: Call 5 -> _2 % (_3 + 1)
+    _write_walls
+        the part walls is 1 at a wall: Compare 1 -> _1 != _2
+    _write_action_mask
+        the mask is that of the map: Subscript 2 -> 0
+        the mask knows the edges: BoolOp 1 -> _2
+        the mask knows the walls: BoolOp 1 -> _1
+    _write_flat
+        flat, the others are scaled: If 6 -> _1 < 2
+    _scale
+        flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
+        flat, y is scaled by the height: BinOp 1 -> 0
+core/pcg64.py
+    _next_uint64
+        the product's middle is carried into its upper half: BinOp 11 -> _1
+        a sum of lower halves is carried: If 1 -> False
+        the bits are turned by the highest six: Assign 11 -> _1 = _2 & np.uint64(31)
+    _next_uint32
+        a half that is left over is used once: Assign 1 -> pass
+        the upper half is left over: Assign 4 -> _1 = _2_1 & np.uint64(0xFFFFFFFF)
+        the lower half comes first: Return 2 -> return _1_1 >> np.uint64(32)
+    bounded
+        of one number nothing is drawn: If 1 -> False
+        a draw is checked whenever it could favour a number: If 2 -> _1 < _2 >> np.uint64(1)
+        the threshold is 2**32 modulo the count: BinOp 5 -> _1
+        a draw at the threshold is taken: While 1 -> _1 <= _2
+    load
+        a half that is left over is loaded: Subscript 6 -> 0
+    store
+        a half that is left over is stored: Name 14 -> 0
+    seeded
+        a seed's two words both count: List 1 -> [_1, _1]
+    _start
+        a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
+core/metrics.py
+    episode_metrics
+        an arrival in the first step is a success: Compare 4 -> _1 > 1
+        who has not arrived costs all the steps: Subscript 4 -> 0 * _
+        csr asks for the success of all: Attribute 20 -> _1.any
+        isr is the rate of success: Attribute 22 -> _1.sum
+        soc is a sum: Attribute 23 -> _1.mean
+        the makespan is the largest cost: Attribute 24 -> _1.min
+        the throughput counts all agents' arrivals: Attribute 7 -> _1.max
+        the throughput is by step: Name 16 -> _ * 0 + 1
+        under restart, one arrival is a success: Compare 3 -> _1 > 1
+core/invariants.py
+    _first_of_cells
+        a state's map is one of the pool: Compare 2 -> _1 > _2
+        a state's stream has an odd increment: BoolOp 2 -> _2 or _3
+        a state's stream has a flag of 0 or 1: BoolOp 2 -> _1 or _2_1 > _3_2 or _3
+        a state's stream has a half of 32 bits: BoolOp 2 -> _1 or _2 or _3_1 < _2_2 - _2_2
+        a state's steps are not negative: BoolOp 3 -> _2
+        a state's steps have a limit: BoolOp 3 -> _1
+        a state's cells are no walls: BoolOp 4 -> _2 and _1_1 != _1_2
+        a state's cells can reach another: BoolOp 4 -> _1
+        a state's targets are no walls: If 7 -> False
+        a state's targets are in reach: If 8 -> False
+    _is_inside
+        a state's cells are not below the grid: BoolOp 1 -> _3 and _4
+        a state's cells are not beyond the grid: Compare 4 -> _1 <= _2
+    _is_allowed
+        nobody parks where on_target does not say so: BoolOp 2 -> _1
+        nobody leaves where on_target does not say so: BoolOp 3 -> _1
+    _first_shared
+        a state has no two agents in one cell: Assign 4 -> pass
+        under none, a state may have two agents in one cell: If 1 -> True
+        in a state, who has left shares its cell with anyone: If 2 -> True
+        a state has no two equal targets: If 5 -> False
+        under restart, a state may have two equal targets: If 4 -> True
+    _first_of_arrivals
+        who is parked stands on its target: BoolOp 1 -> _1 and _2_1 and _2_2_1 == _2_2_2
+        arrivals are as many as on_target allows: BoolOp 3 -> _1 or _3
+        an arrival has its step: If 4 -> _2
+        no arrival is to come: BoolOp 8 -> _1
+        outcomes are such: BoolOp 9 -> _1
+        distances are those of the cells: If 6 -> _1 < 0
+    _first_of_ends
+        nobody terminates alone: If 1 -> not _1 and _2
+        nobody is truncated alone: Compare 8 -> _1 and not _2_2
+        an episode is over when all are done: If 3 -> _2 and not _1
+        ends are counted: If 4 -> _1 < 0
+        rewards are those of the arrivals: If 6 -> _1 < _2
+        shared, a reward is the mean: BinOp 1 -> _1
+core/snapshots.py
+    FIELDS
+        a state holds the arrivals' steps: Tuple 2 -> _[:7]
+        a state holds the targets: Tuple 2 -> _[:4] + _[5:]
+        a state holds the steps played: Tuple 2 -> _[:1] + _[2:]
+        a state holds the last rewards: Tuple 3 -> _[1:]
+    _checked
+        a state's fields have the world's shape: Compare 2 -> len(_1) != len(_2)
+        a state's fields have the world's dtype: BoolOp 2 -> _1
+    Stage.read
+        a bool of a state is 0 or 1: IfExp 1 -> _3
+    Stage.read_generator
+        a state's PCG64 is copied to the stream: Expr 1 -> pass
+core/generators.py
+    check_state
+        an increment is odd: Compare 2 -> False
+        MT19937's key has a bit: BoolOp 3 -> False
+    _is_plain
+        a plain state's increment is odd: Compare 4 -> _1_1 >= 0
+        a flag of a plain state is 0 or 1: Compare 5 -> _1 <= _2 <= 2**40
+    _INTEGERS
+        MT19937's position is in its key: Dict 2 -> {_1: 2**40}
+    _integer
+        Philox's position is in its buffer: UnaryOp 2 -> _1_2 > _1_3
+    checked_integers.bounded
+        a generator's numbers are in range: UnaryOp 2 -> _1_2 < 0
+        a generator's numbers are not negative: UnaryOp 2 -> _1_2 >= _1_3
+    is_compiled
+        a subclass of Generator is asked itself: Compare 1 -> isinstance(_1_2, _2)
+        a bit generator of another kind is asked itself: Compare 2 -> _1_2_1 is not None
+core/held.py
+    Generators.load
+        a draw follows the generator that somebody holds: Expr 1 -> pass
+        what was drawn outside is loaded: Compare 2 -> _2 is None
+    Generators.state
+        the state of a generator of another kind is its own: If 1 -> False
+    Generators.prepare
+        a generator that is not safe is not drawn from: Expr 1 -> pass
+core/world.py
+    _run
+        the generator that somebody holds follows a draw: Expr 4 -> pass
+    begin.follow
+        a seed forgets the generator: Expr 1 -> pass
+    settle
+        what follows a commit is done: If 2 -> False
+        what follows is not done without its commit: If 2 -> True
+    _interpret
+        worlds that are half played are refused: Assign 2 -> _1 = False
+    _allocated
+        outside the grid, a view shows walls: Call 26 -> _1(_2, _3, constant_values=0)
+        flat, the last cell of a side has the coordinate 1: BinOp 7 -> _1 / _1_2
+        flat, a side of one cell has the coordinate 0: BinOp 7 -> (_1 + (_1_2 == 1)) / _2
+    global_state
+        the global state hides who has left: Compare 1 -> _1 > _2
+maps/layouts.py
+    checked_layout
+        a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3
+        a cell by hand is not negative: Compare 1 -> -1 <= _2 < _3
+        a cell by hand is no wall: If 2 -> _1 < _2
+        no two have one cell by hand: If 3 -> _1 > _2
+        an agent does not begin on its target: If 4 -> _1 is _2
+        a target by hand is in reach: If 5 -> _2 == 0
+    checked_cells
+        cells by hand are integers: Constant 4 -> "iuf"
+        there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
+"""
+
+HEADS = {"If": "test", "While": "test", "For": "iter"}
 
 
 class Mutant(NamedTuple):
-    """A line of a file of the package, the line instead, and the rule that this takes away."""
+    """The `number`-th node of a kind in a function, what stands there instead, and the rule that this takes away."""
 
     file: str
-    old: str
-    new: str
+    function: str
     rule: str
+    kind: str
+    number: int
+    template: str
 
-    def made_of(self, source: str) -> str:
-        """The mutated source.
+    def apply(self, source: str) -> str:
+        """Return the mutated source; raise what `find` raises."""
+        tree = ast.parse(source)
+        site, new = self.find(tree)
+        return ast.unparse(Replace(site, new).visit(tree))
+
+    def find(self, tree: ast.Module) -> tuple[ast.AST, ast.AST]:
+        """Return the node, and what stands there instead.
 
         Raises:
-            ValueError: the line is not there, or not once.
+            ValueError: there is no such function, node or operand.
         """
-        if source.count(self.old) != 1:
-            raise ValueError(f"the line occurs {source.count(self.old)} times: {self.old.strip()}")
-        return source.replace(self.old, self.new)
+        known = definitions(tree)
+        named = [node for name, node in known.items() if f".{name}".endswith(f".{self.function}")]
+        if len(named) != 1:
+            raise ValueError(f"{self.file} has {len(named)} functions {self.function}; it has {', '.join(known)}")
+        sites = [node for node in nodes(named[0]) if type(node).__name__ == self.kind]
+        if not 1 <= self.number <= len(sites):
+            raise ValueError(f"{self.function} in {self.file} has {len(sites)} {self.kind}, and none is {self.number}")
+        site = sites[self.number - 1]
+        site = getattr(site, HEADS[self.kind]) if self.kind in HEADS else site
+        return site, fill(self.template, site)
 
 
-def mutants_of(file: str, changes: str) -> list[Mutant]:
-    """Read rule, line, line instead; spaces after the sign belong to the line."""
-    lines = [line[8:] for line in changes.splitlines() if line.strip()]
-    return [
-        Mutant(file, old[2:], new[2:], rule)
-        for rule, old, new in zip(lines[::3], lines[1::3], lines[2::3], strict=True)
-    ]
+def definitions(tree: ast.Module) -> dict[str, ast.AST]:
+    """Return the functions by qualified name, and the assignments of the module by theirs."""
+    found: dict[str, ast.AST] = {}
+
+    def collect(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                if isinstance(node, ast.FunctionDef):
+                    found[prefix + node.name] = node
+                collect(node.body, f"{prefix}{node.name}.")
+            elif not prefix and isinstance(node, (ast.Assign, ast.AnnAssign)):
+                found[ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)] = node
+
+    collect(tree.body, "")
+    return found
 
 
-MUTANTS = [mutant for file, changes in CHANGES.items() for mutant in mutants_of(file, changes)]
+def nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, each before those inside it; no docstrings, no annotations."""
+    for child in node.body if isinstance(node, ast.FunctionDef) else ast.iter_child_nodes(node):
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+            continue
+        if isinstance(node, ast.AnnAssign) and child is node.annotation:
+            continue
+        yield child
+        yield from nodes(child)
+
+
+def operands(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions directly inside a node, in the order of `ast`; for assigned tuples, their parts."""
+    found = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    if isinstance(node, ast.Assign):
+        return [part for child in found for part in (child.elts if isinstance(child, ast.Tuple) else [child])]
+    return found
+
+
+def fill(template: str, site: ast.AST) -> ast.AST:
+    """Return what stands for a node: the template, with the node and its operands put in."""
+    new = ast.parse(template).body[0]
+    filled: ast.AST = new.value if isinstance(new, ast.Expr) and isinstance(site, ast.expr) else new
+    for name in [node for node in ast.walk(filled) if isinstance(node, ast.Name)]:
+        if re.fullmatch(r"_(\d+(_\d+)*)?", name.id):
+            part = site
+            for k in re.findall(r"\d+", name.id):
+                if int(k) > len(operands(part)):
+                    raise ValueError(f"{name.id} of {ast.unparse(site)} is missing")
+                part = operands(part)[int(k) - 1]
+            filled = Replace(name, copy.deepcopy(part)).visit(filled)
+    return filled
+
+
+class Replace(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return what stands in the place of a node."""
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def read(addresses: str) -> Iterator[Mutant]:
+    """Yield the mutants of a table: files, functions and rules, each with four more spaces before it."""
+    file = function = ""
+    for line in filter(str.strip, addresses.splitlines()):
+        if found := re.fullmatch(r" {8}(.+): (\w+) (\d+) -> (.+)", line):
+            yield Mutant(file, function, found[1], found[2], int(found[3]), found[4])
+        elif line.startswith(" "):
+            function = line.strip()
+        else:
+            file = line
+
+
+MUTANTS = list(read(ADDRESSES))
+
+# What `--all` changes everywhere in a function.
+KINDS = (
+    *(("Compare", "not _"), ("If", "True"), ("If", "False"), ("While", "False"), ("BoolOp", "_1"), ("BoolOp", "_2")),
+    *(("BinOp", "_1"), ("BinOp", "_2"), ("IfExp", "_2"), ("IfExp", "_3")),
+    *(("Assign", "pass"), ("AugAssign", "pass"), ("Expr", "pass")),
+)
+
+
+def read_all(file: str) -> Iterator[Mutant]:
+    """Yield the mutants of `KINDS` in each function of a file."""
+    for function, definition in definitions(ast.parse((ROOT / "multigrid" / file).read_text())).items():
+        counts = Counter(type(node).__name__ for node in nodes(definition))
+        for kind, template in KINDS:
+            for number in range(1, counts[kind] + 1):
+                yield Mutant(file, function, f"{function} {kind} {number} -> {template}", kind, number, template)
+
 
 LIMIT = 120
 # The watch of faulthandler ends a process that hangs inside a compiled kernel, too.
@@ -1023,16 +546,18 @@ def run(tree: Path, mutant: Mutant | None, tests: Iterable[str], interpreted: bo
         (home / "watch.py").write_text(WATCH)
         if mutant is not None:
             path = home / "multigrid" / mutant.file
-            path.write_text(mutant.made_of(path.read_text()))
+            path.write_text(mutant.apply(path.read_text()))
         cache.mkdir()
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         numba = {"NUMBA_DISABLE_JIT": "1"} if interpreted else {"NUMBA_CACHE_DIR": str(cache)}
-        flags = ["-x", "-v", "--tb=no", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "watch"]
+        # Without the other plugins of the environment pytest starts in half the time.
+        plugins = ["-p", "no:cacheprovider", "-p", "watch", "-p", "hypothesispytest"]
+        flags = ["-x", "-v", "--tb=no", "--hypothesis-seed=0", *plugins]
         with output.open("wb") as told:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *flags, *(f"tests/{test}" for test in tests)],
                 cwd=home,
-                env={**surroundings, "PYTHONPATH": str(home), **numba},
+                env={**surroundings, "PYTHONPATH": str(home), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **numba},
                 stdout=told,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -1072,6 +597,11 @@ def failure(returncode: int, output: str) -> str | None:
     return name
 
 
+def has_kernels(file: str) -> bool:
+    """Return whether mutants of this file change compiled code."""
+    return bool(re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE))
+
+
 def is_green(tree: Path, files: Iterable[str], interpreted: bool) -> bool:
     """Run the tests that mutants of these files must fail, without a mutant, and print how that went."""
     tests = list(dict.fromkeys(test for file in files for test in TESTS[file]))
@@ -1082,16 +612,59 @@ def is_green(tree: Path, files: Iterable[str], interpreted: bool) -> bool:
     return broken is None
 
 
-def is_killed(tree: Path, number: int, mutant: Mutant, interpreted: bool) -> bool:
-    """Run one mutant, print its line, and return whether a test has noticed."""
+class Journal:
+    """The verdicts so far, kept in a file, so that a run that was cut off goes on, and another begins with what killed.
+
+    Args:
+        path: of the file, one verdict a line; None keeps nothing.
+        tree: the tree that is judged; verdicts on other sources or tests only say which test to run first.
+    """
+
+    def __init__(self, path: Path | None, tree: Path) -> None:
+        self.path = path
+        digest = hashlib.sha256()
+        for file in sorted(tree.rglob("*")):
+            if file.is_file() and file.name not in (Path(__file__).name, f"test_{Path(__file__).name}"):
+                digest.update(f"{file.relative_to(tree)}".encode() + file.read_bytes())
+        self.digest = digest.hexdigest()
+        entries = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
+        self.killers: dict[str, str] = {entry["mutant"][2]: entry["killer"] for entry in entries if entry["killer"]}
+        self.known: dict[Any, str | None] = {
+            (*entry["mutant"], entry["interpreted"]): entry["killer"]
+            for entry in entries
+            if entry["tree"] == self.digest
+        }
+
+    def add(self, mutant: Mutant, interpreted: bool, killer: str | None) -> None:
+        """Write a verdict down."""
+        entry = {"tree": self.digest, "interpreted": interpreted, "mutant": mutant, "killer": killer}
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+
+    def tests(self, mutant: Mutant, tree: Path) -> list[str]:
+        """Return the tests for a mutant, that which killed it before first."""
+        path, _, test = self.killers.get(mutant.rule, "").partition(",")[0].partition("::")
+        is_there = test and (tree / "tests" / path).exists() and f"def {test}(" in (tree / "tests" / path).read_text()
+        return [*([f"{path}::{test}"] if is_there else []), *TESTS[mutant.file]]
+
+
+def is_killed(tree: Path, number: int, mutant: Mutant, interpreted: bool, journal: Journal) -> bool:
+    """Run one mutant unless its verdict is known, print its line, and return whether a test has failed."""
     begun = time.monotonic()
+    interpreted = interpreted or not has_kernels(mutant.file)
+    key = (*mutant, interpreted)
     try:
-        noticed = run(tree, mutant, TESTS[mutant.file], interpreted or mutant.file in WITHOUT_KERNELS)
-        verdict = "SURVIVED" if noticed is None else f"killed by {noticed}"
+        if key in journal.known:
+            killer = journal.known[key]
+        else:
+            killer = run(tree, mutant, journal.tests(mutant, tree), interpreted)
+            journal.add(mutant, interpreted, killer)
+        verdict = f"killed by {killer}" if killer else "SURVIVED"
     except (ValueError, RuntimeError) as error:
-        noticed, verdict = None, f"NOT JUDGED, {error}"
+        killer, verdict = None, f"NOT JUDGED, {error}"
     say(f"{number:4d}  {mutant.file}  {mutant.rule}: {verdict}  ({time.monotonic() - begun:.0f} s)")
-    return noticed is not None
+    return killer is not None
 
 
 def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUTANTS) -> int:
@@ -1099,11 +672,22 @@ def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUT
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these mutants, counted from 1")
     parser.add_argument("--interpreted", action="store_true", help="do not compile: quicker, and nearly as good")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="keep the verdicts here, and go on from them")
     parser.add_argument("--jobs", type=int, default=1, help="how many mutants at a time")
+    parser.add_argument("--show", action="store_true", help="only print what each mutant changes")
+    parser.add_argument("--all", nargs="+", metavar="FUNCTION", help="instead, every mutant of `KINDS` in functions")
     chosen = parser.parse_args(arguments)
+    if chosen.all:
+        mutants = [mutant for file in TESTS for mutant in read_all(file) if mutant.function in chosen.all]
     numbers = chosen.only or range(1, len(mutants) + 1)
     if not set(numbers) <= set(range(1, len(mutants) + 1)):
         parser.error(f"there are mutants 1 to {len(mutants)}")
+    if chosen.show:
+        for number in numbers:
+            mutant = mutants[number - 1]
+            old, new = map(ast.unparse, mutant.find(ast.parse((ROOT / "multigrid" / mutant.file).read_text())))
+            say(f"{number:4d}  {mutant.file} {mutant.function}  {mutant.rule}\n      - {old}\n      + {new}")
+        return 0
     files = {mutants[number - 1].file for number in numbers}
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(chosen.jobs) as pool:
@@ -1113,13 +697,15 @@ def main(arguments: Sequence[str] | None = None, mutants: Sequence[Mutant] = MUT
             shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", tree)
         try:
-            by_mode = (
-                {True: files} if chosen.interpreted else {True: files & WITHOUT_KERNELS, False: files - WITHOUT_KERNELS}
-            )
+            compiled = set() if chosen.interpreted else set(filter(has_kernels, files))
+            by_mode = {True: files - compiled, False: compiled}
             if not all(is_green(tree, sorted(some), mode) for mode, some in by_mode.items() if some):
                 return 1
+            journal = Journal(chosen.resume, tree)
             killed = list(
-                pool.map(lambda number: is_killed(tree, number, mutants[number - 1], chosen.interpreted), numbers)
+                pool.map(
+                    lambda number: is_killed(tree, number, mutants[number - 1], chosen.interpreted, journal), numbers
+                )
             )
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -28,7 +28,7 @@ from multigrid._files import MOST_BYTES
 from multigrid.maps import ParsedMap, format_map, parse_map
 from multigrid.scenarios import RecordEpisode, Scenario, replay
 from multigrid.scenarios.replay_page import show_episode
-from multigrid.scenarios.scenario import _checksum, _rendered
+from multigrid.scenarios.scenario import _checksum, _render
 
 pytestmark = pytest.mark.heavy
 
@@ -258,7 +258,7 @@ def test_forged_scenario_files(texts: list[str], number_of: Callable[[int], rang
         random = np.random.default_rng([2, number])
         content = changed(json.loads(texts[random.integers(len(texts))]), random)
         content.pop("checksum", None)
-        path.write_text(_rendered({**content, "checksum": _checksum(content)}))
+        path.write_text(_render({**content, "checksum": _checksum(content)}))
         read += check_scenario(f"forged scenario {number}", path)
     assert read > 10
 

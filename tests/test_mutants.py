@@ -1,6 +1,8 @@
-"""The mutants are those of today's sources, and the command that runs them tells the living from the dead."""
+"""Each mutant's address is right, and the command that runs the mutants reports which of them a test has killed."""
 
 import ast
+import json
+import re
 import subprocess
 import sys
 
@@ -11,33 +13,107 @@ from mutants import MUTANTS, Mutant
 
 pytestmark = pytest.mark.heavy
 
-EQUIVALENT = Mutant("core/metrics.py", "success = arrival_step >= 0", "success = arrival_step > -1", "no rule")
-GONE = Mutant("core/metrics.py", "no such line", "no other line", "a rule of yesterday")
+EQUIVALENT = Mutant("core/metrics.py", "episode_metrics", "no rule", "Compare", 4, "_1 > -1")
+GONE = Mutant("core/metrics.py", "no_such_function", "a rule of yesterday", "Compare", 1, "True")
 
 
 def test_there_are_enough():
-    """At least forty mutants, no two alike, each with its rule; every file of theirs has tests to notice them."""
-    assert len({mutant[:3] for mutant in MUTANTS}) == len({mutant.rule for mutant in MUTANTS}) == len(MUTANTS) >= 40
+    """At least 216 mutants, no two with the same rule; every file of theirs has tests, and those tests exist."""
+    assert len({(mutant.file, mutant.rule) for mutant in MUTANTS}) == len(MUTANTS) >= 216
     assert {mutant.file for mutant in MUTANTS} == mutants.TESTS.keys()
+    for path, _, test in (name.partition("::") for names in mutants.TESTS.values() for name in names):
+        assert f"def {test}" in (mutants.ROOT / "tests" / path).read_text()
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=[str(number) for number in range(1, len(MUTANTS) + 1)])
-def test_the_line_is_there_once(mutant):
-    """The line occurs once, and what stands there instead is one line of other code, which Python can read."""
-    source = (mutants.ROOT / "multigrid" / mutant.file).read_text()
-    mutated = mutant.made_of(source)
-    assert len(mutated.splitlines()) == len(source.splitlines())
-    assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source))
+def test_every_line_of_the_table_is_read():
+    """A line that is neither file nor function is a mutant: none is skipped for a slip in its form."""
+    lines = [line for line in mutants.ADDRESSES.splitlines() if line.startswith(" " * 8)]
+    assert len(lines) == len(MUTANTS)
 
 
-def test_files_without_kernels_have_none():
-    """Only where no kernel is, a mutant is judged without compiling anything."""
-    with_kernels = {file for file in mutants.TESTS if "@kernel" in (mutants.ROOT / "multigrid" / file).read_text()}
-    assert with_kernels == mutants.TESTS.keys() - mutants.WITHOUT_KERNELS
+@pytest.mark.parametrize("file", mutants.TESTS)
+def test_every_address_is_right(file):
+    """Every address leads to a node, and what replaces it is other code, which Python can read; no two are alike."""
+    source = (mutants.ROOT / "multigrid" / file).read_text()
+    mutated = {mutant.rule: mutant.apply(source) for mutant in MUTANTS if mutant.file == file}
+    codes = {ast.dump(ast.parse(code)) for code in (source, *mutated.values())}
+    assert len(codes) == len(mutated) + 1
+
+
+def test_all_mutants_of_a_file():
+    """With `--all`, each mutant is another mutation of the function that it names."""
+    source = (mutants.ROOT / "multigrid" / "core" / "metrics.py").read_text()
+    found = [mutant for mutant in mutants.read_all("core/metrics.py") if mutant.function == "episode_metrics"]
+    assert {(mutant.kind, mutant.number) for mutant in found} >= {("If", 1), ("Compare", 4), ("Assign", 9)}
+    assert len({mutant.apply(source) for mutant in found}) == len(found)
+    assert source not in {mutant.apply(source) for mutant in found}
+
+
+def test_what_a_mutant_changes_is_shown(capsys):
+    """With `--show`, the code before and after is printed, and nothing is run."""
+    assert mutants.main(["--show"], [EQUIVALENT]) == 0
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
+        "1  core/metrics.py episode_metrics  no rule",
+        "- arrival_step >= 0",
+        "+ arrival_step > -1",
+    ]
+
+
+SOURCE = """
+CELLS: tuple[int, int] = (3, 4)
+
+class A:
+    def walk(self, x: int = 5) -> int:
+        '''Return 7.'''
+        a, b = x, 2
+        if a < b and not self.over:
+            a = b - 1
+        return a
+
+class B:
+    def walk(self): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "number", "template", "line"),
+    [
+        ("CELLS", "Tuple", 1, "(5, _2)", "CELLS: tuple[int, int] = (5, 4)"),
+        ("A.walk", "Constant", 1, "0", "a, b = (x, 0)"),
+        ("A.walk", "Assign", 1, "_2 = _3", "b = x"),
+        ("A.walk", "Assign", 2, "_1 += _2_1", "a += b"),
+        ("A.walk", "Assign", 2, "pass", "pass"),
+        ("A.walk", "If", 1, "_1", "if a < b:"),
+        ("A.walk", "If", 1, "_1_1 <= _1_2 or _2_1", "if a <= b or self.over:"),
+        ("A.walk", "Compare", 1, "not _", "if not a < b and (not self.over):"),
+        ("A.walk", "Attribute", 1, "_1.left", "if a < b and (not self.left):"),
+        ("A.walk", "Return", 1, "return _1 - 1", "return a - 1"),
+    ],
+)
+def test_addresses(function, kind, number, template, line):
+    """A node is counted among those of its class in its function, and replaced by what is written of its operands."""
+    mutated = Mutant("a.py", function, "", kind, number, template).apply(SOURCE)
+    before = ast.unparse(ast.parse(SOURCE)).splitlines()
+    assert [new.strip() for old, new in zip(before, mutated.splitlines(), strict=True) if old != new] == [line]
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "number", "template", "message"),
+    [
+        ("run", "If", 1, "True", "a.py has 0 functions run; it has CELLS, A.walk, B.walk"),
+        ("walk", "If", 1, "True", "a.py has 2 functions walk; it has CELLS, A.walk, B.walk"),
+        ("A.walk", "If", 2, "True", "A.walk in a.py has 1 If, and none is 2"),
+        ("A.walk", "If", 1, "_3", "_3 of a < b and (not self.over) is missing"),
+    ],
+)
+def test_wrong_addresses(function, kind, number, template, message):
+    """An address that leads nowhere says what is there instead."""
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Mutant("a.py", function, "", kind, number, template).apply(SOURCE)
 
 
 def test_a_mutant_is_killed():
-    """Run as a command, it names the test that has noticed, and succeeds."""
+    """Run as a command, it names the test that has failed, and succeeds."""
     number = next(k for k, mutant in enumerate(MUTANTS, 1) if mutant.rule == "csr asks for the success of all")
     done = subprocess.run(
         [sys.executable, mutants.__file__, "--interpreted", "--only", str(number)],
@@ -49,18 +125,44 @@ def test_a_mutant_is_killed():
     unchanged, killed, summary = done.stdout.splitlines()
     assert done.returncode == 0
     assert unchanged.startswith("unchanged, interpreted: all tests pass")
-    assert f"{number}  core/metrics.py  csr asks for the success of all: killed by test_worlds.py::test_" in killed
+    assert f"{number}  core/metrics.py  csr asks for the success of all: killed by core/test_worlds.py::test_" in killed
     assert summary.startswith("1 of 1 mutants killed")
 
 
 def test_what_is_not_killed_is_a_failure(capsys):
-    """A mutant that survives, or whose line is gone, is named, and makes the command fail."""
+    """A mutant that survives, or whose address is wrong, is named, and makes the command fail."""
     assert mutants.main(["--interpreted"], [EQUIVALENT, GONE]) == 1
     _, survived, gone, summary, named = capsys.readouterr().out.splitlines()
     assert "no rule: SURVIVED" in survived
-    assert "a rule of yesterday: NOT JUDGED, the line occurs 0 times: no such line" in gone
+    assert "a rule of yesterday: NOT JUDGED, core/metrics.py has 0 functions no_such_function; it has __all__, " in gone
     assert summary.startswith("0 of 2 mutants killed")
     assert named == "not killed: 1 2"
+
+
+def test_a_run_goes_on(tmp_path, monkeypatch):
+    """With a file, what has been judged is not judged again; once a test has changed, the last killer comes first."""
+    tree, verdicts = tmp_path / "tree", tmp_path / "verdicts"
+    test = tree / "tests" / "core" / "test_worlds.py"
+    test.parent.mkdir(parents=True)
+    test.write_text("def test_b(): ...")
+    calls = []
+    monkeypatch.setattr(mutants, "run", lambda tree, mutant, tests, interpreted: calls.append(tests) or killer)
+
+    def judge():
+        return mutants.is_killed(tree, 1, EQUIVALENT, True, mutants.Journal(verdicts, tree))
+
+    killer = "core/test_worlds.py::test_b, which died of SIGSEGV"
+    assert judge()
+    assert judge()
+    usual = mutants.TESTS[EQUIVALENT.file]
+    assert calls == [usual]
+    assert json.loads(verdicts.read_text())["killer"] == killer
+    test.write_text("def test_b(): pass")
+    assert judge()
+    assert calls == [usual, ["core/test_worlds.py::test_b", *usual]]
+    test.write_text("def test_c(): ...")
+    assert judge()
+    assert calls[2:] == [usual]
 
 
 def test_numbers_that_no_mutant_has_are_refused(capsys):

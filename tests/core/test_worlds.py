@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
+from multigrid import Action, GridConfig, MultiGridEnv, parallel_env, vector_env
 from multigrid.maps import parse_map
 
 CORRIDOR = """
@@ -90,7 +90,7 @@ def test_the_map_of_a_pool_is_drawn_first() -> None:
 
 
 def test_everything_seen_is_of_the_episodes_own_map() -> None:
-    """With a pool, the view, the walls and the action mask are those of the map that is played."""
+    """With a pool, the view, the walls and the action mask are those of the map that is played, whose walls stop."""
     maps = np.zeros((2, 4, 3), dtype=bool)
     maps[1, 2, 1] = True
     env = parallel_env(walls=maps, num_agents=1, observe=("view", "walls", "action_mask"), view_radius=1)
@@ -100,6 +100,8 @@ def test_everything_seen_is_of_the_episodes_own_map() -> None:
         assert seen["view"][0].tolist() == [[0, 0, 0], [0, 0, 0], [0, index, 0]]
         assert seen["walls"].tolist() == maps[index].tolist()
         assert seen["action_mask"].tolist() == [1 - index, 1, 1, 1]
+        env.step({"agent_0": Action.RIGHT})
+        assert env.state()[0, :2].tolist() == [2 - index, 1]
 
 
 def test_options_choose_the_map() -> None:

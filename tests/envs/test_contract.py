@@ -192,7 +192,7 @@ BAD_STATES: list[tuple[Callable[[Any], Any], Any, str]] = [
     (changed("distances", lambda array: array + 1), ValueError, "distances in the state"),
     (changed("arrival_step", lambda array: array + 99), ValueError, "arrival_step in the state"),
     (changed("arrivals", lambda array: array + 2**62), ValueError, "arrivals in the state"),
-    (changed("num_ended", lambda array: array + 1), ValueError, "endings in the state"),
+    (changed("num_ended", lambda array: array + 1), ValueError, "num_ended in the state"),
 ]
 IN_COMPANY: list[tuple[Callable[[Any], Any], Any, str]] = [
     (changed("location", put((..., 2, slice(None)), lambda at: at[..., 0, :])), ValueError, "location in the state"),
