@@ -66,6 +66,7 @@ TESTS = {
         "core/test_worlds.py",
         "core/test_compiled.py::test_scratch_is_left_clean",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
+        "envs/test_parallel.py",
     ],
     "core/pcg64.py": ["core/test_pcg64.py", "envs/test_vector.py"],
     "core/metrics.py": ["core/test_worlds.py"],
@@ -84,7 +85,7 @@ TESTS = {
     ],
     "core/generators.py": ["envs/test_safety.py", "envs/test_documented.py"],
     "core/held.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_vector.py"],
-    "core/world.py": [
+    "core/calls.py": [
         "envs/test_safety.py",
         "core/test_worlds.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
@@ -93,6 +94,8 @@ TESTS = {
         "envs/test_documented.py",
         "envs/test_vector.py",
     ],
+    "core/worlds.py": ["envs/test_vector.py", "envs/test_documented.py", "envs/test_safety.py"],
+    "core/allocation.py": ["core/test_worlds.py", "envs/test_parallel.py", "envs/test_documented.py"],
     "maps/layouts.py": ["core/test_worlds.py", "envs/test_parallel.py", "core/test_layout.py"],
 }
 
@@ -104,7 +107,7 @@ core/rules.py
         an action above the range is refused: Compare 5 -> _1 > _2
         a parked agent's action is examined: Compare 6 -> _1 == 0
         a departed agent's action is not examined: BoolOp 2 -> _1 and _3
-    reset_over_worlds
+    reset_ended_worlds
         only a world that is over begins anew: If 1 -> True
     _begin
         an episode begins with step 0: Assign 1 -> pass
@@ -120,7 +123,7 @@ core/rules.py
         two agents are in each other's way: Compare 1 -> _1 > 2
         under none, agents pass through one another: BoolOp 1 -> _1
         individual rewards are not shared: If 2 -> True
-    chart_moves
+    build_move_table
         who asks for its own cell is told that it stayed: Compare 1 -> _1 > _2
         the lower edges stop: Compare 3 -> _1 < -1
         each side's edge is its own: BoolOp 1 -> _1 or _2 or _3 or _4_1 >= _3_2
@@ -226,6 +229,8 @@ core/placement.py
         a new target is in reach: Compare 1 -> _1 == 0
         a new target is another cell: While 1 -> _1
 core/observe.py
+    global_states
+        the global state hides who has left: Compare 1 -> _1 > _2
     _mark
         who has left is not seen in the view: Compare 1 -> _1 <= _2
     observe_world
@@ -250,7 +255,7 @@ core/observe.py
         the mask knows the edges: BoolOp 1 -> _2
         the mask knows the walls: BoolOp 1 -> _1
     _write_flat
-        flat, the others are scaled: If 6 -> _1 < 2
+        flat, the others are scaled: If 6 -> _ and _2 < 2
     _scale
         flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
         flat, y is scaled by the height: BinOp 1 -> 0
@@ -334,9 +339,9 @@ core/snapshots.py
     _checked
         a state's fields have the world's shape: Compare 2 -> len(_1) != len(_2)
         a state's fields have the world's dtype: BoolOp 2 -> _1
-    Stage.read
+    _copy
         a bool of a state is 0 or 1: IfExp 1 -> _3
-    Stage.read_generator
+    _read_generator
         a state's PCG64 is copied to the stream: Expr 1 -> pass
 core/generators.py
     check_state
@@ -363,31 +368,31 @@ core/held.py
         the state of a generator of another kind is its own: If 1 -> False
     Generators.prepare
         a generator that is not safe is not drawn from: Expr 1 -> pass
-core/world.py
+core/calls.py
     _run
         the generator that somebody holds follows a draw: Expr 4 -> pass
-    begin.follow
-        a seed forgets the generator: Expr 1 -> pass
     settle
         what follows a commit is done: If 2 -> False
         what follows is not done without its commit: If 2 -> True
     _interpret
         worlds that are half played are refused: Assign 2 -> _1 = False
-    _allocated
-        outside the grid, a view shows walls: Call 26 -> _1(_2, _3, constant_values=0)
-        flat, the last cell of a side has the coordinate 1: BinOp 7 -> _1 / _1_2
-        flat, a side of one cell has the coordinate 0: BinOp 7 -> (_1 + (_1_2 == 1)) / _2
-    global_state
-        the global state hides who has left: Compare 1 -> _1 > _2
+core/worlds.py
+    begin.follow
+        a seed forgets the generator: Expr 1 -> pass
+core/allocation.py
+    allocate
+        outside the grid, a view shows walls: Call 9 -> _1(_2, _3, constant_values=0)
+        flat, the last cell of a side has the coordinate 1: BinOp 1 -> _1 / _1_2
+        flat, a side of one cell has the coordinate 0: BinOp 1 -> (_1 + (_1_2 == 1)) / _2
 maps/layouts.py
-    checked_layout
+    check_layout
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3
         a cell by hand is not negative: Compare 1 -> -1 <= _2 < _3
         a cell by hand is no wall: If 2 -> _1 < _2
         no two have one cell by hand: If 3 -> _1 > _2
         an agent does not begin on its target: If 4 -> _1 is _2
         a target by hand is in reach: If 5 -> _2 == 0
-    checked_cells
+    check_cells
         cells by hand are integers: Constant 4 -> "iuf"
         there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
 """
