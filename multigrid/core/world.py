@@ -109,6 +109,7 @@ class World:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._direct = False  # the process that goes on may have no compiler
         self._bind()
 
     @property
