@@ -47,7 +47,7 @@ def test_a_mutant_is_killed():
     unchanged, killed, summary = done.stdout.splitlines()
     assert done.returncode == 0
     assert unchanged.startswith("unchanged, interpreted: all tests pass")
-    assert f"{number}  core/metrics.py  csr asks for the success of all: killed by test_worlds.py::test_" in killed
+    assert f"{number}  core/metrics.py  csr asks for the success of all: killed by core/test_worlds.py::test_" in killed
     assert summary.startswith("1 of 1 mutants killed")
 
 
