@@ -488,6 +488,24 @@ def refuse_large_views() -> None:
             raise AssertionError("a view of 400 million cells was taken")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: multigrid.GridWorldEnv(size=deep()),
+        lambda: multigrid.maps.save_scenario("never.scen", [deep()]),
+        lambda: small().set_state({**small().get_state(), "np_random": {"bit_generator": "PCG64", "state": deep()}}),
+        lambda: wrapped("DiscreteActions").action(deep()),
+        lambda: multigrid.integrations.sb3.to_sb3(many(autoreset_mode="SameStep")).set_attr("x" * 10**6, 1, [0]),
+    ],
+    ids=["size", "row", "np_random", "action", "attribute"],
+)
+def test_any_value_is_quoted_in_part(call: Callable[[], Any]) -> None:
+    """What is refused stands in the error in a few hundred letters, even a list of 5,000 levels, which has no repr."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert len(str(caught.value)) < 1000
+
+
 def test_what_is_public_is_called() -> None:
     """The list of what is called has the package's own names, methods and setters, and no name that is left out."""
     names = [target.name for target in targets()]

@@ -17,7 +17,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 __all__ = ["stop_here", "uninterrupted"]
 
-_LOOK = 0.1
+_POLL_SECONDS = 0.1
 """Seconds after which the main thread looks for signals that the system gave to another thread."""
 
 
@@ -32,9 +32,9 @@ class _Work(threading.Thread):
         super().__init__(name="multigrid compilation")
         self._call = call
         # Not an Event, in whose `wait` an exception of a signal handler leaves a lock behind.
-        self._end = _thread.allocate_lock()
-        self._end.acquire()
-        self._beginning = _thread.allocate_lock()
+        self._end_lock = _thread.allocate_lock()
+        self._end_lock.acquire()
+        self._start_lock = _thread.allocate_lock()
         self.has_ended = False
         self.is_stopped = False
         self.is_refused = False
@@ -43,16 +43,16 @@ class _Work(threading.Thread):
 
     def begin(self) -> None:
         """Start, on whatever thread this is called; the system may refuse."""
-        if self._beginning.acquire(blocking=False):
+        if self._start_lock.acquire(blocking=False):
             try:
                 self.start()
             except RuntimeError:
                 self.is_refused = self.has_ended = True
-                self._end.release()
+                self._end_lock.release()
 
-    def is_prevented(self) -> bool:
-        """Prevent that it begins; return whether it has not begun."""
-        return self._beginning.acquire(blocking=False)
+    def prevent(self) -> bool:
+        """Prevent a start; return False if it has started already."""
+        return self._start_lock.acquire(blocking=False)
 
     def run(self) -> None:
         try:
@@ -61,19 +61,20 @@ class _Work(threading.Thread):
             self.error = error
         finally:
             self.has_ended = True
-            self._end.release()
+            self._end_lock.release()
 
     def wait(self) -> None:
         """Return as soon as it has ended."""
         while not self.has_ended:
-            self._end.acquire(timeout=_LOOK)
+            self._end_lock.acquire(timeout=_POLL_SECONDS)
 
 
 def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function that compiles, where no signal handler can raise an exception.
 
     What a signal handler raises meanwhile is raised as soon as the function has come to `stop_here` or to its end; the
-    second such exception is raised at once, and the function goes on alone.
+    second such exception is raised at once, and the function continues in the background. On another thread than the
+    main one, or where the system has no thread to give, the function is called here.
 
     Args:
         function: the function. Numba's lock keeps two of them from running at once.
@@ -96,11 +97,11 @@ def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
         except RuntimeError as error:
             if "new thread" not in str(error):
                 raise
-            work.is_refused = work.has_ended = work.is_prevented()
+            work.is_refused = work.has_ended = work.prevent()
         work.wait()
     except BaseException:
         work.is_stopped = True
-        if not work.is_prevented():
+        if not work.prevent():
             work.wait()
         raise
     if work.is_refused:

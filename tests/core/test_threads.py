@@ -280,6 +280,10 @@ def test_nobody_waits_for_a_thread_that_died(
     monkeypatch.undo()
     assert tale(envs) == tale(alone)
     wait_for_threads(envs)
+    # A thread that has died is listed until its exception has been reported.
+    deadline = time.monotonic() + 60
+    while len(names_of_threads()) != 1 and time.monotonic() < deadline:
+        time.sleep(0.001)
     assert len(names_of_threads()) == 1
 
 

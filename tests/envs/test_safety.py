@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import multigrid
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES
 from multigrid.scenarios import Scenario
+from played import STRICT
 
 MAP = np.zeros((7, 4), dtype=bool)
 MAP[3, 1:] = MAP[5, 2] = True
@@ -379,6 +384,22 @@ def test_a_copy_is_of_one_moment(bits: Any) -> None:
     twin.__setstate__(pickle.loads(pickle.dumps(state)))
     assert listed(twin.get_state()) == now
     assert listed(later.get_state()) == listed(env.get_state()) != now
+
+
+def test_a_pickle_is_played_without_numba_too(tmp_path: Path) -> None:
+    """An env that was pickled in mid-episode plays on where Python runs the rules, and warns of no overflow."""
+    env = parallel_env(size=(5, 3), num_agents=2, max_cycles=None)
+    env.reset(seed=1)
+    env.step(dict.fromkeys(env.agents, 1))
+    env.reset()
+    (tmp_path / "env").write_bytes(pickle.dumps(env))
+    play = "[(env.reset(), env.step(dict.fromkeys(env.agents, 1)))[1][1] for _ in range(20)]"
+    code = f"import pathlib, pickle, sys; env = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()); print({play})"
+    surroundings = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
+    command = [sys.executable, *STRICT, "-c", code, str(tmp_path / "env")]
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=120, check=False)
+    here = [(env.reset(), env.step(dict.fromkeys(env.agents, 1)))[1][1] for _ in range(20)]
+    assert (done.stdout, done.stderr) == (f"{here}\n", "")
 
 
 def test_copies_made_together_share_their_generator() -> None:

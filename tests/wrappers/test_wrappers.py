@@ -76,6 +76,13 @@ def test_clip_reward_refuses_bounds_the_wrong_way_round() -> None:
         ClipReward(GridWorldEnv(), 2, 1)
 
 
+@pytest.mark.parametrize("bounds", [(1j, 1.0), (0, "1"), (True, 2), (float("nan"), 1.0), (0.0, float("nan"))], ids=str)
+def test_clip_reward_refuses_what_is_no_bound(bounds: tuple[Any, Any]) -> None:
+    """A bound is a real number, and not NaN, which no reward is above or below."""
+    with pytest.raises((TypeError, ValueError), match="_reward is"):
+        ClipReward(GridWorldEnv(), *bounds)
+
+
 def test_discrete_actions_stand_for_those_listed() -> None:
     """Action k of the wrapper is the k-th of the list."""
     env = DiscreteActions(GridWorldEnv(), [Action.UP, Action.LEFT])
