@@ -10,8 +10,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from multigrid import GridConfig
-from multigrid import _footprint as footprint
+from multigrid import GridConfig, _checks
 from multigrid.config import Part
 from multigrid.maps.text import ParsedMap
 
@@ -273,7 +272,7 @@ def test_what_this_machine_has_no_memory_for(monkeypatch):
         asked.append(count * np.dtype(dtype).itemsize)
         raise MemoryError
 
-    monkeypatch.setattr(footprint.np, "empty", refuse)
+    monkeypatch.setattr(_checks.np, "empty", refuse)
     with pytest.raises(
         ValueError, match="takes about 7777296054 bytes, which this machine does not have: use a smaller"
     ):

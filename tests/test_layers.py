@@ -17,7 +17,7 @@ MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sor
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "_footprint", "actions", "parts"},
+    {"_checks", "_files", "actions", "parts"},
     {"maps"},
     {"config"},
     {"core"},
