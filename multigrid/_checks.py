@@ -1,4 +1,4 @@
-"""Check arguments, and the memory that a configuration takes, before anything is allocated."""
+"""Check arguments, and the memory that a configuration needs, before it is allocated."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["check_grid", "check_int", "check_observations", "check_seed", "check
 _LARGEST = 2**63 - 1
 _MOST_BYTES = 2**36
 _MOST_BYTES_OF_AN_OBSERVATION = 2**30
-# A trial allocation is made only for more than this.
-_LITTLE = 2**30
-# Measured: the arrays of a world, the search for the components of a map, and what is kept for each map.
+# Allocations of more bytes are tried first.
+_UNTRIED_BYTES = 2**30
+# Measured, in bytes: for a cell of the arrays, for a cell while components are labelled, and for a map.
 _BYTES_OF_A_CELL, _BYTES_OF_A_SEARCHED_CELL, _BYTES_OF_A_MAP = 25, 100, 500
 
 _SHORT = reprlib.Repr()
@@ -34,7 +34,7 @@ def shorten(value: object) -> str:
     """
     try:
         return _SHORT.repr(value)
-    except ValueError:  # Python does not print integers of thousands of digits
+    except ValueError:  # an integer of thousands of digits
         return f"<a value of type {type(value).__name__} that is too large to show>"
 
 
@@ -48,7 +48,7 @@ def is_int(value: object) -> bool:
 
 
 def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
-    """Return the value as an int.
+    """Check an integer, and return it as an int.
 
     Args:
         name: the argument's name, for the messages.
@@ -74,7 +74,7 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
 
 
 def check_seed(seed: Any) -> int:
-    """Return the seed of one world as an int.
+    """Check the seed of one world, and return it as an int.
 
     Args:
         seed: an int or a NumPy integer of at least 0, of any size.
@@ -95,7 +95,7 @@ def check_seed(seed: Any) -> int:
 
 
 def check_grid(width: int, height: int, num_maps: int | None) -> None:
-    """Raise an error for a grid that is too large for any machine, or for this one.
+    """Check that the maps of a grid fit into memory.
 
     Args:
         width: the number of cells along x.
@@ -110,18 +110,18 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
     cells = width * height
     size = f"{shorten(width)} x {shorten(height)} cells"
     if num_maps is None:
-        _check(f"size is {size}, which", cells * _BYTES_OF_A_CELL, _MOST_BYTES, "use a smaller size")
+        _check_memory(f"size is {size}, which", cells * _BYTES_OF_A_CELL, _MOST_BYTES, "use a smaller size")
     else:
         needed = num_maps * (cells * _BYTES_OF_A_CELL + _BYTES_OF_A_MAP) + cells * _BYTES_OF_A_SEARCHED_CELL
-        _check(f"walls has {num_maps} maps of {size}, which", needed, _MOST_BYTES, "use smaller or fewer maps")
+        _check_memory(f"walls has {num_maps} maps of {size}, which", needed, _MOST_BYTES, "use smaller or fewer maps")
 
 
 def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
-    """Refuse observations that are too large for any machine, or for this one.
+    """Check that the observations fit into memory.
 
     Args:
         parts: the parts of an observation.
-        extents: those that `multigrid.parts.name_extents` names.
+        extents: as `multigrid.parts.name_extents` returns.
         flatten: whether the parts are one float32 vector.
 
     Raises:
@@ -148,14 +148,14 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
         cause = f"{field}: the part {part!r} of observe"
         numbers = math.prod(resolve_shape(PARTS[part].shape, extents))
         itemsize = 4 if flatten else np.dtype(PARTS[part].dtype).itemsize
-        _check(f"{cause}, for one agent,", numbers * itemsize, _MOST_BYTES_OF_AN_OBSERVATION, advice)
-        # The world's arrays and what a step returns hold them; an agent's space holds their bounds, with masks.
+        _check_memory(f"{cause}, for one agent,", numbers * itemsize, _MOST_BYTES_OF_AN_OBSERVATION, advice)
+        # The arrays and a step's results have them, and an agent's space has two bounds, with masks.
         needed = num_agents * numbers * (4 * itemsize + 2)
-        _check(f"{cause}, for {num_agents} agents, with their spaces,", needed, _MOST_BYTES, advice)
+        _check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, _MOST_BYTES, advice)
 
 
 def check_worlds(num_worlds: int, needed: int) -> None:
-    """Raise an error for more worlds than any machine, or this one, has memory for.
+    """Check that the arrays of the worlds fit into memory.
 
     Args:
         num_worlds: the number of worlds.
@@ -166,13 +166,13 @@ def check_worlds(num_worlds: int, needed: int) -> None:
 
     >>> check_worlds(1000, 10**6)
     """
-    _check(f"num_worlds is {shorten(num_worlds)}, which", needed, _MOST_BYTES, "use fewer worlds")
+    _check_memory(f"num_worlds is {shorten(num_worlds)}, which", needed, _MOST_BYTES, "use fewer worlds")
 
 
-def _check(what: str, needed: int, most: int, advice: str) -> None:
+def _check_memory(what: str, needed: int, most: int, advice: str) -> None:
     if needed > most:
         raise ValueError(f"{what} takes about {shorten(needed)} bytes; expected at most {most}: {advice}")
-    if needed > _LITTLE:
+    if needed > _UNTRIED_BYTES:
         try:
             np.empty(needed, dtype=np.uint8)
         except MemoryError as error:

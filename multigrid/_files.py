@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and read up to a bound."""
+"""Write files completely or not at all, and read them up to a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 __all__ = ["MOST_BYTES", "create_folder", "read_bytes", "replace_file"]
 
 MOST_BYTES = 2**27
-"""The size of the largest file that is read, 128 MiB: more than ten million agent-steps, or cells, take."""
+"""The size of the largest file that is read, 128 MiB: enough for ten million cells, or steps of agents."""
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
@@ -22,22 +22,18 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 def replace_file(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file, which replaces the file at `path` if no error is raised.
 
-    A reader finds the whole old file or the whole new one, also when several processes write to one path, when the disk
-    is full, or when the writer is killed. A killed writer leaves at most a hidden file under a name that no other
-    writer uses. The bytes are on the disk before the file is renamed.
-
-    A symbolic link at `path` is replaced by the file; its target is left unchanged.
+    A reader always finds a complete file, old or new, also when several processes write to one path, when the disk is
+    full, or when the writer is killed. A killed writer leaves at most a hidden file with a unique name. The file is
+    flushed to the disk before it is renamed. A symbolic link at `path` is replaced; its target is unchanged.
 
     Args:
         path: the file to write.
 
     Yields:
-        The path of an empty file in the same folder, with a random name and the suffix of `path`. It may be written or
-        replaced.
+        The path of an empty file in the same folder, with a random name and the suffix of `path`.
 
     Raises:
-        OSError: `path` exists and is no regular file, such as a folder or a device; or the file cannot be written.
-            What was at `path` is unchanged.
+        OSError: `path` exists and is no regular file, or the file cannot be written; `path` is unchanged.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +59,7 @@ def replace_file(path: Path) -> Iterator[Path]:
 def create_folder(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary folder, which is renamed to `path` if no error is raised.
 
-    A killed process leaves at most a hidden folder under a name that no other process uses.
+    A killed process leaves at most a hidden folder with a unique name.
 
     Args:
         path: the folder to create; an empty folder at this path is replaced.
@@ -96,8 +92,8 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _flush(path: Path) -> None:
-    # The writer may have replaced the temporary file, so it is opened again: for writing on Windows, which flushes
-    # nothing else; for reading elsewhere, where the file may be read-only.
+    # The writer may have replaced the temporary file, so it is opened again: on Windows for writing, without which
+    # fsync fails; elsewhere for reading, for the file may be read-only.
     file = os.open(path, (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | _NOFOLLOW)
     try:
         os.fsync(file)
@@ -123,8 +119,7 @@ def read_bytes(path: Path) -> bytes:
 
     Raises:
         OSError: the file cannot be opened or read.
-        ValueError: the file is larger than `MOST_BYTES`, or it is a pipe or a device, whose content may never end. The
-            message names the file.
+        ValueError: the file is larger than `MOST_BYTES`, or no regular file, such as a pipe, which may never end.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""Actions, their directions, and why a move ended as it did.
+"""Actions, their directions, and the outcomes of moves.
 
-This is the only place where a direction is written.
+Directions are defined only here.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ BLOCKED = (Outcome.EDGE, Outcome.WALL, *BLOCKED_BY_AGENT)
 
 
 def check_action(action: Any, num_actions: int, whose: str = "") -> int:
-    """Return the action as an int.
+    """Check an action, and return it as an int.
 
     Args:
         action: an int, a NumPy integer, or an integer array of one element.
         num_actions: how many actions there are; 0 up to `num_actions` - 1 are valid.
-        whose: the agent's name for the message; nothing for the single-agent env, which has no options.
+        whose: the agent's name, for the message; "" for the single-agent env, which has no fifth action.
 
     Raises:
         TypeError: a bool, a float or anything else that is not an integer.

@@ -1,4 +1,4 @@
-"""The frozen, validated description of a world, from which every environment is built."""
+"""The frozen, validated configuration of a world, from which every environment is built."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     _Value = TypeVar("_Value")
 
     class _Resolved(Generic[_Value]):
-        """A field that takes None as an argument and never holds it: type checkers read a descriptor's two types."""
+        """The type of a field whose argument may be None and whose attribute may not: a descriptor has two types."""
 
         def __get__(self, config: Any, owner: Any = None) -> _Value: ...
         def __set__(self, config: Any, value: _Value | None) -> None: ...
@@ -55,13 +55,13 @@ class GridConfig:
     Two configurations are equal when all their fields are; they can be hashed, pickled and changed with
     `dataclasses.replace`.
 
-    `size` and `num_agents` hold their values also where None was passed. To change the map, reset both:
+    If `size` or `num_agents` is passed as None, the attribute holds the resolved value. To change the map, reset both:
     ``dataclasses.replace(config, walls=..., size=None, num_agents=None)``.
 
     Raises:
         TypeError: a field of the wrong type.
         ValueError: a field out of range, an unknown name, a `size` or `num_agents` that differs from the map's, more
-            agents than the map has room for, or more memory needed than there can be.
+            agents than the map has room for, or a world that needs too much memory.
 
     >>> config = GridConfig(size=(7, 4), num_agents=3)
     >>> config.width, config.height, config.parts
@@ -80,7 +80,7 @@ class GridConfig:
     on_target: OnTarget = "park"
     """What happens to an agent that stands on its target."""
     reward: Reward = "individual"
-    """Each agent its own reward, or everyone the mean of the individual ones."""
+    """Whether each agent gets its own reward, or all get the mean of the individual ones."""
     observe: tuple[Part, ...] | None = None
     """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent."""
     view_radius: int = 2
@@ -212,7 +212,7 @@ class GridConfig:
         return (*rest, *((array.shape, array.tobytes()) for array in arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy is constructed again, for pickling does not preserve that arrays are read-only.
+        # A copy is constructed anew, for pickled arrays lose their read-only flag.
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __eq__(self, other: object) -> bool:
@@ -223,7 +223,7 @@ class GridConfig:
 
 
 def check_limit(max_cycles: Any) -> int | None:
-    """Return a limit of steps unchanged, None for no limit.
+    """Check a limit of steps, None for no limit, and return it.
 
     Raises:
         TypeError: neither an integer nor None.
@@ -236,7 +236,7 @@ def check_limit(max_cycles: Any) -> int | None:
 
 
 def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
-    """Return the given config, or where it is None, a config of the keywords.
+    """Return the given config, or if it is None, a config of the keywords.
 
     Args:
         config: a `GridConfig`, or None.
@@ -301,7 +301,7 @@ def _check_size(size: Any) -> int | tuple[int, int]:
 
 
 def _check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
-    # `value in names` would ask an array for the truth of a comparison; and a subclass of str may compare as it likes.
+    # `value in names` fails for an array, and a subclass of str may compare differently.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
         raise ValueError(f"{field} is {shorten(value)}; expected one of {', '.join(map(repr, names))}")

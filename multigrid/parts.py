@@ -1,4 +1,4 @@
-"""The parts of an agent's observation: one table, from which spaces, arrays and flat vectors follow.
+"""The parts of an agent's observation: one table, from which spaces, arrays and flat vectors are built.
 
 Extents have names: N agents on W x H cells, A actions, and windows of V x V cells.
 """
@@ -58,7 +58,7 @@ PARTS: dict[Part, PartSpec] = {
 
 
 def name_extents(width: int, height: int, num_agents: int, num_actions: int, view_radius: int) -> dict[str, int]:
-    """Return the extents that shapes name.
+    """Return the extents by name.
 
     >>> name_extents(7, 4, num_agents=3, num_actions=5, view_radius=2)
     {'W': 7, 'H': 4, 'N': 3, 'N-1': 2, 'A': 5, 'V': 5}
@@ -68,10 +68,10 @@ def name_extents(width: int, height: int, num_agents: int, num_actions: int, vie
 
 
 def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
-    """Return a shape of named extents in numbers.
+    """Return a shape in numbers, given the extents that it names.
 
     Raises:
-        KeyError: there is no extent of such a name.
+        KeyError: there is no extent of this name.
 
     >>> resolve_shape("3 V V", {"V": 5})
     (3, 5, 5)
@@ -80,7 +80,7 @@ def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:
-    """Return where each part stands in the flat vector of all of them.
+    """Return the slice of each part in the flat vector of all parts.
 
     Args:
         shapes: the shape of each part, in order.

@@ -1,4 +1,4 @@
-"""The ids under which `gymnasium.make` and `pettingzoo.make` find the environments."""
+"""Register the environments with Gymnasium and PettingZoo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def register_all() -> None:
     }
     for env_id, max_episode_steps in limits.items():
         if env_id not in gymnasium.registry:
-            # For its own ids, Gymnasium's documentation says that make_vec returns a SyncVectorEnv.
+            # For the documented ids, make_vec must return Gymnasium's SyncVectorEnv, as documented.
             vector = "multigrid.envs.grid_world_vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
             gymnasium.register(
                 id=env_id,

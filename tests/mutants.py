@@ -84,7 +84,7 @@ TESTS = {
         "envs/test_vector.py",
     ],
     "core/generators.py": ["envs/test_safety.py", "envs/test_documented.py"],
-    "core/held.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_vector.py"],
+    "core/world_generators.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_vector.py"],
     "core/calls.py": [
         "envs/test_safety.py",
         "core/test_worlds.py",
@@ -268,16 +268,16 @@ core/pcg64.py
         a half that is left over is used once: Assign 1 -> pass
         the upper half is left over: Assign 4 -> _1 = _2_1 & np.uint64(0xFFFFFFFF)
         the lower half comes first: Return 2 -> return _1_1 >> np.uint64(32)
-    bounded
+    draw_integer
         of one number nothing is drawn: If 1 -> False
         a draw is checked whenever it could favour a number: If 2 -> _1 < _2 >> np.uint64(1)
         the threshold is 2**32 modulo the count: BinOp 5 -> _1
         a draw at the threshold is taken: While 1 -> _1 <= _2
-    load
+    write_stream
         a half that is left over is loaded: Subscript 6 -> 0
-    store
+    read_stream
         a half that is left over is stored: Name 14 -> 0
-    seeded
+    seed_streams
         a seed's two words both count: List 1 -> [_1, _1]
     _start
         a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
@@ -293,7 +293,7 @@ core/metrics.py
         the throughput is by step: Name 16 -> _ * 0 + 1
         under restart, one arrival is a success: Compare 3 -> _1 > 1
 core/invariants.py
-    _first_of_cells
+    _check_cells
         a state's map is one of the pool: Compare 2 -> _1 > _2
         a state's stream has an odd increment: BoolOp 2 -> _2 or _3
         a state's stream has a flag of 0 or 1: BoolOp 2 -> _1 or _2_1 > _3_2 or _3
@@ -310,20 +310,20 @@ core/invariants.py
     _is_allowed
         nobody parks where on_target does not say so: BoolOp 2 -> _1
         nobody leaves where on_target does not say so: BoolOp 3 -> _1
-    _first_shared
+    _check_shared_cells
         a state has no two agents in one cell: Assign 4 -> pass
         under none, a state may have two agents in one cell: If 1 -> True
         in a state, who has left shares its cell with anyone: If 2 -> True
         a state has no two equal targets: If 5 -> False
         under restart, a state may have two equal targets: If 4 -> True
-    _first_of_arrivals
+    _check_arrivals
         who is parked stands on its target: BoolOp 1 -> _1 and _2_1 and _2_2_1 == _2_2_2
         arrivals are as many as on_target allows: BoolOp 3 -> _1 or _3
         an arrival has its step: If 4 -> _2
         no arrival is to come: BoolOp 8 -> _1
         outcomes are such: BoolOp 9 -> _1
         distances are those of the cells: If 6 -> _1 < 0
-    _first_of_ends
+    _check_ends
         nobody terminates alone: If 1 -> not _1 and _2
         nobody is truncated alone: Compare 8 -> _1 and not _2_2
         an episode is over when all are done: If 3 -> _2 and not _1
@@ -336,7 +336,7 @@ core/snapshots.py
         a state holds the targets: Tuple 2 -> _[:4] + _[5:]
         a state holds the steps played: Tuple 2 -> _[:1] + _[2:]
         a state holds the last rewards: Tuple 3 -> _[1:]
-    _checked
+    _check_field
         a state's fields have the world's shape: Compare 2 -> len(_1) != len(_2)
         a state's fields have the world's dtype: BoolOp 2 -> _1
     _copy
@@ -352,32 +352,32 @@ core/generators.py
         a flag of a plain state is 0 or 1: Compare 5 -> _1 <= _2 <= 2**40
     _INTEGERS
         MT19937's position is in its key: Dict 2 -> {_1: 2**40}
-    _integer
+    _check_integer
         Philox's position is in its buffer: UnaryOp 2 -> _1_2 > _1_3
-    checked_integers.bounded
+    make_draw_integer.draw_integer
         a generator's numbers are in range: UnaryOp 2 -> _1_2 < 0
         a generator's numbers are not negative: UnaryOp 2 -> _1_2 >= _1_3
     is_compiled
         a subclass of Generator is asked itself: Compare 1 -> isinstance(_1_2, _2)
         a bit generator of another kind is asked itself: Compare 2 -> _1_2_1 is not None
-core/held.py
-    Generators.load
+core/world_generators.py
+    WorldGenerators.update_streams
         a draw follows the generator that somebody holds: Expr 1 -> pass
         what was drawn outside is loaded: Compare 2 -> _2 is None
-    Generators.state
+    WorldGenerators.copy_state
         the state of a generator of another kind is its own: If 1 -> False
-    Generators.prepare
+    WorldGenerators.prepare
         a generator that is not safe is not drawn from: Expr 1 -> pass
 core/calls.py
     _run
         the generator that somebody holds follows a draw: Expr 4 -> pass
-    settle
+    finish_commit
         what follows a commit is done: If 2 -> False
         what follows is not done without its commit: If 2 -> True
     _interpret
         worlds that are half played are refused: Assign 2 -> _1 = False
 core/worlds.py
-    begin.follow
+    begin.finish
         a seed forgets the generator: Expr 1 -> pass
 core/allocation.py
     allocate

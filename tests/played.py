@@ -9,7 +9,7 @@ import numpy as np
 import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget, Part
 from multigrid.core import pcg64
-from multigrid.core.placement import DRAWN
+from multigrid.core.placement import RANDOM
 from multigrid.core.worlds import Worlds
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
@@ -41,13 +41,13 @@ def play(config, generators, steps=STEPS):
         if isinstance(generator, np.random.Generator):
             world.set_generator(e, generator)
         else:
-            pcg64.load(world.arrays.streams[e], np.random.PCG64(generator).state)
+            pcg64.write_stream(world.arrays.streams[e], np.random.PCG64(generator).state)
     world.reset()
     yield world
     actions = np.random.default_rng(7)
     for _ in range(steps):
         for e in np.flatnonzero(world.arrays.episode_over).tolist():
-            world.begin(np.array([e]), np.array([DRAWN]))
+            world.begin(np.array([e]), np.array([RANDOM]))
             yield world
         world.arrays.actions[:] = actions.integers(config.num_actions, size=world.arrays.actions.shape)
         world.step()

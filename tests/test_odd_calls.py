@@ -48,7 +48,7 @@ EXCLUDED = {
     "multigrid.envs.one_world": "what two faces share; it is called through them",
     "multigrid.envs.many_worlds": "a base of the vector env, through which it is called",
     "multigrid.envs.world_rows": "a base of the vector env, through which it is called",
-    "multigrid.envs.turns": "a decorator, for methods of envs",
+    "multigrid.envs.exclusive": "a decorator, for methods of envs",
     "multigrid.envs.reset_arguments": "a helper of two faces; it is called through them",
     "multigrid.scenarios.tracing": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",

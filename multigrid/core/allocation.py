@@ -1,4 +1,4 @@
-"""The arrays of the worlds of a configuration, with what follows from its maps."""
+"""Allocate the arrays of a configuration's worlds, and fill in what follows from its maps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["allocate"]
 
 
 def allocate(config: GridConfig, num_worlds: int) -> Arrays:
-    """Return the arrays of worlds before their first reset.
+    """Allocate the arrays of E worlds, as they are before the first reset.
 
     Raises:
         ValueError: there is not enough memory.
@@ -49,7 +49,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
 
 
 def _write_start(arrays: Arrays, config: GridConfig) -> None:
-    """Write the settings, and the state before the first reset, into zeroed arrays."""
+    """Write the settings, and the state before the first reset, to zeroed arrays."""
     arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
     arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
     arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"

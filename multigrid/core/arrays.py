@@ -1,4 +1,4 @@
-"""The arrays of E worlds, and how all of them are passed to a kernel as one pointer."""
+"""The arrays of E worlds, and their address table, by which a kernel gets all of them as one pointer."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = [
     "Arrays",
     "bytes_needed",
     "clean_scratch",
+    "copy_scratch",
     "make_arrays",
     "pack",
     "unpack",
-    "with_own_scratch",
 ]
 
 TRAVELLING, PARKED, LEFT = range(3)
 """The status of an agent."""
 
 NOBODY = -1
-"""What stands in a cell without an agent."""
+"""The entry of a cell without an agent."""
 
 Int8: TypeAlias = NDArray[np.int8]
 Int32: TypeAlias = NDArray[np.int32]
@@ -43,26 +43,26 @@ Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
 Bool: TypeAlias = NDArray[np.bool_]
 
-_CONSTANT = "changed by no kernel of the game"
+_CONSTANT = "constant"
 
 
 class _Scratch(NamedTuple):
-    """The mark of an array that a kernel works with, and that no two threads may share."""
+    """Marks an array of scratch memory, of which each thread needs its own."""
 
     clean: int | None
-    """What every kernel finds in it, and leaves there; None for anything."""
+    """The content before and after each kernel call; None for any."""
 
 
 class Arrays(NamedTuple):
-    """The arrays of E worlds: a line of the table gives the dtype and the named extents of each, or a part's own.
+    """The arrays of E worlds; each line gives a dtype and named extents.
 
     N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions; S words of a random
-    stream; a view of r cells each way; P parts of D numbers in a flat observation; L the longer side. Arrays of what is
-    not observed, and `layouts` where the maps show none, are empty. The parts *agent* and *target* are `location` and
-    `target`.
+    stream; a view of r cells each way; P parts of D numbers in a flat observation; L the longer side. The arrays of
+    parts that are not observed are empty, and so is `layouts` where the maps show no agents. The parts *agent* and
+    *target* are `location` and `target`.
     """
 
-    # What the worlds are made of.
+    # The description of the worlds.
     settings: Annotated[Int64, "6"]  # as multigrid.core.rules numbers them
     components: Annotated[Int32, "M W H", _CONSTANT]  # 0 at walls, else the number of the connected component
     component_sizes: Annotated[Int64, "M C", _CONSTANT]  # cells by component
@@ -75,13 +75,13 @@ class Arrays(NamedTuple):
     map_index: Annotated[Int64, "E"]
     steps: Annotated[Int64, "E"]  # steps played in this episode; -1 before the first
     episode_over: Annotated[Bool, "E"]  # the episode has ended for everyone
-    location: Annotated[Int64, "E N 2"]  # kept where it was for an agent that has left
+    location: Annotated[Int64, "E N 2"]  # the last one for an agent that has left
     target: Annotated[Int64, "E N 2"]
     status: Annotated[Int8, "E N"]  # TRAVELLING, PARKED or LEFT
     arrivals: Annotated[Int64, "E N"]  # how often the agent has arrived in this episode
-    arrival_step: Annotated[Int64, "E N"]  # the step of the last arrival; -1 before it, and after walking off again
+    arrival_step: Annotated[Int64, "E N"]  # the step of the last arrival; -1 before it, and under *stay* off the target
 
-    commits: Annotated[Int64, "1"]  # how many resets and restores there have been, of any number of worlds each
+    commits: Annotated[Int64, "1"]  # the number of calls that reset or restored worlds
 
     # The results of the last reset or step.
     rewards: Annotated[Float64, "E N"]
@@ -97,9 +97,9 @@ class Arrays(NamedTuple):
     walls_part: Annotated[NDArray[Any], "E N", PARTS["walls"]]
     action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
     flat: Annotated[Float32, "E N D"]  # all parts in one, instead of the others
-    flat_parts: Annotated[Int64, "P", _CONSTANT]  # which parts, by their place in multigrid.parts.PARTS
+    flat_parts: Annotated[Int64, "P", _CONSTANT]  # which parts, by index in multigrid.parts.PARTS
     scaled: Annotated[Float32, "2 L", _CONSTANT]  # each x, then each y, scaled to 0 .. 1
-    flat_sizes: Annotated[Int64, "P", _CONSTANT]  # how many numbers each part takes
+    flat_sizes: Annotated[Int64, "P", _CONSTANT]  # the numbers in each part
 
     actions: Annotated[Int64, "E N"]  # the caller's
 
@@ -130,18 +130,18 @@ def _read_row(hint: Any) -> _Row:
 
 _TABLE = {name: _read_row(hint) for name, hint in get_type_hints(Arrays, include_extras=True).items()}
 SCRATCH = {name: row.mark.clean for name, row in _TABLE.items() if isinstance(row.mark, _Scratch)}
-"""The arrays that a kernel works with, and what each kernel finds and leaves there; None for anything."""
+"""The scratch arrays, with their content before and after each kernel call; None for any."""
 CONSTANT = tuple(name for name, row in _TABLE.items() if row.mark == _CONSTANT)
 """The arrays that no kernel of the game changes."""
 _DTYPES = {name: row.dtype for name, row in _TABLE.items()}
 _NDIMS = {name: len(row.shape.split()) for name, row in _TABLE.items()}
 _TABLE_WIDTH = 1 + max(_NDIMS.values())
 
-# Extents that are equal in every array that has them, after the first: where the compiler sees that they are, it
-# computes the place of an agent or of a cell once for all arrays. None is an array's own.
-_SHOWN_BY = {"N": ("location", 1), "W": ("components", 1), "H": ("components", 2)}
+# N, W and H are read from one array for all: knowing that they are equal, the compiler computes the offset of an agent
+# or a cell once. Not for the first axis; None stands for an array's own extent.
+_EXTENT_SOURCES = {"N": ("location", 1), "W": ("components", 1), "H": ("components", 2)}
 _EXTENTS: dict[str, tuple[str | int | None, ...]] = {
-    name: tuple(int(one) if one.isdigit() else one if one in _SHOWN_BY else None for one in row.shape.split()[1:])
+    name: tuple(int(one) if one.isdigit() else one if one in _EXTENT_SOURCES else None for one in row.shape.split()[1:])
     for name, row in _TABLE.items()
 }
 
@@ -150,7 +150,7 @@ def make_arrays(extents: Mapping[str, int], empty: Collection[str]) -> Arrays:
     """Return zeroed arrays.
 
     Args:
-        extents: those that the table names.
+        extents: the numbers for the names in `Arrays`.
         empty: the names of the arrays that are not needed.
     """
     shapes = _resolve_shapes(extents, empty)
@@ -158,7 +158,7 @@ def make_arrays(extents: Mapping[str, int], empty: Collection[str]) -> Arrays:
 
 
 def bytes_needed(extents: Mapping[str, int], empty: Collection[str]) -> int:
-    """Return how many bytes the arrays of `make_arrays` have."""
+    """Return the number of bytes that `make_arrays` allocates."""
     shapes = _resolve_shapes(extents, empty)
     return sum(math.prod(shapes[name]) * dtype.itemsize for name, dtype in _DTYPES.items())
 
@@ -170,23 +170,23 @@ def _resolve_shapes(extents: Mapping[str, int], empty: Collection[str]) -> dict[
     }
 
 
-def with_own_scratch(arrays: Arrays) -> Arrays:
-    """Return the same arrays, save that the scratch is copied, for another thread to work with."""
+def copy_scratch(arrays: Arrays) -> Arrays:
+    """Return the same arrays with a copy of the scratch, for another thread."""
     return arrays._replace(**{name: getattr(arrays, name).copy() for name in SCRATCH})
 
 
 def clean_scratch(arrays: Arrays) -> None:
-    """Bring the scratch to what every kernel finds and leaves."""
+    """Fill the scratch with the content that kernels expect."""
     for name, clean in SCRATCH.items():
         if clean is not None:
             getattr(arrays, name).fill(clean)
 
 
 def pack(arrays: Arrays) -> Any:
-    """Return what a kernel passes to `unpack`: a table of the arrays' addresses and shapes, int64 (fields, 6).
+    """Return a table of the arrays' addresses and shapes, int64 (fields, 6), for a kernel to `unpack`.
 
-    To pass forty arrays to compiled code takes two microseconds a call, more than a step does. The table is valid
-    for as long as the arrays live. Interpreted kernels take the arrays themselves.
+    Passing forty arrays to compiled code takes two microseconds, more than a step. The table is valid while the arrays
+    exist. For interpreted kernels the arrays are returned as they are.
     """
     if not COMPILED:
         return arrays
@@ -195,7 +195,11 @@ def pack(arrays: Arrays) -> Any:
         assert array.flags.c_contiguous
         assert (array.dtype, array.ndim) == (_DTYPES[name], _NDIMS[name])
         for extent, named in zip(array.shape[1:], _EXTENTS[name], strict=True):
-            shown = getattr(arrays, _SHOWN_BY[named][0]).shape[_SHOWN_BY[named][1]] if isinstance(named, str) else named
+            shown = (
+                getattr(arrays, _EXTENT_SOURCES[named][0]).shape[_EXTENT_SOURCES[named][1]]
+                if isinstance(named, str)
+                else named
+            )
             assert named is None or len(array) == 0 or extent == shown
         row[0] = array.ctypes.data
         row[1 : 1 + array.ndim] = array.shape
@@ -230,16 +234,16 @@ if COMPILED:
         cells = builder.bitcast(address, cgutils.intp_t.as_pointer())
 
         def cell(column: int, of: str = name) -> Any:
-            place = Arrays._fields.index(of) * _TABLE_WIDTH + column
-            value = builder.load(builder.gep(cells, [context.get_constant(types.intp, place)]))
-            # A table never changes, so LLVM may load it once and keep it through any number of writes.
+            offset = Arrays._fields.index(of) * _TABLE_WIDTH + column
+            value = builder.load(builder.gep(cells, [context.get_constant(types.intp, offset)]))
+            # A table never changes, so LLVM need not load it again after writes.
             value.set_metadata("invariant.load", builder.module.add_metadata([]))
             return value
 
         def extent(axis: int, named: str | int | None) -> Any:
             if isinstance(named, int):
                 return context.get_constant(types.intp, named)
-            of, shown_by = (name, axis) if named is None else _SHOWN_BY[named]
+            of, shown_by = (name, axis) if named is None else _EXTENT_SOURCES[named]
             return cell(1 + shown_by, of)
 
         array_type = _ARRAY_TYPES[name]

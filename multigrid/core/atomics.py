@@ -22,7 +22,7 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def load(_context: Any, array: Any, _row: Any, _column: Any) -> Any:
-        """Return a cell of an int64 array, and see whatever was written before the `store` that wrote it."""
+        """Return a cell of an int64 array (acquire); all writes before the matching `store` are visible afterwards."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array, *cell = arguments
@@ -32,7 +32,7 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def store(_context: Any, array: Any, _row: Any, _column: Any, _value: Any) -> Any:
-        """Write a cell of an int64 array after all that was written before."""
+        """Write a cell of an int64 array (release), after all earlier writes."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array, *cell, value = arguments
@@ -43,7 +43,7 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def add(_context: Any, array: Any, _row: Any, _column: Any, _value: Any) -> Any:
-        """Add to a cell of an int64 array, after all that was written before."""
+        """Add to a cell of an int64 array, after all earlier writes."""
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array, *cell, value = arguments
@@ -64,13 +64,13 @@ if COMPILED:
         return types.boolean(array, types.intp, types.intp, types.int64, types.int64), codegen
 
     if os.name == "posix":
-        # Where more threads run than there are cores, whoever waits lets the others go on.
-        yield_core = types.ExternalFunction("sched_yield", types.intc())
+        # With more threads than cores, a waiting thread must let the others run.
+        yield_core: Any = types.ExternalFunction("sched_yield", types.intc())
     else:
 
         @intrinsic  # type: ignore[untyped-decorator]
         def yield_core(_context: Any) -> Any:
-            """Do nothing, where the system's name for it is not known."""
+            """Do nothing: other systems have another function."""
 
             def codegen(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
                 return context.get_constant(types.intc, 0)
@@ -79,7 +79,7 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def pause(_context: Any) -> Any:
-        """Let the processor rest for a moment, where it knows how to."""
+        """Tell the processor that a loop waits, on x86."""
 
         def codegen(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
             if platform.machine() in ("x86_64", "AMD64"):
@@ -90,29 +90,5 @@ if COMPILED:
         return types.void(), codegen
 
 else:
-
-    def load(array: Any, row: int, column: int) -> int:
-        """Return a cell, as all is in order under Python's lock."""
-        return int(array[row, column])
-
-    def store(array: Any, row: int, column: int, value: int) -> None:
-        """Write a cell."""
-        array[row, column] = value
-
-    def add(array: Any, row: int, column: int, value: int) -> None:
-        """Add to a cell."""
-        array[row, column] += value
-
-    def exchange_if(array: Any, row: int, column: int, old: int, new: int) -> bool:
-        """Write *new* to a cell if it holds *old*; return whether it did."""
-        holds = bool(array[row, column] == old)
-        if holds:
-            array[row, column] = new
-        return holds
-
-    def yield_core() -> int:  # type: ignore[misc]
-        """Do nothing."""
-        return 0
-
-    def pause() -> None:
-        """Do nothing."""
+    # Interpreted kernels run on one thread.
+    add = exchange_if = load = pause = store = yield_core = None

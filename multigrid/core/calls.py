@@ -1,4 +1,4 @@
-"""Calls of kernels on the arrays of E worlds: by threads, with generators in step, and safe from interruptions."""
+"""Run kernels on the arrays of E worlds: on threads, with the users' generators kept up to date."""
 
 from __future__ import annotations
 
@@ -13,141 +13,146 @@ from multigrid.core import arrays as memory
 from multigrid.core import rules, snapshots
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
-from multigrid.core.held import Generators, draw_through
 from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.threads import PLAY, RESET, RESET_ENDED, Threads
+from multigrid.core.world_generators import WorldGenerators, interpret_with
 
 __all__ = ["KernelCalls"]
 
 _TASKS = {rules.play_worlds: PLAY, rules.reset_all_worlds: RESET, rules.reset_ended_worlds: RESET_ENDED}
-_CHECK = "MULTIGRID_CHECK"
-_NOTHING = ("", "0")
+_CHECK_VARIABLE = "MULTIGRID_CHECK"
+_OFF = ("", "0")
 
 
 class KernelCalls:
     """The arrays of E worlds, and calls of kernels on them.
 
-    Each call is one call of a kernel, which no signal handler interrupts, and what else changes with it: that is done
-    at once or, if an exception comes first, by `settle`, which the next call begins with. An interpreted kernel can be
-    interrupted; then `check_whole` refuses everything but a reset of all worlds.
+    Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds is followed by a
+    callback, which updates what belongs to the worlds; if an exception prevents it, the next call makes up for it with
+    `finish_commit`. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
 
-    With MULTIGRID_CHECK=1 in the environment, every kernel call is preceded and followed by a check of all invariants.
+    With MULTIGRID_CHECK=1 in the environment, all invariants are checked before and after each kernel call.
 
     Args:
         config: the worlds' configuration.
         arrays: their arrays.
-        num_threads: on how many threads kernels run, where they are compiled.
+        num_threads: the number of threads that run kernels; interpreted kernels run on one.
     """
 
     def __init__(self, config: GridConfig, arrays: Arrays, num_threads: int) -> None:
         self.config = config
         self.arrays = arrays
         self.num_worlds = len(arrays.steps)
-        self._generators = Generators(arrays.streams)
+        self._generators = WorldGenerators(arrays.streams)
         self._threads = Threads(num_threads if COMPILED else 1)
-        # Each thread works on the same worlds' arrays, with scratch of its own.
-        self._copies = [arrays, *(memory.with_own_scratch(arrays) for _ in range(self._threads.count - 1))]
-        self._then: tuple[int, Callable[[], object]] | None = None
-        self._is_torn = False
-        # Whether a step is the kernel's and nothing else; False until a call has found out. Where no generator is held,
-        # so is any other call.
+        # The threads share all arrays but the scratch.
+        self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._threads.count - 1))]
+        self._on_commit: tuple[int, Callable[[], object]] | None = None
+        self._is_inconsistent = False
+        # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
-        self._constant: dict[str, bytes] | None = None
-        self._bind()
+        self._constant_bytes: dict[str, bytes] | None = None
+        self._pack_arrays()
         rules.build_move_table(self._address_table)
-        if os.environ.get(_CHECK, "") not in _NOTHING:
-            self._constant = check_static(arrays, {})
+        if os.environ.get(_CHECK_VARIABLE, "") not in _OFF:
+            self._constant_bytes = check_static(arrays, {})
 
-    def _bind(self) -> None:
-        self._address_tables = [memory.pack(arrays) for arrays in self._copies]
+    def _pack_arrays(self) -> None:
+        self._address_tables = [memory.pack(arrays) for arrays in self._thread_arrays]
         self._address_table = self._address_tables[0]
-        self._stage: snapshots.Stage | None = None
+        self._buffer: snapshots.StateBuffer | None = None
 
     def __copy__(self) -> KernelCalls:
-        """Return a world with arrays of its own, but for those that nothing changes, and the same generators."""
-        self.settle()
+        """Return a copy with its own arrays, except the constant ones, and the same generators."""
+        self.finish_commit()
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
         changing = [name for name in Arrays._fields if name not in memory.CONSTANT]
         copy.arrays = self.arrays._replace(**{name: getattr(self.arrays, name).copy() for name in changing})
         copy._generators = self._generators.copy(copy.arrays.streams)
-        copy._copies = [copy.arrays, *(memory.with_own_scratch(copy.arrays) for _ in self._copies[1:])]
+        copy._thread_arrays = [copy.arrays, *(memory.copy_scratch(copy.arrays) for _ in self._thread_arrays[1:])]
         copy._threads = Threads(self._threads.count)
-        copy._bind()
+        copy._pack_arrays()
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        self.settle()
+        self.finish_commit()
         return {
             name: value
             for name, value in vars(self).items()
-            if name not in ("_address_table", "_address_tables", "_stage")
+            if name not in ("_address_table", "_address_tables", "_buffer")
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._direct = False  # the process that goes on may have no compiler
-        self._bind()
+        self._direct = False  # the process that loads this may have no compiler
+        self._pack_arrays()
 
     def close(self) -> None:
         """End the threads; a later step starts new ones."""
         self._threads.close()
 
-    def settle(self) -> None:
-        """Do what a call that was interrupted after its kernel has left to do."""
-        if self._then is not None:
-            commit, then = self._then
+    def finish_commit(self) -> None:
+        """Call the pending callback if its kernel has completed, and forget it."""
+        if self._on_commit is not None:
+            commit, on_commit = self._on_commit
             if commit == self.arrays.commits.item():
-                then()
-            self._then = None
+                on_commit()
+            self._on_commit = None
 
     @property
-    def is_torn(self) -> bool:
-        """Whether worlds may be half played, so that only a reset of all of them makes sense."""
-        return self._is_torn
+    def is_inconsistent(self) -> bool:
+        """Whether an interpreted kernel was interrupted, so that all worlds must be reset."""
+        return self._is_inconsistent
 
-    def check_whole(self) -> None:
-        """Refuse to go on with worlds that are half played.
+    def check_consistent(self) -> None:
+        """Raise an error if `is_inconsistent`.
 
         Raises:
-            RuntimeError: an interpreted kernel was interrupted, or the generator that it drew from has raised.
+            RuntimeError: an interpreted kernel was interrupted, or the generator that it drew from raised an error.
         """
-        if self._is_torn:
+        if self._is_inconsistent:
             raise RuntimeError(
                 "an exception interrupted a reset or a step that was run by Python, not compiled, and has left the "
                 "worlds half played; call reset(), of all worlds, to go on"
             )
 
-    def _change(
+    def _run_commit(
         self,
-        then: Callable[[], object] | None,
+        on_commit: Callable[[], object] | None,
         kernel: Any,
         *arguments: Any,
         drawing: Iterable[int] | None = None,
     ) -> None:
-        """Call a kernel that counts as a commit, and then what else changes with it."""
-        if then is None:
+        """Run a kernel that increments `Arrays.commits`, then the callback."""
+        if on_commit is None:
             self._run(kernel, *arguments, drawing=drawing)
             return
         self._direct = False
-        self._then = (self.arrays.commits.item() + 1, then)
+        self._on_commit = (self.arrays.commits.item() + 1, on_commit)
         try:
             self._run(kernel, *arguments, drawing=drawing)
         finally:
-            self.settle()
+            self.finish_commit()
 
     def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> Any:
-        """Run a kernel on the threads that there are, and keep the generators of the worlds that draw in step."""
-        held = self._generators.held
-        if self._direct and not held:
+        """Run a kernel.
+
+        Args:
+            kernel: the kernel.
+            *arguments: what it gets after the address table.
+            drawing: the worlds that draw random numbers, whose generators are updated; None for all.
+        """
+        entries = self._generators.entries
+        if self._direct and not entries:
             return kernel(self._address_table, *arguments)
-        compiled, foreign = self._generators.prepare(drawing) if held else ([], None)
-        if self._constant is not None:
-            self._verify("before", kernel)
+        compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
+        if self._constant_bytes is not None:
+            self._check_invariants("before", kernel)
         try:
             if foreign is not None:
                 assert self.num_worlds == 1
-                result = self._interpret(draw_through(kernel, foreign), self.arrays, arguments)
+                result = self._interpret(interpret_with(kernel, foreign), self.arrays, arguments)
             elif not COMPILED:
                 result = self._interpret(kernel, self._address_table, arguments)
             elif self._threads.count > 1 and kernel in _TASKS:
@@ -155,37 +160,38 @@ class KernelCalls:
                 self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
                 result = None
             else:
-                if self._is_torn:
+                if self._is_inconsistent:
                     memory.clean_scratch(self.arrays)
                 result = kernel(self._address_table, *arguments)
-                self._is_torn = False
-                self._direct = not held and self._then is None and self._constant is None and self._threads.count == 1
+                self._is_inconsistent = False
+                is_checked = entries or self._on_commit is not None or self._constant_bytes is not None
+                self._direct = not is_checked and self._threads.count == 1
         finally:
             if compiled:
-                self._generators.store(compiled)
-        if self._constant is not None:
-            self._verify("after", kernel)
+                self._generators.update_generators(compiled)
+        if self._constant_bytes is not None:
+            self._check_invariants("after", kernel)
         return result
 
     def _interpret(self, kernel: Any, address_table: Any, arguments: tuple[Any, ...]) -> Any:
-        # A kernel that was interrupted has left something there.
+        # An interrupted kernel leaves the scratch dirty.
         memory.clean_scratch(self.arrays)
         self._direct = False
-        self._is_torn = True
-        # 64-bit arithmetic wraps, as it is meant to.
+        self._is_inconsistent = True
+        # 64-bit arithmetic is meant to wrap.
         with np.errstate(over="ignore"):
             result = kernel(address_table, *arguments)
-        self._is_torn = False
+        self._is_inconsistent = False
         return result
 
-    def _verify(self, when: str, kernel: Any) -> None:
-        assert self._constant is not None
-        if self._is_torn:
+    def _check_invariants(self, when: str, kernel: Any) -> None:
+        assert self._constant_bytes is not None
+        if self._is_inconsistent:
             return
         with np.errstate(over="ignore"):
             breach = find_breach(self._address_table, 0, self.num_worlds, True)
         if breach != SOUND:
-            message = snapshots.breach_message(self.arrays, breach, self.config)
+            message = snapshots.format_breach(self.arrays, breach, self.config)
             raise AssertionError(f"{when} {kernel.__name__}: {message}")
-        for arrays in self._copies:
-            check_static(arrays, self._constant)
+        for arrays in self._thread_arrays:
+            check_static(arrays, self._constant_bytes)

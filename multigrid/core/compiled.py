@@ -1,4 +1,4 @@
-"""How the kernels are compiled, kept, and, where Numba is missing, run by Python itself."""
+"""Compile the kernels and cache them; without Numba, Python runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ImportError:
         stacklevel=2,
     )
 
-__all__ = ["COMPILED", "announce_compilation", "inlined", "interpreted", "kernel", "unsigned"]
+__all__ = ["COMPILED", "announce_compilation", "inlined", "kernel", "make_interpreted", "unsigned"]
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled; with NUMBA_DISABLE_JIT=1 they are not."""
@@ -27,36 +27,36 @@ COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _sources() -> list[Path]:
-    """All the files that kernels are made from: a constant imported from any of them is compiled in."""
+def _list_sources() -> list[Path]:
+    """Return the files that kernels depend on, including those of the constants that they import."""
     here = Path(__file__).parent
     others = ("actions.py", "parts.py", "_checks.py", "maps/components.py")
     return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
 
 
 if COMPILED:
-    from multigrid.core.kernel_cache import KernelCache, say
-    from multigrid.core.uninterrupted import uninterrupted
+    from multigrid.core.kernel_cache import KernelCache, print_message
+    from multigrid.core.uninterrupted import run_uninterrupted
 
-    _CACHE = KernelCache(_sources(), Path(__file__).parent / "__pycache__")
+    _CACHE = KernelCache(_list_sources(), Path(__file__).parent / "__pycache__")
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a function of the game, keeping the machine code for later processes."""
-    return _compiled(function, forceinline=False)
+    """Compile a function of the game, and cache the machine code for later processes."""
+    return _compile(function, forceinline=False)
 
 
 def inlined(function: _Function) -> _Function:
-    """Compile a function as `kernel` does, and into each of its callers: for the hot ones that have one caller."""
-    return _compiled(function, forceinline=True)
+    """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
+    return _compile(function, forceinline=True)
 
 
-def _compiled(function: _Function, *, forceinline: bool) -> _Function:
+def _compile(function: _Function, *, forceinline: bool) -> _Function:
     if not COMPILED:
         return function
     dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
-    dispatcher.compile = functools.partial(uninterrupted, dispatcher.compile)
-    return _CACHE.keep(dispatcher)  # type: ignore[no-any-return]
+    dispatcher.compile = functools.partial(run_uninterrupted, dispatcher.compile)
+    return _CACHE.enable_for(dispatcher)  # type: ignore[no-any-return]
 
 
 if COMPILED:
@@ -65,9 +65,9 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def unsigned(_context: Any, index: Any) -> Any:
-        """Return an index that is not negative, so that compiled code need not count from the end if it were.
+        """Return an index as unsigned, which saves compiled code the check for negative ones.
 
-        It is for brackets only: what it returns turns arithmetic with other integers into that of floats.
+        For subscripts only: arithmetic of its result with signed integers gives floats.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -78,40 +78,42 @@ if COMPILED:
 else:
 
     def unsigned(index: Any) -> Any:
-        """Return an index as it is."""
+        """Return an index unchanged."""
         return index
 
 
-def interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) -> _Function:
-    """Return a kernel that Python itself runs, its callees too, some of them replaced.
+def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) -> _Function:
+    """Return a copy of a kernel that Python runs, with copies of its callees.
 
     Args:
         function: a kernel, compiled or not.
-        replace: kernels by what stands in for them.
+        replace: the replacements of some callees.
     """
-    made: dict[int, Callable[..., Any]] = {id(old): new for old, new in replace.items()}
+    copies: dict[int, Callable[..., Any]] = {id(old): new for old, new in replace.items()}
 
-    def remake(original: Any) -> Callable[..., Any]:
-        if id(original) not in made:
+    def copy_function(original: Any) -> Callable[..., Any]:
+        if id(original) not in copies:
             plain = getattr(original, "py_func", original)
             scope = dict(plain.__globals__)
-            made[id(original)] = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
+            copies[id(original)] = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
             for name in plain.__code__.co_names:
                 called = scope.get(name)
                 plain_called = getattr(called, "py_func", called)
-                if id(called) in made or (
+                if id(called) in copies or (
                     isinstance(plain_called, types.FunctionType)
                     and plain_called.__module__.startswith(__package__ + ".")
                 ):
-                    scope[name] = remake(called)
-        return made[id(original)]
+                    scope[name] = copy_function(called)
+        return copies[id(original)]
 
-    return remake(function)  # type: ignore[return-value]
+    return copy_function(function)  # type: ignore[return-value]
 
 
 @functools.cache
 def announce_compilation() -> None:
-    """Say on stderr, once a process, in one line, that the first step will take a while, if it will."""
+    """Print to stderr that the kernels must be compiled, once a process, if that is so."""
     if COMPILED and _CACHE.is_empty:
-        kept = "once for this version" if _CACHE.is_lasting else "in every process, for no cache folder can be written"
-        say(f"compiling the rules of the game, {kept} ...")
+        how_often = (
+            "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"
+        )
+        print_message(f"compiling the rules of the game, {how_often} ...")

@@ -1,8 +1,8 @@
-"""What the kernels trust, and who guarantees it.
+"""The invariants that kernels rely on, and the checks of them.
 
-Compiled kernels read and write addresses that nothing checks. They trust what this table says of the arrays of
-`multigrid.core.arrays.Arrays`. Whatever comes from outside is checked once, by the guard that the table names, before
-it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the rules are those of `RULES`, by number.
+Compiled kernels read and write without bounds checks, and rely on these invariants of `multigrid.core.arrays.Arrays`.
+All input is checked once, by the guard in the table, before it is written to the arrays. W x H cells, N agents, M maps,
+E worlds, A actions; a rule is an index of `RULES`.
 
 | array                    | invariant                                             | guard                             |
 |--------------------------|-------------------------------------------------------|-----------------------------------|
@@ -11,27 +11,25 @@ it enters the arrays. W x H cells, N agents, M maps, E worlds, A actions; the ru
 | components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                       |
 | component_sizes          | N agents have room in components of two cells or more | components.label_components       |
 | moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate  |
-| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout            |
-| streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | pcg64.load, pcg64.seeded, rule 1  |
-| (a user's generator)     | integers from 0 to limit - 1                          | generators.checked_integers       |
+| layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout              |
+| streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, rule 1  |
+| (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer      |
 | map_index                | 0 to M - 1                                            | the envs' reset options, rule 0   |
 | steps                    | 0 to 2**53, so that one more does not overflow        | the kernels, rule 2               |
 | location, target         | inside the grid, in one component of two cells        | the kernels, rules 3 to 7         |
 |                          | or more; agents in distinct cells, but under *none*   | the kernels, rule 9               |
-| the rest of the state    | as the rules of the game have it; no address depends  | the kernels, rules 8 and 10 to 20 |
-|                          | on it                                                 |                                   |
+| the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, rules 8 and 10 to 20 |
 | outcomes                 | none: written before they are read                    | (rule 14)                         |
 | actions                  | 0 to A - 1 where they count                           | rules.find_bad_action             |
-| scratch                  | as arrays.clean_scratch leaves it                     | the kernels; calls, where Python  |
-|                          |                                                       | runs them                         |
+| scratch                  | as arrays.clean_scratch leaves it                     | the kernels, calls._interpret     |
 | arguments of kernels     | worlds from 0 to E - 1, distinct; maps from 0 to      | the envs                          |
-|                          | M - 1, or DRAWN                                       |                                   |
+|                          | M - 1, or RANDOM                                      |                                   |
 
-Nothing else writes between the check and the kernel: one call of an environment is under way at a time
-(`multigrid.envs.turns`), and actions are copied before they are checked.
+Nothing is written between the check and the kernel: an environment runs one call at a time
+(`multigrid.envs.exclusive`), and actions are copied before they are checked.
 
-`find_breach` checks the rules in the order of their numbers, so that each may rely on those before it: for a state
-that `set_state` gets, and with MULTIGRID_CHECK=1 before and after every kernel call.
+`find_breach` checks the rules in order, so that each can rely on the earlier ones: for a state that is passed to
+`set_state`, and with MULTIGRID_CHECK=1 before and after every kernel call.
 """
 
 from __future__ import annotations
@@ -61,7 +59,7 @@ from multigrid.maps.components import WALL
 __all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
 
 MOST_STEPS = 2**53
-"""No episode is longer, and float64 holds every number of steps up to it."""
+"""The longest episode; float64 represents all integers up to it."""
 
 SOUND = -1
 
@@ -88,7 +86,7 @@ RULES = (
     ("num_ended", "is {value}, which does not follow from terminated and truncated"),
     ("rewards", "is {value}, which does not follow from arrival_step and terminated"),
 )
-"""The field that breaks a rule, and how, by the rule's number."""
+"""The rules: the field that breaks each, and the error message."""
 
 _NUM_RULES = len(RULES)
 _ONE = np.uint64(1)
@@ -98,10 +96,10 @@ _LAST_OUTCOME = int(max(Outcome))
 
 @kernel
 def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
-    """Find the first of worlds first .. last - 1 whose state no game comes to.
+    """Find the first of worlds first .. last - 1 whose state cannot be reached by playing.
 
     Args:
-        address_table: the arrays. Nothing in their state is trusted, not even an index; everything else is.
+        address_table: the arrays; only their state is checked.
         first: the first world.
         last: the one after the last.
         skip: whether to skip worlds that have had no reset yet.
@@ -113,19 +111,19 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
     for e in range(first, last):
         if skip and w.steps[e] == NOT_BEGUN:
             continue
-        rule = _first_of_cells(w, e)
+        rule = _check_cells(w, e)
         if rule == SOUND:
-            rule = _first_of_arrivals(w, e)
+            rule = _check_arrivals(w, e)
         if rule == SOUND:
-            rule = _first_of_ends(w, e)
+            rule = _check_ends(w, e)
         if rule != SOUND:
             return int(e * _NUM_RULES + rule)
     return SOUND
 
 
 @kernel
-def _first_of_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
-    """Return the first broken rule of where everything stands, 0 to 10."""
+def _check_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
+    """Return the first broken rule of 0 to 10, on map, stream, steps and cells."""
     num_agents = w.location.shape[1]
     if w.map_index[e] < 0 or w.map_index[e] >= w.components.shape[0]:
         return 0
@@ -151,7 +149,7 @@ def _first_of_cells(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
             return 7
         if not _is_allowed(w.status[e, i], w.settings[ON_TARGET]):
             return 8
-    return _first_shared(w, e)
+    return _check_shared_cells(w, e)
 
 
 @kernel
@@ -167,8 +165,8 @@ def _is_allowed(status: int, on_target: int) -> bool:
 
 
 @kernel
-def _first_shared(w: Arrays, e: int) -> int:
-    """Return the broken rule where two agents stand in one cell, or have one target."""
+def _check_shared_cells(w: Arrays, e: int) -> int:
+    """Return 9 if two agents share a cell, or 10 if they share a target."""
     num_agents = w.location.shape[1]
     rule = SOUND
     if w.settings[COLLISIONS] != NONE:
@@ -192,8 +190,8 @@ def _first_shared(w: Arrays, e: int) -> int:
 
 
 @kernel
-def _first_of_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
-    """Return the first broken rule of how everyone got there, 11 to 15."""
+def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
+    """Return the first broken rule of 11 to 15, on arrivals, outcomes and distances."""
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
     for i in range(w.location.shape[1]):
         dx = abs(w.location[e, i, 0] - w.target[e, i, 0])
@@ -207,7 +205,7 @@ def _first_of_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a r
             return 12
         if on_target in (PARK, LEAVE) and not stands and arrivals > 0:
             return 12
-        # Under *stay* the step counts only while the agent stands there.
+        # Under *stay* the step is kept only while the agent stands there.
         has_step = stands if on_target == STAY else arrivals > 0
         if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
             return 13
@@ -219,8 +217,8 @@ def _first_of_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a r
 
 
 @kernel
-def _first_of_ends(w: Arrays, e: int) -> int:
-    """Return the first broken rule of how the last step ended, 16 to 20."""
+def _check_ends(w: Arrays, e: int) -> int:
+    """Return the first broken rule of 16 to 20, on ends and rewards."""
     on_target, steps, num_agents = w.settings[ON_TARGET], w.steps[e], w.location.shape[1]
     all_done = on_target != RESTART
     any_truncated = False
@@ -254,17 +252,17 @@ def _first_of_ends(w: Arrays, e: int) -> int:
 
 
 def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
-    """Check what no kernel changes, and the scratch that each leaves as it found it.
+    """Check that the scratch is clean and the constant arrays are unchanged.
 
     Args:
         arrays: of any number of worlds.
-        before: what this returned at first; {} then.
+        before: what the first call returned; {} for the first call.
 
     Returns:
         The constant arrays' bytes, by name.
 
     Raises:
-        AssertionError: a kernel has left something else behind.
+        AssertionError: an array differs.
     """
     for name, clean in SCRATCH.items():
         assert clean is None or (getattr(arrays, name) == clean).all(), f"{name} is not clean"

@@ -1,7 +1,7 @@
-"""Compiled kernels in a folder, for later processes: whatever happens to its files, they are at worst compiled again.
+"""Cache compiled kernels in a folder; a kernel whose file is damaged is compiled again.
 
-Numba's own cache trusts its files, so one that is cut short fails every process from then on. Here each file holds one
-compiled kernel behind a digest of it, and is used only if the digest is right.
+Numba's own cache does not check its files, so a truncated one makes all later processes fail. Here each file has one
+compiled kernel after its digest, and is used only if the digest matches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from multigrid.core.uninterrupted import stop_here
+from multigrid.core.uninterrupted import check_stopped
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
@@ -36,17 +36,17 @@ except ImportError:  # Windows
 else:
     _HAS_LOCKS = True
 
-__all__ = ["KernelCache", "say"]
+__all__ = ["KernelCache", "print_message"]
 
 _Dispatcher = TypeVar("_Dispatcher")
 
-_MADE_BY = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
-# Version 0.1 named its folders by the digest alone, and kept Numba's own files in them.
-_FOLDER_NAME = re.compile(r"multigrid-((?P<made_by>.+-numba.+)-)?[0-9a-f]{16}")
+_VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
+# Folders of version 0.1 had only the digest in their names, and Numba's own files in them.
+_FOLDER_NAME = re.compile(r"multigrid-((?P<versions>.+-numba.+)-)?[0-9a-f]{16}")
 _FILE_NAME = re.compile(r"in_use|.+\.kernel(\.[0-9a-f]+\.tmp)?|.+\.nb[ic](\.tmp\.[0-9a-f]+)?")
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _HOUR, _MONTH = 3600.0, 30 * 24 * 3600.0
-# Those of Numba's settings that change what it compiles, beside the ones in its description of the machine.
+# The settings of Numba that change compiled code and are not in its description of the machine.
 _SETTINGS = (
     *("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DISABLE_INTEL_SVML", "LLVM_REFPRUNE_PASS"),
     *("LLVM_REFPRUNE_FLAGS", "DEBUGINFO_DEFAULT", "EXTEND_VARIABLE_LIFETIMES", "DEBUG_NRT", "NRT_STATS"),
@@ -54,13 +54,13 @@ _SETTINGS = (
 )
 
 
-def say(line: str) -> None:
-    """Write a line to stderr, unless that is closed, or a file on a disk that is full.
+def print_message(line: str) -> None:
+    """Print a line to stderr; do nothing if that is closed or its disk is full.
 
     Args:
-        line: what to say, without the name of the package.
+        line: the message, without the name of the package.
 
-    >>> say("compiling ...")  # to stderr: multigrid: compiling ...
+    >>> print_message("compiling ...")  # to stderr: multigrid: compiling ...
     """
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(f"multigrid: {line}\n")
@@ -69,47 +69,47 @@ def say(line: str) -> None:
 class KernelCache:
     """A folder of compiled kernels, which any number of processes may use at once.
 
-    Nothing is read or written before it is asked for or the first kernel is called.
+    Nothing is read or written before `folder` is read or the first kernel is called.
 
     Args:
-        sources: the files that the kernels are made from. An edit in any of them makes a new folder.
-        beside: where folders are, if NUMBA_CACHE_DIR is not set and this can be written.
+        sources: the files that the kernels depend on; after an edit of one, another folder is used.
+        beside: the parent of the folder, if NUMBA_CACHE_DIR is not set and this is writable.
 
     >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
-    >>> cache.is_lasting
+    >>> cache.is_persistent
     True
     """
 
     def __init__(self, sources: Iterable[Path], beside: Path) -> None:
-        self.is_lasting = True
-        """Whether later processes find what is compiled in this one, as far as is known."""
+        self.is_persistent = True
+        """Whether later processes can load what this one compiles; False after a failed write."""
         self._beside = beside
-        self._complained = False
+        self._has_warned = False
         try:
             self.sources = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
         except OSError:  # imported from a zip file
             self.sources = ""
 
-    def keep(self, dispatcher: _Dispatcher) -> _Dispatcher:
-        """Return a function that Numba compiles, kept from then on, and found by later processes.
+    def enable_for(self, dispatcher: _Dispatcher) -> _Dispatcher:
+        """Make Numba load and save the compiled code of a function, and return the function.
 
-        One with a closure is not kept, for what is in it may differ between processes.
+        A function with a closure is not cached, for the values in it may differ between processes.
 
         Args:
             dispatcher: what `numba.njit` returned.
 
         >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
-        >>> increase = cache.keep(numba.njit(lambda number: number + 1))
+        >>> increase = cache.enable_for(numba.njit(lambda number: number + 1))
         """
         compiled: Any = dispatcher
         if compiled.py_func.__closure__ is None:
-            compiled._cache = _Entries(self, compiled)  # noqa: SLF001 - what Numba's enable_caching() does
+            compiled._cache = _FunctionCache(self, compiled)  # noqa: SLF001 - what Numba's enable_caching() does
         return dispatcher
 
     @functools.cached_property
     def folder(self) -> Path | None:
-        """The folder, created if need be; one that can only be read, if that is all there is; else None."""
-        name, readable = f"multigrid-{_MADE_BY}-{self.sources}", None
+        """The folder, created if necessary; if none is writable, a readable one; else None."""
+        name, readable = f"multigrid-{_VERSIONS}-{self.sources}", None
         for base in self._bases() if self.sources else []:
             with contextlib.suppress(OSError):
                 folder = base.absolute() / name
@@ -121,7 +121,7 @@ class KernelCache:
             with contextlib.suppress(OSError):
                 if readable is None and any(base.joinpath(name).glob("*.kernel")):
                     readable = base.absolute() / name
-        self.is_lasting = False
+        self.is_persistent = False
         return readable
 
     def _bases(self) -> Sequence[Path]:
@@ -133,7 +133,7 @@ class KernelCache:
         return bases
 
     def _open(self, folder: Path) -> None:
-        """Find or create the folder, and mark it as in use for as long as this process lives."""
+        """Create the folder if necessary, and lock it as in use until this process ends."""
         is_new = not folder.is_dir()
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -156,33 +156,33 @@ class KernelCache:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been compiled for this machine yet."""
+        """Whether there is no compiled kernel for this machine yet."""
         try:
-            return self.folder is None or not any(self.folder.glob(f"*-{_short(_machine().encode())}-*.kernel"))
+            return self.folder is None or not any(self.folder.glob(f"*-{_short_digest(_machine().encode())}-*.kernel"))
         except OSError:
             return True
 
-    def complain(self, line: str, path: Path, error: Exception) -> None:
-        """Say what is wrong with the folder, if nothing was wrong before in this process.
+    def warn_once(self, line: str, path: Path, error: Exception) -> None:
+        """Print what is wrong with the folder, the first time in this process.
 
         Args:
-            line: what to say.
-            path: the file that it is about.
-            error: why.
+            line: the message.
+            path: the file concerned.
+            error: the reason.
 
         >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
-        >>> cache.complain("this cannot be kept", Path("step.kernel"), OSError("the disk is full"))  # to stderr
+        >>> cache.warn_once("this cannot be kept", Path("step.kernel"), OSError("the disk is full"))  # to stderr
         """
-        if not self._complained:
-            self._complained = True
+        if not self._has_warned:
+            self._has_warned = True
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            say(f"{line} ({path.name}: {reason})")
+            print_message(f"{line} ({path.name}: {reason})")
 
 
-class _Entries:
-    """The compiled code of one function, by signature: what a `numba.core.caching._Cache` is to a dispatcher.
+class _FunctionCache:
+    """The cache of one function's compiled code, with the interface of `numba.core.caching._Cache`.
 
-    Numba calls it while it holds the lock of its compiler.
+    Numba calls it while holding its compiler lock.
     """
 
     def __init__(self, cache: KernelCache, dispatcher: Any) -> None:
@@ -194,13 +194,13 @@ class _Entries:
         return self._cache.folder
 
     def enable(self) -> None:
-        """Do nothing: what Numba would switch is always on."""
+        """Do nothing: the cache is always enabled."""
 
     disable = flush = enable
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return what was compiled for a signature, or None."""
-        stop_here()
+        """Return the compiled code of a signature, or None."""
+        check_stopped()
         target_context.refresh()
         if self._cache.folder is None:
             return None
@@ -213,13 +213,13 @@ class _Entries:
             return CompileResult._rebuild(target_context, *reduced)  # noqa: SLF001 - as Numba's own cache does
         except FileNotFoundError:
             return None
-        except Exception as error:  # noqa: BLE001 - whatever is in the file, the kernel can be compiled
+        except Exception as error:  # noqa: BLE001 - the kernel can be compiled instead
             _discard(path)
-            self._cache.complain(f"compiling again what cannot be used of the cache folder {path.parent}", path, error)
+            self._cache.warn_once(f"compiling again what cannot be used of the cache folder {path.parent}", path, error)
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was compiled for a signature, if that is possible."""
+        """Save the compiled code of a signature, if possible."""
         if (
             self._cache.folder is None
             or compiled.library.has_dynamic_globals
@@ -230,29 +230,29 @@ class _Entries:
         try:
             content = dumps(compiled._reduce())  # noqa: SLF001 - as Numba's own cache does
             _write(path, _digest(key, content) + content)
-        except Exception as error:  # noqa: BLE001 - the kernel is compiled, and can be called
-            self._cache.is_lasting = False
-            self._cache.complain(f"what is compiled cannot be kept in the cache folder {path.parent}", path, error)
+        except Exception as error:  # noqa: BLE001 - the kernel can be called all the same
+            self._cache.is_persistent = False
+            self._cache.warn_once(f"what is compiled cannot be kept in the cache folder {path.parent}", path, error)
 
     def _key(self, signature: Any) -> bytes:
-        """Return what must be the same where a file is written and where it is read."""
+        """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
         code = self._function.__code__
         function = (self._function.__module__, self._function.__qualname__, code.co_firstlineno)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()
 
     def _path(self, folder: Path, signature: Any) -> Path:
         name = re.sub(r"\W", "", self._function.__name__)
-        return folder / f"{name}-{_short(_machine().encode())}-{_short(self._key(signature))}.kernel"
+        return folder / f"{name}-{_short_digest(_machine().encode())}-{_short_digest(self._key(signature))}.kernel"
 
 
 def _machine() -> str:
-    """Return what compiled code depends on beside its source: the processor, the versions, the settings of Numba."""
-    versions = (_MADE_BY, getattr(sys, "abiflags", ""), llvmlite.__version__, np.__version__)
+    """Return what compiled code depends on besides its source: the processor, the versions, the settings of Numba."""
+    versions = (_VERSIONS, getattr(sys, "abiflags", ""), llvmlite.__version__, np.__version__)
     settings = [str(getattr(numba.config, name, None)) for name in _SETTINGS]
     return repr((*versions, *settings, cpu_target.target_context.codegen().magic_tuple()))
 
 
-def _short(content: bytes) -> str:
+def _short_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -261,14 +261,14 @@ def _digest(key: bytes, content: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """Return a file's content; OSError for what is no file, a pipe for one, which would have no end."""
+    """Return the content of a regular file; raise OSError for a pipe, say, whose content may never end."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError("not a file")
     return path.read_bytes()
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all, whoever writes it at the same time."""
+    """Write a file completely or not at all, also when several processes write it."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     path.parent.mkdir(parents=True, exist_ok=True)  # another process may have removed it
     try:
@@ -290,18 +290,18 @@ def _discard(path: Path) -> None:
 
 
 def _remove_old(base: Path, *, except_for: str, are_own: bool) -> None:
-    """Remove the cache folders that nobody uses: of sources that are no longer there, or for a month.
+    """Remove unused cache folders: those of other sources, and those not used for a month.
 
     Args:
-        base: where they are.
-        except_for: the name of the one that stays.
-        are_own: whether it is the package's own, so that a folder of other sources is of no use to anybody.
+        base: their parent.
+        except_for: the name of the folder to keep.
+        are_own: whether only this package uses `base`, so that folders of other sources are outdated.
     """
     with contextlib.suppress(OSError):
         for folder in base.iterdir():
             match = _FOLDER_NAME.fullmatch(folder.name)
             if match and folder.name != except_for and stat.S_ISDIR(folder.lstat().st_mode):
-                outdated = are_own and _HAS_LOCKS and match["made_by"] in (None, _MADE_BY)
+                outdated = are_own and _HAS_LOCKS and match["versions"] in (None, _VERSIONS)
                 with contextlib.suppress(OSError):
                     if outdated or _last_use(folder) < time.time() - _MONTH:
                         _remove(folder)
@@ -314,11 +314,11 @@ def _last_use(folder: Path) -> float:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a cache folder unless a process has it locked; what is not ours in it stays."""
-    with contextlib.ExitStack() as held:
+    """Remove a cache folder unless a process has locked it; keep unknown files in it."""
+    with contextlib.ExitStack() as stack:
         if _HAS_LOCKS and (folder / "in_use").exists():
-            mark = held.enter_context((folder / "in_use").open("rb+"))
-            flock(mark, LOCK_EX | LOCK_NB)  # BlockingIOError where it is in use
+            mark = stack.enter_context((folder / "in_use").open("rb+"))
+            flock(mark, LOCK_EX | LOCK_NB)  # raises BlockingIOError if it is in use
         for parent, folders, files in os.walk(folder, topdown=False):
             for name in filter(_FILE_NAME.fullmatch, files):
                 Path(parent, name).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Write each part of the agents' observations, as `multigrid.parts` describes them, into its array.
 
-Flattened, the parts stand one after the other, coordinates scaled to 0 .. 1 and -1 for one that has left.
-An agent that has left is gone from what the others see, and from its own window.
+With *flatten*, the parts are concatenated, with coordinates scaled to 0 .. 1 and -1 for an agent that has left.
+An agent that has left appears in no view, not even in its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def global_states(arrays: Arrays) -> NDArray[np.int64]:
 
 @inlined
 def writes_observations(w: Arrays) -> bool:
-    """Whether there is anything to observe but *agent* and *target*, which are the state itself."""
+    """Return whether there are parts other than *agent* and *target*, which are the state itself."""
     parts = w.others_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0] + w.action_mask_part.shape[0]
     return bool(w.flat.shape[0] + parts > 0)
 
@@ -94,7 +94,7 @@ def _write_others(out: Any, w: Arrays, e: int, i: int) -> None:
 @kernel
 def _write_view(out: Any, w: Arrays, e: int, i: int) -> None:
     side = out.shape[1]
-    # What has a length that the compiler knows is copied twice as fast.
+    # A constant side is copied twice as fast.
     if side == 5:
         _copy_window(out, w, e, i, 5)
     else:
@@ -163,7 +163,7 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
 
 @inlined
 def _scale(coordinates: Any, w: Arrays) -> None:
-    """Scale x, y, x, y, ... to 0 .. 1; absent ones stay as they are."""
+    """Scale x, y, x, y, ... to 0 .. 1, except those of absent agents."""
     for k in range(coordinates.shape[0]):
         if coordinates[k] != _ABSENT:
             coordinates[k] = w.scaled[k % 2, int(coordinates[k])]

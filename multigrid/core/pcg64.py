@@ -1,10 +1,9 @@
 """NumPy's PCG64 stream and its bounded integers, bit for bit, in compiled code.
 
 The generator is O'Neill's PCG XSL RR 128/64 (HMC-CS-2014-0905); the bounded integers are Lemire's (ACM TOMACS 29(1),
-2019) on 32-bit draws, of which PCG64 makes two from each 64-bit one, the lower half first.
+2019) on 32-bit numbers, two from each 64-bit one, the lower half first.
 
-Seeds become states by O'Neill's seed_seq with NumPy's constants, as ``numpy.random.SeedSequence`` documents them, here
-for any number of seeds at once.
+Seeds are hashed to states by O'Neill's seed_seq with NumPy's constants, as ``numpy.random.SeedSequence`` documents.
 
 A stream is a row of six uint64: the upper and lower halves of the state, the upper and lower halves of the increment,
 whether a 32-bit half is left over, and that half.
@@ -20,7 +19,16 @@ from numpy.typing import NDArray
 
 from multigrid.core.compiled import kernel
 
-__all__ = ["HALF", "HAS_HALF", "INCREMENT_LOW", "STREAM_WORDS", "bounded", "load", "seeded", "store"]
+__all__ = [
+    "HALF",
+    "HAS_HALF",
+    "INCREMENT_LOW",
+    "STREAM_WORDS",
+    "draw_integer",
+    "read_stream",
+    "seed_streams",
+    "write_stream",
+]
 
 STREAM_WORDS = 6
 _STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, INCREMENT_LOW, HAS_HALF, HALF = range(STREAM_WORDS)
@@ -65,7 +73,7 @@ def _next_uint64(streams: NDArray[np.uint64], e: int) -> Any:
 
 @kernel
 def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
-    """Return 32 bits of stream e: the half left over, or the lower half of new ones."""
+    """Return 32 bits of stream e: the half that is left over, or the lower half of 64 new bits."""
     if streams[e, HAS_HALF] != _ZERO:
         streams[e, HAS_HALF] = _ZERO
         return streams[e, HALF]
@@ -76,8 +84,8 @@ def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
 
 
 @kernel
-def bounded(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
-    """Draw from 0 .. limit - 1 as ``Generator.integers(limit)`` does; nothing is drawn when limit is 1.
+def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
+    """Draw an integer from 0 .. limit - 1, as ``Generator.integers(limit)`` does; draw nothing when limit is 1.
 
     Args:
         streams: uint64 (E, 6).
@@ -96,14 +104,12 @@ def bounded(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
     return np.int64(product >> _32)
 
 
-def load(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
-    """Write the state of a NumPy PCG64, as its ``state`` attribute gives it, into a stream: uint64 (6,).
-
-    It is not checked; `multigrid.core.generators.load` does that.
+def write_stream(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
+    """Write the ``state`` attribute of a NumPy PCG64 to a stream, uint64 (6,), without checks.
 
     >>> stream = np.zeros(6, np.uint64)
-    >>> load(stream, np.random.PCG64(7).state)
-    >>> store(stream) == np.random.PCG64(7).state
+    >>> write_stream(stream, np.random.PCG64(7).state)
+    >>> read_stream(stream) == np.random.PCG64(7).state
     True
     """
     number, increment = state["state"]["state"], state["state"]["inc"]
@@ -112,15 +118,15 @@ def load(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
     stream[:] = np.array([*halves, state["has_uint32"], state["uinteger"]], np.uint64)
 
 
-def store(stream: NDArray[np.uint64]) -> Any:
-    """Return a stream, uint64 (6,), as the ``state`` attribute of a NumPy PCG64 takes it."""
+def read_stream(stream: NDArray[np.uint64]) -> Any:
+    """Return a stream, uint64 (6,), as a value for the ``state`` attribute of a NumPy PCG64."""
     state_high, state_low, increment_high, increment_low, has_half, half = stream.tolist()
     inner = {"state": state_high << 64 | state_low, "inc": increment_high << 64 | increment_low}
     return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
 
 
-def seeded(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the streams of many seeds: what ``PCG64(seed)`` starts from.
+def seed_streams(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the streams of K seeds: the state in which ``PCG64(seed)`` starts.
 
     Args:
         seeds: uint64 (K,).
@@ -128,7 +134,7 @@ def seeded(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
     Returns:
         uint64 (K, 6).
 
-    >>> store(seeded(np.array([7], np.uint64))[0]) == np.random.PCG64(7).state
+    >>> read_stream(seed_streams(np.array([7], np.uint64))[0]) == np.random.PCG64(7).state
     True
     """
     words = [(seeds & _MASK32).astype(np.uint32), (seeds >> _32).astype(np.uint32)]
@@ -154,7 +160,7 @@ def seeded(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class _Hash:
-    """The hash of seed_seq, whose constant goes on from word to word."""
+    """The hash of seed_seq, whose constant changes with each word."""
 
     def __init__(self, constant: int, multiplier: int) -> None:
         self.constant, self.multiplier = constant, multiplier
@@ -169,7 +175,7 @@ class _Hash:
 
 @kernel
 def _start(streams: NDArray[np.uint64], states: NDArray[np.uint64]) -> None:
-    """Begin each stream, of which only the increment is set, from a state: uint64 (K, 2), the upper half first."""
+    """Initialize streams whose increments are set from states: uint64 (K, 2), the upper half first."""
     for e in range(streams.shape[0]):
         _next_uint64(streams, e)
         low = streams[e, _STATE_LOW] + states[e, 1]

@@ -1,4 +1,4 @@
-"""Where agents and targets are put; the prose stands in `multigrid.core.rules`."""
+"""Draw maps, layouts and targets, as `multigrid.core.rules` describes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Any
 
 from multigrid.core.arrays import NOBODY, Arrays
 from multigrid.core.compiled import kernel
-from multigrid.core.pcg64 import bounded
+from multigrid.core.pcg64 import draw_integer
 from multigrid.maps.components import WALL
 
-__all__ = ["DRAWN", "draw_layout", "draw_map", "draw_next_target"]
+__all__ = ["RANDOM", "draw_layout", "draw_map", "draw_next_target"]
 
-DRAWN = -1
-"""Instead of the index of a map: draw one."""
+RANDOM = -1
+"""Stands for the index of a random map."""
 
 
 @kernel
 def draw_map(w: Arrays, e: int) -> Any:
-    """Draw the map of world e's next episode; where there is but one, nothing is drawn."""
-    return bounded(w.streams, e, w.components.shape[0])
+    """Draw the map of world e's next episode; draw nothing if there is only one."""
+    return draw_integer(w.streams, e, w.components.shape[0])
 
 
 @kernel
 def draw_layout(w: Arrays, e: int) -> None:
-    """Give every agent of world e a cell and a target, drawn unless the map shows them."""
+    """Set the cell and the target of each agent of world e: those that the map shows, or random ones."""
     if w.layouts.shape[0] > 0:
         for i in range(w.location.shape[1]):
             for axis in range(2):
@@ -32,7 +32,7 @@ def draw_layout(w: Arrays, e: int) -> None:
         return
     components = w.components[w.map_index[e]]
     sizes = w.component_sizes[w.map_index[e]]
-    # The grids of occupants and first requesters serve for the agents and the targets placed so far.
+    # These grids of scratch mark the agents and the targets placed so far.
     has_agent, has_target = w.occupant, w.first_requester
     num_agents = w.location.shape[1]
 
@@ -68,8 +68,8 @@ def draw_layout(w: Arrays, e: int) -> None:
 
 @kernel
 def _draw_cell(w: Arrays, e: int) -> tuple[int, int]:
-    x = bounded(w.streams, e, w.components.shape[1])
-    y = bounded(w.streams, e, w.components.shape[2])
+    x = draw_integer(w.streams, e, w.components.shape[1])
+    y = draw_integer(w.streams, e, w.components.shape[2])
     return x, y
 
 
@@ -85,7 +85,7 @@ def _cell_without_agent(w: Arrays, components: Any, component: int) -> tuple[int
 
 @kernel
 def draw_next_target(w: Arrays, e: int, i: int) -> None:
-    """Give agent i of world e a target other than its cell that it can reach."""
+    """Draw a new target for agent i of world e: a cell that it can reach, other than its own."""
     components = w.components[w.map_index[e]]
     here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]
     x, y = _draw_cell(w, e)

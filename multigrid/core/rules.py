@@ -1,4 +1,4 @@
-"""The rules of the game: the prose first, then the code in the same order.
+"""The rules of the game: first in prose, then in code in the same order.
 
 A world has W x H cells, some of them walls, and N agents, each with a location and a target.
 
@@ -6,20 +6,21 @@ A world has W x H cells, some of them walls, and N agents, each with a location 
 are placed in index order. For each: draw a cell (x, then y, uniform) until it is free of walls and of earlier agents;
 then draw its target the same way until it is a free cell other than its own location, reachable from it, and not an
 earlier agent's target. A cell that can reach no other is never used. If, once the agent is placed, exactly one cell
-of its component is still without an agent and two are without a target, and that cell is one of them, it is the target,
-and nothing is drawn: otherwise the last agent of the component could be left with its own cell for a target.
+of its component has no agent and exactly two have no target, and that cell is one of the two, then it is the target,
+and nothing is drawn; otherwise only its own cell might be left as a target for the last agent of the component.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.
 
 **Collide.** A cell that one agent is granted is refused to others. Conflicts have the names of Stern et al., SoCS 2019:
 
-- *symmetric*: nobody gets a cell that two or more newcomers ask for, and two who would swap both stay. An agent that
-  stays refuses the one behind it, until nothing changes. Following and cycles are allowed.
+- *symmetric*: no agent enters a cell that two or more ask for, and two that would swap both stay. If an agent stays, so
+  does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
 - *priority*: agents move one after the other in index order into cells that are free at that moment.
-- *block_both*: nobody enters a cell that was occupied before the step or that two agents ask for.
-- *soft*: two who would swap both stay; of several newcomers to a cell the lowest index keeps its request; then nobody
-  enters a cell whose occupant stays, until nothing changes. A winner refused in this way does not pass the cell on.
+- *block_both*: no agent enters a cell that was occupied before the step or that two agents ask for.
+- *soft*: two that would swap both stay; of several agents that ask for a cell the lowest index keeps its request; then
+  no agent enters a cell whose occupant stays, until nothing changes. If that refuses the lowest index, no other gets
+  the cell.
 - *none*: agents pass through one another and may share a cell.
 
 The outcome says why an agent was refused: it would have swapped; or another asked for its cell too; or else the cell
@@ -27,14 +28,14 @@ was not free.
 
 **Arrive.** An agent that stands on its target,
 
-- *park*: stays there, an obstacle whose actions are ignored, until all have arrived and terminate together; reward 1.
+- *park*: stays there as an obstacle, its actions ignored, until all have arrived and terminate together; reward 1.
 - *leave*: terminates and leaves in that step; its cell is free from the next; reward 1.
 - *stay*: goes on acting; all terminate when all stand on their targets at once; reward 1 to everyone then.
 - *restart*: gets a new target, drawn after all moves in agent order, any other free cell that it can reach; reward 1.
 
-Shared, everyone still there when the step began gets the mean of their rewards, so that the sum stays the same.
+With shared rewards, each agent that had not left before the step gets the mean of their rewards.
 
-**End.** With the last step of the limit everyone still there when the step began is truncated, also those who
+**End.** In the last step of the limit, each agent that had not left before the step is truncated, also those that
 terminate in it.
 """
 
@@ -46,7 +47,7 @@ from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.observe import observe_world, writes_observations
-from multigrid.core.placement import DRAWN, draw_layout, draw_map, draw_next_target
+from multigrid.core.placement import RANDOM, draw_layout, draw_map, draw_next_target
 from multigrid.maps.components import WALL
 
 __all__ = [
@@ -75,7 +76,7 @@ __all__ = [
 ]
 
 RULES_VERSION = 1
-"""Raised when a rule changes, so that an episode played by other rules is known for what it is."""
+"""The version of the rules, stored with recorded episodes and incremented when a rule changes."""
 
 COLLISIONS, ON_TARGET, SHARED_REWARD, MAX_CYCLES, NUM_ACTIONS, AUTORESET = range(6)
 
@@ -98,7 +99,7 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 @kernel
 def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
-    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or a random one."""
+    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or `RANDOM` ones."""
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
@@ -107,25 +108,25 @@ def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> N
 
 @kernel
 def reset_all_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
-    """Do what `reset_worlds` does, for the worlds of a whole call."""
+    """Call `reset_worlds`, and count the call."""
     reset_worlds(address_table, first, last, map_index)
     commit(address_table)
 
 
 @kernel
 def commit(address_table: Any) -> None:
-    """Count a call that has begun or restored worlds."""
+    """Count a call that reset or restored worlds."""
     unpack(address_table).commits[0] += 1
 
 
 @kernel
 def begin_worlds(address_table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any) -> None:
-    """Begin an episode in K worlds, all or none of which get a new stream, or a given layout.
+    """Begin an episode in K worlds, with or without new streams and given layouts.
 
     Args:
         address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
         worlds: int64 (K,), no two alike.
-        maps: int64 (K,), the map of each, or `DRAWN`.
+        maps: int64 (K,), the map of each, or `RANDOM`.
         streams: uint64 (K, 6), see multigrid.core.pcg64; or (0, 6).
         layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for random ones.
     """
@@ -144,11 +145,11 @@ def begin_worlds(address_table: Any, worlds: Any, maps: Any, streams: Any, layou
 
 @kernel
 def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
-    """Bring K worlds to the states that the arrays of K others are in, streams included.
+    """Copy the states of K worlds, streams included, from other arrays.
 
     Args:
         address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
-        states: what it returned for the arrays of K worlds.
+        states: what it returned for the arrays with the K states.
         worlds: int64 (K,), no two alike.
     """
     w, given = unpack(address_table), unpack(states)
@@ -177,14 +178,14 @@ def reset_ended_worlds(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.episode_over[e]:
-            _reset_world(w, e, DRAWN, False)
+            _reset_world(w, e, RANDOM, False)
 
 
 @kernel
 def step_worlds(address_table: Any, first: int, last: int) -> int:
     """Play one step of worlds first .. last - 1 with the actions in `Arrays.actions`.
 
-    Returns what `find_bad_action` returns; unless that is `ALL_VALID`, no world has moved.
+    Return what `find_bad_action` returns; unless that is `ALL_VALID`, no world is stepped.
     """
     bad_row = find_bad_action(address_table, first, last)
     if bad_row == ALL_VALID:
@@ -194,17 +195,16 @@ def step_worlds(address_table: Any, first: int, last: int) -> int:
 
 @kernel
 def find_bad_action(address_table: Any, first: int, last: int) -> int:
-    """Return the first row, world * N + agent, of worlds first .. last - 1 whose action is out of range.
+    """Return the first row, world * N + agent, of worlds first .. last - 1 with an action out of range, or `ALL_VALID`.
 
-    Ignored actions, those of agents that have left and of worlds that are about to be reset, may be anything. Where
-    all others are in range, this is `ALL_VALID`.
+    Actions of agents that have left, and of worlds that the step resets, are ignored.
     """
     w = unpack(address_table)
     num_agents, num_actions = w.actions.shape[1], w.settings[NUM_ACTIONS]
     in_a_row = w.actions.reshape(w.actions.size)
     num_bad = 0
     for row in range(first * num_agents, last * num_agents):
-        # Without a branch, so that several are looked at by one instruction.
+        # Without a branch, so that the loop is vectorized.
         num_bad += int(in_a_row[unsigned(row)] < 0) + int(in_a_row[unsigned(row)] >= num_actions)
     if num_bad == 0:
         return ALL_VALID
@@ -224,7 +224,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.settings[AUTORESET] and w.episode_over[e]:
-            _reset_world(w, e, DRAWN, False)
+            _reset_world(w, e, RANDOM, False)
         else:
             _step_world(w, e)
             if writes:
@@ -233,7 +233,7 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
 
 @kernel
 def observe_worlds(address_table: Any, first: int, last: int) -> None:
-    """Write the observations of worlds first .. last - 1 anew from their state."""
+    """Write the observations of worlds first .. last - 1."""
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
@@ -241,9 +241,9 @@ def observe_worlds(address_table: Any, first: int, last: int) -> None:
 
 
 @kernel
-def _reset_world(w: Arrays, e: int, map_index: int, by_hand: bool) -> None:
-    w.map_index[e] = draw_map(w, e) if map_index == DRAWN else map_index
-    if not by_hand:
+def _reset_world(w: Arrays, e: int, map_index: int, has_layout: bool) -> None:
+    w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
+    if not has_layout:
         draw_layout(w, e)
     _begin(w, e)
     observe_world(w, e)
@@ -320,19 +320,14 @@ def build_move_table(address_table: Any) -> None:
 @inlined
 def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
     moves = w.moves[unsigned(w.map_index[e])]
-    location, status, actions, outcomes, requested = (
-        w.location[e],
-        w.status[e],
-        w.actions[e],
-        w.outcomes[e],
-        w.requested,
-    )
+    location, status, actions = w.location[e], w.status[e], w.actions[e]
+    outcomes, requested = w.outcomes[e], w.requested
     for i in range(num_agents):
         x, y = location[i, 0], location[i, 1]
         if status[i] == TRAVELLING:
             action = unsigned(actions[i])
             outcomes[i] = moves[unsigned(x), unsigned(y), action]
-            # No branch, which no processor could predict in random play.
+            # Without a branch: in random play it would be mispredicted.
             step = int(outcomes[i] == _MOVED)
             x += step * DIRECTIONS[action, 0]
             y += step * DIRECTIONS[action, 1]
@@ -343,7 +338,7 @@ def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
 
 @inlined
 def _collide(w: Arrays, e: int) -> None:
-    """Turn the outcome of everyone who is refused from moved into the reason."""
+    """Set the outcome of each agent that is refused to the reason."""
     rule = w.settings[COLLISIONS]
     location, status, outcomes = w.location[e], w.status[e], w.outcomes[e]
     requested, occupant, first_requester, refusal_reason = w.requested, w.occupant, w.first_requester, w.refusal_reason
@@ -364,7 +359,7 @@ def _collide(w: Arrays, e: int) -> None:
             j = _find(occupant, requested, i)
             if j != NOBODY and _same_cell(requested, unsigned(j), location, i):
                 refusal_reason[i] = _SWAP
-            # To refuse a move changes nothing that is looked at here, so the order does not matter.
+            # The loop reads no outcome of another agent, so the order does not matter.
             if rule != PRIORITY and _is_refused(w, i, rule):
                 outcomes[i] = refusal_reason[i]
 
@@ -376,13 +371,13 @@ def _collide(w: Arrays, e: int) -> None:
     for i in range(num_agents):
         _put(first_requester, requested, i, NOBODY)
         _put(occupant, location, i, NOBODY)
-        # Under *priority* agents stand where they were granted to go.
+        # Under *priority* the agents that move occupy the requested cells.
         _put(occupant, requested, i, NOBODY)
 
 
 @inlined
 def _is_refused(w: Arrays, i: int, rule: int) -> bool:
-    """Whether a request is refused whatever becomes of the other requests."""
+    """Return whether a request is refused regardless of how the others end."""
     if rule == SOFT and _find(w.first_requester, w.requested, i) == i:
         return bool(w.refusal_reason[i] == _SWAP)
     if rule == BLOCK_BOTH and _find(w.occupant, w.requested, i) != NOBODY:
@@ -403,12 +398,12 @@ def _move_in_turn(w: Arrays, e: int) -> None:
 
 @inlined
 def _hold_up_followers(w: Arrays, e: int) -> None:
-    """Refuse the agent that asks for the cell of one that stays, and so on along the whole chain of followers."""
+    """Refuse each agent that asks for the cell of one that stays, along the whole chain of followers."""
     location, status, outcomes, first_requester = w.location[e], w.status[e], w.outcomes[e], w.first_requester
     for i in range(location.shape[0]):
         if outcomes[i] == _MOVED or status[i] == LEFT:
             continue
-        # Everyone but the first to ask for a cell has been refused already.
+        # All but the first agent to ask for a cell have been refused already.
         follower = _find(first_requester, location, i)
         while follower != NOBODY and outcomes[unsigned(follower)] == _MOVED:
             outcomes[unsigned(follower)] = w.refusal_reason[unsigned(follower)]
@@ -417,7 +412,7 @@ def _hold_up_followers(w: Arrays, e: int) -> None:
 
 @inlined
 def _find(grid: Any, cells: Any, i: int) -> Any:
-    """Return what a grid has in the cell of agent i."""
+    """Return the entry of a grid in the cell of agent i."""
     return grid[unsigned(cells[i, 0]), unsigned(cells[i, 1])]
 
 
@@ -441,7 +436,7 @@ def _move(w: Arrays, e: int, num_agents: int) -> None:
 
 @inlined
 def _arrive(w: Arrays, e: int, num_agents: int) -> int:
-    """Reward and settle those who stand on their targets; return how many agents were there to play this step."""
+    """Reward the agents on their targets and update their status; return how many had not left before the step."""
     rule = w.settings[ON_TARGET]
     status, arrival_step = w.status[e], w.arrival_step[e]
     rewards, terminated, distances = w.rewards[e], w.terminated[e], w.distances[e]
@@ -456,7 +451,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
         here += 1
         distances[i] = _distance(w, e, i)
         if distances[i] != 0:
-            # Under *restart* an agent leaves its target behind by being given another.
+            # Under *restart* an agent is off its target as soon as it gets another.
             if rule == STAY:
                 arrival_step[i] = NEVER
             continue
@@ -465,7 +460,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
             continue
         if rule != STAY:
             rewards[i] = 1.0
-        # Under *stay* an agent may stand on its target for many steps, and arrives with the first of them.
+        # Under *stay* only the first step on the target is an arrival.
         if arrival_step[i] == NEVER or rule == RESTART:
             arrival_step[i] = w.steps[e]
             w.arrivals[e, i] += 1
@@ -503,7 +498,7 @@ def _share_rewards(w: Arrays, e: int, here: int) -> None:
 def _end(w: Arrays, e: int) -> None:
     limit = w.settings[MAX_CYCLES]
     if limit == NO_LIMIT or w.steps[e] < limit:
-        # Nobody has been truncated since the episode began, for that ends it.
+        # Truncation ends an episode, so all flags are still False.
         return
     for i in range(w.location.shape[1]):
         w.truncated[e, i] = w.status[e, i] != LEFT or w.terminated[e, i]

@@ -1,8 +1,7 @@
-"""Compilation that a signal does not harm.
+"""Compile without interruptions by signal handlers.
 
-Numba is not prepared for an exception of a signal handler, KeyboardInterrupt for one, in the midst of its work: at some
-places it loses a part of its own registries for good, and every later compilation fails. Signal handlers run in the
-main thread, so the work is done in another one.
+An exception of a signal handler, such as KeyboardInterrupt, can damage Numba's registries, so that every later
+compilation fails. Signal handlers run in the main thread, so Numba compiles in another one.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
-__all__ = ["stop_here", "uninterrupted"]
+__all__ = ["check_stopped", "run_uninterrupted"]
 
 _POLL_SECONDS = 0.1
-"""Seconds after which the main thread looks for signals that the system gave to another thread."""
+"""Seconds after which the main thread checks for signals that the system delivered to another thread."""
 
 
 class _StoppedError(BaseException):
-    """The main thread waits for the work to end, for a signal handler has raised an exception."""
+    """Ends work after an exception of a signal handler."""
 
 
 class _Work(threading.Thread):
-    """Calls a function, and keeps its result or error."""
+    """A thread that calls a function and stores its result or error."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         super().__init__(name="multigrid compilation")
         self._call = call
-        # Not an Event, in whose `wait` an exception of a signal handler leaves a lock behind.
+        # Not an Event: an exception of a signal handler in its `wait` would leave a lock held.
         self._end_lock = _thread.allocate_lock()
         self._end_lock.acquire()
         self._start_lock = _thread.allocate_lock()
@@ -42,7 +41,7 @@ class _Work(threading.Thread):
         self.error: BaseException | None = None
 
     def begin(self) -> None:
-        """Start, on whatever thread this is called; the system may refuse."""
+        """Start the thread unless `prevent` was called; set `is_refused` if the system refuses."""
         if self._start_lock.acquire(blocking=False):
             try:
                 self.start()
@@ -51,7 +50,7 @@ class _Work(threading.Thread):
                 self._end_lock.release()
 
     def prevent(self) -> bool:
-        """Prevent a start; return False if it has started already."""
+        """Prevent a later start; return False if the thread was started already."""
         return self._start_lock.acquire(blocking=False)
 
     def run(self) -> None:
@@ -64,34 +63,34 @@ class _Work(threading.Thread):
             self._end_lock.release()
 
     def wait(self) -> None:
-        """Return as soon as it has ended."""
+        """Wait until the function has ended."""
         while not self.has_ended:
             self._end_lock.acquire(timeout=_POLL_SECONDS)
 
 
-def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that compiles, where no signal handler can raise an exception.
+def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a thread in which signal handlers do not run.
 
-    What a signal handler raises meanwhile is raised as soon as the function has come to `stop_here` or to its end; the
-    second such exception is raised at once, and the function continues in the background. On another thread than the
-    main one, or where the system has no thread to give, the function is called here.
+    The exception of a signal handler is raised when the function next calls `check_stopped`, or ends; a second one is
+    raised at once, and the function continues in the background. Outside the main thread, and if the system has no more
+    threads, the function is called directly.
 
     Args:
-        function: the function. Numba's lock keeps two of them from running at once.
-        *arguments: what it is called with.
+        function: the function.
+        *arguments: its arguments.
 
     Returns:
-        What the function returns. What it raises is raised.
+        What the function returns; its exceptions are raised.
 
-    >>> uninterrupted(max, 3, 5)
+    >>> run_uninterrupted(max, 3, 5)
     5
     """
-    # A thread that holds Numba's lock would wait for one that waits for the lock.
+    # If this thread holds Numba's lock, the other one would wait for it forever.
     if threading.current_thread() is not threading.main_thread() or global_compiler_lock.is_locked():
         return function(*arguments)
     work = _Work(functools.partial(function, *arguments))
     try:
-        # An exception of a signal handler would leave `Thread.start` half done, so another thread calls it.
+        # An exception of a signal handler could interrupt `Thread.start`, so another thread calls it.
         try:
             _thread.start_new_thread(work.begin, ())
         except RuntimeError as error:
@@ -111,13 +110,13 @@ def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     return work.result
 
 
-def stop_here() -> None:
-    """End the work of `uninterrupted`, if a signal handler has raised an exception since it began.
+def check_stopped() -> None:
+    """Raise an error in `run_uninterrupted` if a signal handler has raised an exception meanwhile.
 
     Raises:
-        BaseException: of a class of its own, which nobody but `uninterrupted` sees.
+        BaseException: of a private class, which `run_uninterrupted` catches.
 
-    >>> uninterrupted(stop_here)
+    >>> run_uninterrupted(check_stopped)
     """
     if getattr(threading.current_thread(), "is_stopped", False):
         raise _StoppedError

@@ -1,4 +1,4 @@
-"""E worlds of one configuration: their arrays, their random streams, reset, step, and states to go back to."""
+"""E worlds of one configuration: reset, step, random streams, and states to save and restore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multigrid.core.allocation import allocate
 from multigrid.core.arrays import LEFT
 from multigrid.core.calls import KernelCalls
 from multigrid.core.compiled import COMPILED, announce_compilation
-from multigrid.core.placement import DRAWN
+from multigrid.core.placement import RANDOM
 
 __all__ = ["Worlds"]
 
@@ -22,7 +22,7 @@ __all__ = ["Worlds"]
 class Worlds(KernelCalls):
     """E worlds of N agents each, played by the same kernels for any E.
 
-    Everything that a kernel reads or writes is in `arrays`; what faces return, they copy.
+    Kernels read and write `arrays`; environments return copies of them.
 
     >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(7))
@@ -42,7 +42,7 @@ class Worlds(KernelCalls):
 
     @property
     def observation_arrays(self) -> list[NDArray[Any]]:
-        """The arrays (E, N, ...) with all observations: one for each part, in order, or with `flatten` a single one."""
+        """The observations, (E, N, ...): an array for each part, in order, or with `flatten` a single one."""
         if self.config.flatten:
             return [self.arrays.flat]
         state = {"agent": self.arrays.location, "target": self.arrays.target}
@@ -58,14 +58,14 @@ class Worlds(KernelCalls):
     def max_cycles(self, limit: int | None) -> None:
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
 
-    def reset(self, map_index: int = DRAWN, then: Callable[[], object] | None = None) -> None:
-        """Begin an episode in every world. Layouts are drawn, and so are maps unless an index is given.
+    def reset(self, map_index: int = RANDOM, on_commit: Callable[[], object] | None = None) -> None:
+        """Begin an episode in every world, from a random layout.
 
         Args:
-            map_index: from 0, or `DRAWN`.
-            then: what else changes with the reset; it may be called twice.
+            map_index: the map of all worlds, or `RANDOM`.
+            on_commit: called after the reset; a call that was interrupted is repeated.
         """
-        self._change(then, rules.reset_all_worlds, 0, self.num_worlds, map_index)
+        self._run_commit(on_commit, rules.reset_all_worlds, 0, self.num_worlds, map_index)
 
     def begin(
         self,
@@ -75,39 +75,39 @@ class Worlds(KernelCalls):
         layouts: NDArray[np.int64] | None = None,
         *,
         seeded: Iterable[int] = (),
-        then: Callable[[], object] | None = None,
+        on_commit: Callable[[], object] | None = None,
     ) -> None:
-        """Begin an episode in K worlds, with new streams or by hand.
+        """Begin an episode in K worlds.
 
         Args:
             worlds: int64 (K,), no two alike.
-            maps: int64 (K,), the map of each, or `DRAWN`.
-            streams: uint64 (K, 6), see `multigrid.core.pcg64`; None goes on with those that there are.
-            layouts: int64 (K, N, 4), x, y, target x, target y of each agent, which nothing here checks; or None.
-            seeded: the worlds whose stream is new; a generator that a user holds is not theirs from then on.
-            then: what else changes with the reset; it may be called twice.
+            maps: int64 (K,), the map of each, or `RANDOM`.
+            streams: the new random streams, uint64 (K, 6), see `multigrid.core.pcg64`; None continues the old ones.
+            layouts: int64 (K, N, 4), x, y, target x, target y of each agent, not checked; None for random ones.
+            seeded: the worlds whose stream is new, which are detached from the generators that users hold.
+            on_commit: as for `reset`.
 
         Raises:
-            RuntimeError: a kernel has been interrupted, and these are not all worlds.
+            RuntimeError: an interpreted kernel was interrupted, and these are not all worlds.
         """
         if len(worlds) < self.num_worlds:
-            self.check_whole()
+            self.check_consistent()
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         new = frozenset(seeded)
-        indices = worlds.tolist() if self._generators.held else []
-        if streams is not None and self._generators.held:
-            self._generators.load(e for e in indices if e not in new)
+        indices = worlds.tolist() if self._generators.entries else []
+        if streams is not None and self._generators.entries:
+            self._generators.update_streams(e for e in indices if e not in new)
             unchanged = [k for k, e in enumerate(indices) if e not in new]
             streams[unchanged] = self.arrays.streams[worlds[unchanged]]
 
-        def follow() -> None:
-            self._generators.forget(new)
-            if then is not None:
-                then()
+        def finish() -> None:
+            self._generators.remove(new)
+            if on_commit is not None:
+                on_commit()
 
-        self._change(
-            follow,
+        self._run_commit(
+            finish,
             rules.begin_worlds,
             worlds,
             maps,
@@ -116,112 +116,112 @@ class Worlds(KernelCalls):
             drawing=[e for e in indices if e not in new],
         )
 
-    def place(self, e: int, agents: NDArray[np.int64], targets: NDArray[np.int64], map_index: int = 0) -> None:
-        """Begin an episode in world e from a layout by hand, which nothing here checks: int64 (N, 2) twice."""
-        self.begin(np.array([e]), np.array([map_index]), layouts=np.concatenate([agents, targets], axis=1)[None])
-
     def reset_ended(self) -> None:
         """Begin an episode, on a random map and layout, in every world whose episode is over."""
         self._run(rules.reset_ended_worlds, 0, self.num_worlds)
 
     def step(self) -> int:
-        """Play one step of all worlds with the actions in ``arrays.actions``; `autoreset` restarts those that are over.
+        """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
 
         Returns:
             `multigrid.core.rules.ALL_VALID`; or, if an action is out of range, the first such row, world * N + agent,
-            and then no world has moved.
+            and then no world is stepped.
 
         Raises:
-            RuntimeError: see `check_whole`.
+            RuntimeError: see `check_consistent`.
         """
         if self._direct:
             return rules.step_worlds(self._address_table, 0, self.num_worlds)
-        self.settle()
-        self.check_whole()
-        draws = bool(self._generators.held) and self._draws_in_steps
-        if self._threads.count > 1 or self._constant is not None or draws or not COMPILED:
+        self.finish_commit()
+        self.check_consistent()
+        has_draws = bool(self._generators.entries) and self._draws_in_steps
+        if self._threads.count > 1 or self._constant_bytes is not None or has_draws or not COMPILED:
             bad_row = int(rules.find_bad_action(self._address_table, 0, self.num_worlds))
             if bad_row == rules.ALL_VALID:
-                self._run(rules.play_worlds, 0, self.num_worlds, drawing=None if draws else ())
+                self._run(rules.play_worlds, 0, self.num_worlds, drawing=None if has_draws else ())
             return bad_row
         self._direct = True
         return rules.step_worlds(self._address_table, 0, self.num_worlds)
 
-    def present(self, e: int) -> list[int]:
+    def find_present(self, e: int) -> list[int]:
         """Return the indices of the agents of world e that have not left."""
         rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
         return rows
 
-    def generator(self, e: int) -> np.random.Generator:
-        """Return the generator that world e draws from, the same object until the world is seeded anew."""
+    def get_generator(self, e: int) -> np.random.Generator:
+        """Return the generator that world e draws from, the same object until the world gets a new seed."""
         self._direct = False
         return self._generators.get(e)
 
     def set_generator(self, e: int, generator: np.random.Generator) -> None:
-        """Let world e draw from this very generator from now on; see `multigrid.core.generators.is_compiled`.
-
-        One that is not compiled is only for a world that is alone.
-        """
+        """Let world e draw from a generator; with several worlds, one over PCG64."""
         self._direct = False
         self._generators.set(e, generator)
 
-    def is_replaced(self, e: int) -> bool:
-        """Return whether world e draws from a generator that `set_generator` gave it."""
-        return bool(self._generators.held) and self._generators.is_replaced(e)
-
-    def seed_many(self, worlds: NDArray[np.int64], seeds: NDArray[np.uint64]) -> None:
-        """Seed the streams of many worlds at once, as ``PCG64(seed)`` would; generators that are held stay behind."""
-        self.arrays.streams[worlds] = pcg64.seeded(seeds)
-        self._generators.forget(worlds.tolist())
+    def is_generator_replaced(self, e: int) -> bool:
+        """Return whether world e draws from a generator that was passed to `set_generator`."""
+        return bool(self._generators.entries) and self._generators.is_replaced(e)
 
     def snapshot(self, e: int) -> dict[str, Any]:
-        """Return the whole state of world e: what `multigrid.core.snapshots.copy_state` returns."""
-        return snapshots.copy_state(self.arrays, self._generators, e)
+        """Return the whole state of world e: the version, copied arrays by name, and the random stream with its type.
+
+        Raises:
+            ValueError: the generator is in a state that a PCG64 cannot reach.
+        """
+        self._generators.update_streams([e])
+        state = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
+        return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return the whole states of K worlds: what `multigrid.core.snapshots.copy_states` returns."""
-        return snapshots.copy_states(self.arrays, self._generators, worlds)
+        """Return the whole states of K worlds: the version int64 (K,), stacked arrays, and the streams uint64 (K, 6).
+
+        Raises:
+            ValueError: a generator is in a state that a PCG64 cannot reach.
+        """
+        self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
+        states = {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
+        return {"version": np.full(len(worlds), snapshots.VERSION)} | states
 
     def restore(
         self,
         worlds: NDArray[np.int64],
         states: Any,
-        then: Callable[[], object] | None = None,
+        on_commit: Callable[[], object] | None = None,
         *,
         any_generator: bool = False,
     ) -> None:
-        """Bring K worlds to states, and write their observations anew.
+        """Set the states of K worlds, and write their observations.
 
         Args:
             worlds: int64 (K,), no two alike.
             states: as `snapshot_many` returns them; or a list of K, as `snapshot` returns them.
-            then: what else changes with the states; it may be called twice.
-            any_generator: whether a state may have a generator other than PCG64: only for a world that is alone.
+            on_commit: as for `reset`.
+            any_generator: whether a state may have a generator other than PCG64: only with a single world.
 
         Raises:
             TypeError: a state is no dict.
-            ValueError: a state is of another version, it lacks a field, a field has another shape than these worlds',
-                or no game comes to it; nothing is changed then.
+            ValueError: a state is of another version, lacks a field, has a field of another shape than these worlds',
+                or cannot be reached by playing; nothing is changed then.
         """
-        held = worlds.tolist() if self._generators.held else ()
-        self._generators.load(held)
-        self.check_whole()
-        stage = self._stage
-        if stage is None or stage.num_worlds != len(worlds):
-            stage = self._stage = snapshots.Stage(self.arrays, len(worlds))
+        indices = worlds.tolist() if self._generators.entries else ()
+        self._generators.update_streams(indices)
+        self.check_consistent()
+        buffer = self._buffer
+        if buffer is None or buffer.num_worlds != len(worlds):
+            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds))
         bit_states: list[dict[str, Any]] = []
         if isinstance(states, list):
-            stage.arrays.streams[...] = self.arrays.streams[worlds]
-            bit_states = stage.read_each(states, any_generator=any_generator)
+            buffer.arrays.streams[...] = self.arrays.streams[worlds]
+            bit_states = buffer.read_each(states, any_generator=any_generator)
         else:
-            stage.read(states)
-        stage.check(self.config)
+            buffer.read(states)
+        buffer.check(self.config)
 
-        def follow() -> None:
-            self._generators.store(held)
+        def finish() -> None:
+            self._generators.update_generators(indices)
             for e, bits in zip(worlds.tolist(), bit_states, strict=False):
                 self._generators.restore(e, bits)
-            if then is not None:
-                then()
+            if on_commit is not None:
+                on_commit()
 
-        self._change(follow, rules.restore_worlds, stage.address_table, worlds, drawing=())
+        self._run_commit(finish, rules.restore_worlds, buffer.address_table, worlds, drawing=())

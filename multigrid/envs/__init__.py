@@ -1,1 +1,1 @@
-"""The environments: they check arguments, translate containers and own a window; the rules are in `core`."""
+"""The environments: they check arguments, convert observations and render; the rules are in `multigrid.core`."""

@@ -16,10 +16,10 @@ __all__ = ["env"]
 
 
 def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> AECEnv[str, Any, Any]:
-    """Return the AEC form of `parallel_env`, which PettingZoo's own conversion makes of it.
+    """Return `parallel_env` as an AECEnv, by PettingZoo's own conversion.
 
     Args:
-        config: the world, or None for one of the keywords.
+        config: the world, or None to create it from the keywords.
         render_mode: as for `parallel_env`.
         settings: the other keywords of `parallel_env`.
 

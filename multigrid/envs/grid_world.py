@@ -12,8 +12,8 @@ from multigrid._checks import shorten
 from multigrid.actions import check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
+from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.turns import one_at_a_time, overlapping_call_error
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["GridWorldEnv"]
@@ -66,7 +66,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self._bind_arrays()
 
     def _bind_arrays(self) -> None:
-        """Keep references to the arrays that each step reads and writes."""
+        """Bind the arrays that each step reads and writes."""
         arrays = self._world.arrays
         self._action = arrays.actions[0]
         self._agent, self._target = arrays.location[0, 0], arrays.target[0, 0]
@@ -100,7 +100,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             The observation and the info; both are new objects.
 
         Raises:
-            TypeError, ValueError: a bad seed or layout; the env is then as it was.
+            TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
         self._reset_world(seed, options)
         if self.render_mode is not None:
@@ -117,7 +117,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             Observation, reward (the int 1 or 0), terminated (bool), truncated (always False), info.
 
         Raises:
-            TypeError, ValueError: a bad action; the env is then as it was.
+            TypeError, ValueError: a bad action; the env is unchanged.
             ResetNeeded: there was no reset yet.
         """
         # As `one_at_a_time` does, without the cost of another call.

@@ -1,4 +1,4 @@
-"""Gymnasium's documented GridWorld, many at once."""
+"""Gymnasium's documented GridWorld as a vector environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many worlds of one configuration: their random streams, and what concerns all of them."""
+"""The base of the vector environments: many worlds, their random streams and metrics."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import episode_metrics
 from multigrid.core.worlds import Worlds
+from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import NO_SEED
-from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 
 __all__ = ["ManyWorlds"]
 
@@ -42,8 +42,8 @@ class ManyWorlds(OneCallAtATime):
         return self._world.max_cycles
 
     def _finish_interrupted_call(self) -> None:
-        self._world.settle()
-        if self._is_unfinished and not self._world.is_torn:
+        self._world.finish_commit()
+        if self._is_unfinished and not self._world.is_inconsistent:
             self._world.reset_ended()
             self._is_unfinished = False
 
@@ -56,10 +56,9 @@ class ManyWorlds(OneCallAtATime):
     def _new_streams(
         self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the streams of new seeds, or None without any; the seeds of all K worlds; and which of them are new.
+        """Return the streams of K worlds, or None if no seed is new; their seeds; and a mask of the new seeds.
 
-        Where no seed is given, worlds without a stream get a seed of the system's entropy, and the others continue
-        their streams.
+        Worlds that have neither a seed nor a stream get a random seed.
         """
         needed = (seeds == NO_SEED) & (self._seeds[worlds] == NO_SEED)
         if needed.any():
@@ -69,11 +68,11 @@ class ManyWorlds(OneCallAtATime):
         if not known.any():
             return None, self._seeds[worlds], known
         streams = self._world.arrays.streams[worlds]
-        streams[known] = pcg64.seeded(seeds[known].astype(np.uint64))
+        streams[known] = pcg64.seed_streams(seeds[known].astype(np.uint64))
         return streams, np.where(known, seeds, self._seeds[worlds]), known
 
     def _seed_unseeded(self) -> None:
-        """Seed the worlds without a stream from the system's entropy."""
+        """Give the worlds without a stream random seeds."""
         worlds = np.flatnonzero(self._seeds == NO_SEED)
         if len(worlds):
             streams, seeds, _ = self._new_streams(worlds, np.full(len(worlds), NO_SEED))
@@ -86,11 +85,11 @@ class ManyWorlds(OneCallAtATime):
     def np_random(self) -> tuple[np.random.Generator, ...]:
         """The worlds' random streams as Generators; drawing from one changes its world's later episodes.
 
-        Each is the same object until a seeded reset of its world creates another. Steps and resets of worlds whose
-        generators have been read are slower, for they copy the generators' states.
+        Each is the same object until a seeded reset of its world creates another. Reading this makes later steps and
+        resets slower, for they copy the generators' states.
         """
         self._seed_unseeded()
-        return tuple(self._world.generator(e) for e in range(self.num_worlds))
+        return tuple(self._world.get_generator(e) for e in range(self.num_worlds))
 
     @property
     @one_at_a_time
@@ -113,20 +112,17 @@ class ManyWorlds(OneCallAtATime):
     def _check_have_reset(self, worlds: NDArray[np.int64]) -> None:
         if not self._started[worlds].all():
             raise ResetNeeded("there are worlds without an episode; call reset() first")
-        self._world.check_whole()
+        self._world.check_consistent()
 
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:
-        """Return the metrics of all worlds' episodes so far: those by agent as (num_worlds, N), others (num_worlds,).
-
-        They are those of `multigrid.core.metrics`.
-        """
+        """Return the `multigrid.core.metrics` of all episodes: by agent (num_worlds, N), others (num_worlds,)."""
         worlds = np.arange(self.num_worlds)
         self._check_have_reset(worlds)
         return episode_metrics(self.config, self._world.arrays, worlds)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of the environment that each row is of, as Gymnasium's SyncVectorEnv does.
+        """Return an attribute for each row, as Gymnasium's SyncVectorEnv does.
 
         Raises:
             AttributeError: there is none of this name.
@@ -134,7 +130,7 @@ class ManyWorlds(OneCallAtATime):
         return self.call(name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Return, for each row, what an attribute of this env is or, called, returns; streams and seeds by world.
+        """Return an attribute of this env, called if it can be, for each row; streams and seeds by world.
 
         Raises:
             AttributeError: there is none of this name.

@@ -17,8 +17,8 @@ from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
 from multigrid.core.worlds import Worlds
+from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
-from multigrid.envs.turns import OneCallAtATime, one_at_a_time
 from multigrid.maps.components import WALL
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
@@ -55,7 +55,7 @@ class OneWorld(OneCallAtATime):
         self._started = False
         self._seed: int | None = None
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
-        # The locations in the last states before this one, (N, 2) each, with the number of steps played until then.
+        # The past locations that trails show, (N, 2) each, with the number of steps played until then.
         self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails + 1)
         self._painter: Painter | None = None
         self._window: Window | None = None
@@ -68,7 +68,7 @@ class OneWorld(OneCallAtATime):
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         # The world is copied at once, for the caller copies or pickles the returned dict later. A window and a
-        # painter's surfaces belong to this process and this object; a copy makes its own.
+        # painter belong to this process and this object; a copy creates its own.
         return {**vars(self), "_world": copy.copy(self._world), "_window": None, "_painter": None, "_call": None}
 
     def __copy__(self) -> Any:
@@ -76,17 +76,17 @@ class OneWorld(OneCallAtATime):
         return copy.deepcopy(self)
 
     def _finish_interrupted_call(self) -> None:
-        self._world.settle()
+        self._world.finish_commit()
 
     @property
     @one_at_a_time
     def np_random(self) -> np.random.Generator:
-        """The generator that resets draw from: drawing from it, or replacing it, changes later resets.
+        """The generator that resets draw from, the same object until ``reset(seed=...)`` creates another.
 
-        It is the same object until ``reset(seed=...)`` creates another.
+        Drawing from it, or replacing it, changes later resets.
         """
         self._seed_if_needed()
-        return self._world.generator(0)
+        return self._world.get_generator(0)
 
     @np_random.setter
     @one_at_a_time
@@ -106,12 +106,12 @@ class OneWorld(OneCallAtATime):
 
     def _current_seed(self) -> int | None:
         """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
-        return -1 if self._world.is_replaced(0) else self._seed
+        return -1 if self._world.is_generator_replaced(0) else self._seed
 
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
-            pcg64.load(self._world.arrays.streams[0], generator.bit_generator.state)
+            pcg64.write_stream(self._world.arrays.streams[0], generator.bit_generator.state)
             self._seed = seed
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
@@ -126,14 +126,14 @@ class OneWorld(OneCallAtATime):
         if seed is not None or number is None:
             generator, number = seeding.np_random(seed)
             streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
-            pcg64.load(streams[0], generator.bit_generator.state)
+            pcg64.write_stream(streams[0], generator.bit_generator.state)
         self._world.begin(
             _FIRST_WORLD,
             np.array([map_index]),
             streams,
             None if layout is None else layout[None],
             seeded=() if streams is None else (0,),
-            then=functools.partial(self._record_reset, number),
+            on_commit=functools.partial(self._record_reset, number),
         )
 
     def _record_reset(self, seed: int | None) -> None:
@@ -145,38 +145,35 @@ class OneWorld(OneCallAtATime):
     def _check_started(self) -> None:
         if not self._started:
             raise ResetNeeded("there is no episode yet; call reset() first")
-        self._world.check_whole()
+        self._world.check_consistent()
 
     @one_at_a_time
     def get_state(self) -> dict[str, Any]:
-        """Return everything that the rest of the episode, and of the stream, depends on: copied arrays and ints.
+        """Return a copy of the whole state of the episode and the random stream: arrays and ints.
 
         Raises:
-            ResetNeeded: before the first reset there is no state.
+            ResetNeeded: there was no reset yet.
         """
         self._check_started()
         return self._world.snapshot(0)
 
     @one_at_a_time
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `get_state` returned, in this env or in another of the same configuration.
+        """Restore a state that `get_state` returned, of this env or another with the same configuration.
 
         Raises:
-            TypeError, ValueError: it is no such state, or none that a game comes to; the env is then as it was.
+            TypeError, ValueError: this is no such state, or it cannot be reached by playing; the env is unchanged.
         """
         self._restore(state)
 
     def _restore(self, state: dict[str, Any]) -> None:
         seed = self._current_seed()
-        then = functools.partial(self._record_reset, -1 if seed is None else seed)
-        self._world.restore(_FIRST_WORLD, [state], then, any_generator=True)
+        on_commit = functools.partial(self._record_reset, -1 if seed is None else seed)
+        self._world.restore(_FIRST_WORLD, [state], on_commit, any_generator=True)
 
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:
-        """Return the metrics of the episode so far; after its last step, the final ones.
-
-        They are those of `multigrid.core.metrics.world_metrics`: success and arrival step by agent, the cooperative and
-        the individual success rate, sum of costs, makespan, and throughput.
+        """Return the metrics of the episode so far, as `multigrid.core.metrics.world_metrics` defines them.
 
         Raises:
             ResetNeeded: there was no reset yet.
@@ -185,7 +182,7 @@ class OneWorld(OneCallAtATime):
         return world_metrics(self.config, self._world.arrays, 0)
 
     def _record_trail(self) -> None:
-        """Record the locations that trails show; called before each step, so that an exception during it loses none."""
+        """Record the locations that trails show; called before each step, in case the step is interrupted."""
         arrays = self._world.arrays
         steps = int(arrays.steps[0])
         if not self._cells or self._cells[-1][0] < steps:
@@ -205,7 +202,7 @@ class OneWorld(OneCallAtATime):
 
     def _get_scene(self) -> Scene:
         steps = self._world.arrays.steps[0]
-        # The last one is of this state if an exception came before the step that it was noted for.
+        # If an exception prevented the step, the last one is of this state.
         past = [cells for number, cells in self._cells if number < steps][-self._render_options.trails :]
         return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
 

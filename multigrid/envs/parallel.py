@@ -16,8 +16,8 @@ from multigrid.config import GridConfig, check_limit, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
+from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.turns import one_at_a_time, overlapping_call_error
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["MultiGridEnv", "parallel_env"]
@@ -29,7 +29,7 @@ _INTEGERS = frozenset({int, np.int64})
 
 
 class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
-    """N agents walk to their targets on one grid; `multigrid.core.rules` has the rules.
+    """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
     Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, and has
     ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``. ``infos[agent]`` has ``distance``, the L1
@@ -73,11 +73,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         config = resolve_config(config)
         OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
         self.possible_agents = list(config.agents)
-        # The agents that have not left; None while a call changes the worlds, and after one that was interrupted.
+        # The agents that have not left; None during a call that changes the world, and after it was interrupted.
         self._agents: list[str] | None = []
         self._parts, self._is_flat = config.parts, config.flatten
         self._has_trails = render_mode is not None and render_trails > 0
-        self._none_ends = dict.fromkeys(config.agents, False)
+        self._no_ends = dict.fromkeys(config.agents, False)
         self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config)
@@ -85,11 +85,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._bind_arrays()
 
     def _bind_arrays(self) -> None:
-        """Keep references to the arrays that each step reads and writes."""
+        """Bind the arrays that each step reads and writes."""
         arrays = self._world.arrays
         self._actions = arrays.actions[0]
         self._rewards, self._distances, self._outcomes = arrays.rewards[0], arrays.distances[0], arrays.outcomes[0]
-        self._terminated, self._truncated, self._endings = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
+        self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._observed = [part[0] for part in self._world.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -123,11 +123,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         return self._current_agents().copy()
 
     def _current_agents(self) -> list[str]:
-        """Return the agents that have not left, and after an interrupted call read them from the world first."""
+        """Return the agents that have not left, read from the world if a call was interrupted."""
         if self._agents is None:
             self._finish_interrupted_call()
-            self._world.check_whole()
-            self._agents = self._still_here() if self._started else []
+            self._world.check_consistent()
+            self._agents = self._list_present() if self._started else []
         return self._agents
 
     @property
@@ -155,7 +155,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             Observations and infos by agent; all of them new objects.
 
         Raises:
-            TypeError, ValueError: a bad seed or layout; the env is then as it was.
+            TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
         self._agents = None
         self._reset_world(seed, options)
@@ -178,7 +178,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             step; five empty dicts when the episode was over.
 
         Raises:
-            TypeError, ValueError: a bad, missing or unknown action; the env is then as it was.
+            TypeError, ValueError: a bad, missing or unknown action; the env is unchanged.
             ResetNeeded: there was no reset yet.
         """
         # As `one_at_a_time` does, without the cost of another call.
@@ -202,13 +202,13 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
                 self._agents = agents
                 self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else self._rows(agents)
-            if self._endings[0]:
+            if self._num_ended[0]:
                 terminations = dict(zip(agents, _to_list(self._terminated, rows)))
                 truncations = dict(zip(agents, _to_list(self._truncated, rows)))
-                self._agents = self._still_here()
+                self._agents = self._list_present()
             else:
                 # Copying a dict takes a quarter of the time of creating one.
-                none = self._none_ends if rows is None else dict.fromkeys(agents, False)
+                none = self._no_ends if rows is None else dict.fromkeys(agents, False)
                 terminations, truncations = none.copy(), none.copy()
                 self._agents = agents
             if self.render_mode is not None:
@@ -251,13 +251,13 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
     def _rows(self, agents: list[str]) -> list[int]:
         return [self._index[agent] for agent in agents]
 
-    def _still_here(self) -> list[str]:
+    def _list_present(self) -> list[str]:
         if self._world.arrays.episode_over[0]:
             return []
-        return [self.possible_agents[row] for row in self._world.present(0)]
+        return [self.possible_agents[row] for row in self._world.find_present(0)]
 
     def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Observation]:
-        # Each part is copied once, and each agent gets a row: rows do not overlap, and later steps do not write there.
+        # Each part is copied once, and each agent gets a row of the copy.
         arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
         if self._is_flat:
             return dict(zip(agents, arrays[0]))
@@ -286,23 +286,17 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         state: NDArray[np.int64] = global_states(self._world.arrays)[0]
         return state
 
-    @one_at_a_time
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `get_state` returned, in this env or in another of the same configuration.
-
-        Raises:
-            TypeError, ValueError: it is no such state, or none that a game comes to; the env is then as it was.
-        """
+    def _restore(self, state: dict[str, Any]) -> None:
         self._agents = None
-        self._restore(state)
+        super()._restore(state)
 
     @one_at_a_time
     def render(self) -> NDArray[np.uint8] | str | None:
-        """Return the frame or the text of this state, as the render mode says.
+        """Return the frame or the text of this state, according to the render mode.
 
         Returns:
-            "rgb_array": the frame, uint8 (height, width, 3), the longer side `render_size`. "ansi": the map as text, as
-            `multigrid.maps.text.format_map` draws it. None in human mode, and, with a warning, without a mode.
+            "rgb_array": the frame, uint8 (height, width, 3), with `render_size` as the longer side. "ansi": the map as
+            text, by `multigrid.maps.text.format_map`. None in human mode, and, with a warning, without a mode.
 
         Raises:
             ResetNeeded: there was no reset yet.

@@ -1,4 +1,4 @@
-"""Check the arguments of resets, of one world and of many, before anything is changed."""
+"""Check the arguments of `reset`, for one world and for many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, is_int, shorten
 from multigrid.config import GridConfig
-from multigrid.core.placement import DRAWN
+from multigrid.core.placement import RANDOM
 from multigrid.maps.layouts import check_layout
 
 __all__ = [
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 NO_SEED = -2
-"""Stands for a seed that was not given."""
+"""Stands for None in an array of seeds."""
 
 
 def check_autoreset_mode(mode: Any) -> AutoresetMode:
-    """Return the mode of a name, or the mode itself.
+    """Return the autoreset mode with a name, or the mode itself.
 
     Raises:
         ValueError: there is no such mode.
@@ -44,42 +44,42 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
 
 
 def check_options(options: Any, config: GridConfig) -> tuple[int, NDArray[np.int64] | None]:
-    """Return the map and the layout that the options of one world set.
+    """Check the reset options of one world, and return the map and the layout.
 
     Args:
         options: a mapping or None; the keys that are read are "map", "agents" and "targets".
         config: the world.
 
     Returns:
-        The map's index, or `multigrid.core.placement.DRAWN`; and int64 (N, 4), x, y, target x, target y, or None.
+        The map's index, or `multigrid.core.placement.RANDOM`; and int64 (N, 4), x, y, target x, target y, or None.
 
     Raises:
-        TypeError, ValueError: `options` is not a mapping, there is no such map, agents without targets or the reverse,
-            or what `multigrid.maps.layouts.check_layout` raises.
+        TypeError, ValueError: `options` is no mapping, there is no such map, there are agents without targets or the
+            reverse, or `multigrid.maps.layouts.check_layout` raises the error.
 
     >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
     (0, array([[0, 1, 2, 0]]))
     """
     if options is None:
-        return DRAWN, None
+        return RANDOM, None
     options = _check_mapping(options)
-    map_index = DRAWN if options.get("map") is None else _check_map(options["map"], config)
-    cells = _cells(options)
+    map_index = RANDOM if options.get("map") is None else _check_map(options["map"], config)
+    cells = _read_cells(options)
     if cells is None:
         return map_index, None
-    map_index = _only_map(config) if map_index == DRAWN else map_index
+    map_index = _check_single_map(config) if map_index == RANDOM else map_index
     return map_index, _check_layout(config, map_index, *cells)
 
 
 def check_options_of_worlds(
     options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
-    """Return the maps and the layouts that options set for K of several worlds.
+    """Check the reset options of several worlds, and return the maps and the layouts of K of them.
 
     Args:
-        options: as for `check_options`, where "map" may have an entry, and "agents" and "targets" an array (N, 2), for
-            each of the `num_worlds` worlds.
-        config: the worlds.
+        options: as for `check_options`; or with a map, and with arrays (N, 2) of agents and targets, for each of the
+            `num_worlds` worlds.
+        config: the configuration of the worlds.
         num_worlds: the number of all worlds.
         worlds: int64 (K,).
 
@@ -100,11 +100,11 @@ def check_options_of_worlds(
         if len(many) != num_worlds:
             raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
         maps = np.array([_check_map(one, config) for one in many])
-    cells = _cells(options)
+    cells = _read_cells(options)
     if cells is None:
         return None if maps is None else maps[worlds], None
     if maps is None:
-        maps = np.full(num_worlds, _only_map(config))
+        maps = np.full(num_worlds, _check_single_map(config))
     layouts = [
         _check_layout(config, maps[e], *(one[e] if _is_stacked(one, num_worlds) else one for one in cells))
         for e in worlds.tolist()
@@ -113,10 +113,10 @@ def check_options_of_worlds(
 
 
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
-    """Return the worlds to reset, int64 (K,): those of ``options["reset_mask"]``, or all.
+    """Check ``options["reset_mask"]``, and return the worlds to reset, int64 (K,); all without a mask.
 
     Raises:
-        TypeError, ValueError: it is no boolean array (worlds * agents,), equal over a world's rows, with a True.
+        TypeError, ValueError: the mask is no boolean array (worlds * agents,), equal over a world's rows, with a True.
 
     >>> check_reset_mask({"reset_mask": np.array([False, False, True, True])}, 2, 2)
     array([1])
@@ -141,10 +141,10 @@ def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[
 
 
 def check_seeds(seed: Any, num_worlds: int) -> NDArray[np.int64]:
-    """Return a seed for each world, or `NO_SEED`, int64 (num_worlds,): s + i for an integer s, a list's as they are.
+    """Return the seed of each world, int64 (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
 
     Raises:
-        TypeError, ValueError: it is neither, or out of range, or the list has another length.
+        TypeError, ValueError: `seed` is something else or out of range, or the list has another length.
 
     >>> check_seeds(7, 3)
     array([7, 8, 9])
@@ -177,7 +177,7 @@ def _check_map(value: Any, config: GridConfig) -> int:
     return map_index
 
 
-def _cells(options: Mapping[str, Any]) -> tuple[Any, Any] | None:
+def _read_cells(options: Mapping[str, Any]) -> tuple[Any, Any] | None:
     agents, targets = options.get("agents"), options.get("targets")
     if agents is None and targets is None:
         return None
@@ -187,7 +187,7 @@ def _cells(options: Mapping[str, Any]) -> tuple[Any, Any] | None:
     return agents, targets
 
 
-def _only_map(config: GridConfig) -> int:
+def _check_single_map(config: GridConfig) -> int:
     if config.num_maps > 1:
         raise ValueError(f"options has a layout for one of {config.num_maps} maps; say which with options['map']")
     return 0

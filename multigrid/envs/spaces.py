@@ -1,4 +1,4 @@
-"""The Gymnasium spaces of a configuration; the only place where a space is built."""
+"""Build the Gymnasium spaces of a configuration."""
 
 from __future__ import annotations
 

@@ -18,10 +18,11 @@ from multigrid._checks import check_int, shorten
 from multigrid.actions import check_action
 from multigrid.config import GridConfig, resolve_config
 from multigrid.core.observe import global_states
-from multigrid.core.placement import DRAWN
+from multigrid.core.placement import RANDOM
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
+from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.reset_arguments import (
     NO_SEED,
     check_autoreset_mode,
@@ -29,7 +30,6 @@ from multigrid.envs.reset_arguments import (
     check_reset_mask,
     check_seeds,
 )
-from multigrid.envs.turns import one_at_a_time, overlapping_call_error
 from multigrid.envs.world_rows import WorldRows
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
@@ -39,7 +39,7 @@ __all__ = ["MultiGridVectorEnv", "vector_env"]
 _Bools = NDArray[np.bool_]
 
 
-# Of several worlds there are as many generators and seeds.
+# Here np_random and np_random_seed are tuples.
 class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]):  # type: ignore[misc]
     """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
@@ -112,14 +112,13 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._parts, self._is_flat, self._agents_leave = config.parts, config.flatten, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        # Whether a step raises for worlds whose episode has ended, which nothing resets in DISABLED mode.
+        # In DISABLED mode a step of a world whose episode has ended is an error.
         self._must_check_ends = self.autoreset_mode is AutoresetMode.DISABLED
-        # Whether a step in SAME_STEP mode has begun and its worlds may still have to be reset.
         self._is_unfinished = False
         self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
-        self._ends_matter = self._reports_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
+        self._checks_ends = self._reports_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
         self._every_row = np.ones(self.num_envs, dtype=bool)
         self._painter: Painter | None = None
         self._bind_arrays()
@@ -155,22 +154,22 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
             Observations of all rows, and the infos of those that were reset.
 
         Raises:
-            TypeError, ValueError: a bad seed, mask or layout; the worlds are then as they were.
+            TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
         """
         worlds = check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
         streams, seeds, known = self._new_streams(worlds, check_seeds(seed, self.num_worlds)[worlds])
-        then = functools.partial(self._record_reset, worlds, seeds)
+        on_commit = functools.partial(self._record_reset, worlds, seeds)
         if maps is None and layouts is None and streams is None and len(worlds) == self.num_worlds:
-            self._world.reset(then=then)
+            self._world.reset(on_commit=on_commit)
         else:
             self._world.begin(
                 worlds,
-                np.full(len(worlds), DRAWN) if maps is None else maps,
+                np.full(len(worlds), RANDOM) if maps is None else maps,
                 streams,
                 layouts,
                 seeded=worlds[known].tolist(),
-                then=then,
+                on_commit=on_commit,
             )
         which = np.zeros((self.num_worlds, self.config.num_agents), dtype=bool)
         which[worlds] = True
@@ -215,14 +214,14 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
             whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
             check_action(self._actions[row], num_actions, whose)
         over = self._world.arrays.episode_over
-        # Up to 50,000 worlds, bytes are searched in less time than `any` takes.
-        ended = self._ends_matter and 1 in over.tobytes()
+        # Up to 50,000 worlds, searching bytes is faster than `any`.
+        ended = self._checks_ends and 1 in over.tobytes()
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
         if ended and self._agents_leave:
             # Rows of agents that left earlier are truncated with their world, so that learners cut there.
             truncated |= (self._find_departed() & over[:, None]).reshape(self.num_envs)
         if ended and self._resets_at_once:
-            infos = self._final_report(np.flatnonzero(over))
+            infos = self._final_infos(np.flatnonzero(over))
             self._world.reset_ended()
             infos |= self._infos(None)
         else:
@@ -246,7 +245,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
 
     @one_at_a_time
     def get_state(self, worlds: Any = None, *, single: bool = False) -> dict[str, NDArray[Any]] | list[dict[str, Any]]:
-        """Return everything that the rest of the episodes of some worlds, or all, depends on, copied.
+        """Return copies of the whole states of some worlds, or of all.
 
         Args:
             worlds: integers (K,), or None for all.
@@ -263,42 +262,42 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         >>> _ = envs.reset(seed=0)
         >>> envs.set_state(envs.get_state([2], single=True) * 4)
         """
-        chosen = self._check_worlds(worlds)
-        self._check_have_reset(chosen)
+        indices = self._check_worlds(worlds)
+        self._check_have_reset(indices)
         if single:
-            return [self._world.snapshot(e) for e in chosen.tolist()]
-        return self._world.snapshot_many(chosen)
+            return [self._world.snapshot(e) for e in indices.tolist()]
+        return self._world.snapshot_many(indices)
 
     @one_at_a_time
     def set_state(self, states: Mapping[str, Any] | Sequence[Mapping[str, Any]], worlds: Any = None) -> None:
-        """Bring some worlds, or all, to states that `get_state` returned, here or in an env of the same configuration.
+        """Restore states that `get_state` returned, of this env or another with the same configuration.
 
         Args:
-            states: arrays (K, ...) by name; or K states of single worlds, which `MultiGridEnv.get_state` returns, too.
+            states: a dict of arrays (K, ...); or K states of single worlds, also those of `MultiGridEnv.get_state`.
             worlds: integers (K,), no two alike, or None for all.
 
         Raises:
-            TypeError, ValueError: no such states or worlds; all are then as they were.
+            TypeError, ValueError: no such states or worlds; all worlds are unchanged.
         """
-        chosen = self._check_worlds(worlds)
-        if len(np.unique(chosen)) < len(chosen):
-            raise ValueError(f"worlds are {chosen.tolist()}; name each once")
+        indices = self._check_worlds(worlds)
+        if len(np.unique(indices)) < len(indices):
+            raise ValueError(f"worlds are {indices.tolist()}; name each once")
         if isinstance(states, list | tuple):
-            if len(states) != len(chosen):
-                raise ValueError(f"there are {len(states)} states; expected one for each of {len(chosen)} worlds")
+            if len(states) != len(indices):
+                raise ValueError(f"there are {len(states)} states; expected one for each of {len(indices)} worlds")
             states = list(states)
-        seeds = np.where(self._seeds[chosen] == NO_SEED, -1, self._seeds[chosen])
-        self._world.restore(chosen, states, functools.partial(self._record_reset, chosen, seeds))
+        seeds = np.where(self._seeds[indices] == NO_SEED, -1, self._seeds[indices])
+        self._world.restore(indices, states, functools.partial(self._record_reset, indices, seeds))
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
-        """Return the worlds' global states: int64 (num_worlds, N, 4), as `MultiGridEnv.state` for each."""
+        """Return the global state of each world, as `MultiGridEnv.state`: int64 (num_worlds, N, 4)."""
         self._check_have_reset(np.arange(self.num_worlds))
         return global_states(self._world.arrays)
 
     @one_at_a_time
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
-        """Return a frame for each row, uint8 (height, width, 3), in "rgb_array" mode: that of its world."""
+        """Return the frame of its world for each row, uint8 (height, width, 3), in "rgb_array" mode; else None."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array'")
             return None

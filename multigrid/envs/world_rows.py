@@ -1,4 +1,4 @@
-"""Many worlds as rows, one for each agent of each world: their actions, observations and infos."""
+"""The actions, observations and infos of many worlds, with a row for each agent of each world."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WorldRows(ManyWorlds):
     _BOUND: ClassVar = frozenset(
         ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_observed", "_buffers")
     )
-    """The attributes that `_bind_arrays` sets, which a copy sets anew."""
+    """The attributes that `_bind_arrays` sets, which are not pickled."""
 
     copy: bool
     _parts: tuple[str, ...]
@@ -33,11 +33,11 @@ class WorldRows(ManyWorlds):
     _observed: dict[str, NDArray[Any]]
     """The worlds' own array of each part, (num_envs, ...); with `flatten` one, named ""."""
     _buffers: dict[str, NDArray[Any]]
-    """What calls return with `copy` False, else empty."""
+    """The returned observations if `copy` is False, else empty."""
     _every_row: _Bools
 
     def _bind_arrays(self) -> None:
-        """Keep views, with a row for each agent, of the arrays that every call reads and writes."""
+        """Bind views, with a row for each agent, of the arrays that every call reads and writes."""
         arrays, rows = self._world.arrays, self.num_envs
         self._actions = arrays.actions.reshape(rows)
         self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
@@ -56,7 +56,7 @@ class WorldRows(ManyWorlds):
                 raise ValueError(f"actions have the shape {array.shape}; {expected}")
             raise TypeError(f"actions are of {array.dtype}; {expected}")
         if array.dtype == np.uint64:
-            # Values that int64 does not hold are out of range, and must not wrap around.
+            # Values beyond int64 must stay out of range rather than wrap.
             array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
         self._actions[:] = array
 
@@ -101,7 +101,7 @@ class WorldRows(ManyWorlds):
         departed: _Bools = (arrays.status == LEFT) & ~arrays.terminated
         return departed
 
-    def _final_report(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
+    def _final_infos(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
         """Return the final observations and infos of worlds that have just ended, in Gymnasium's SAME_STEP format."""
         num_agents = self.config.num_agents
         rows = (worlds[:, None] * num_agents + np.arange(num_agents)).ravel()

@@ -1,4 +1,4 @@
-"""Connected components: which cells can reach one another."""
+"""The connected components of a map: sets of cells that can reach one another."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from multigrid.maps.flat import FlatMap, flood
 __all__ = ["WALL", "label_components"]
 
 WALL = 0
-"""The label of a wall; regions are numbered from 1."""
+"""The label of a wall; components are numbered from 1."""
 
 
 def label_components(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Label the connected regions of free cells, two cells being neighbours when one move joins them.
+    """Label the connected components of free cells; the neighbours of a cell are those one move away.
 
     Args:
         walls: bool (W, H), True at a wall.
 
     Returns:
-        int32 (W, H): 0 at walls; 1, 2, ... in the order of each region's first cell ``[x, y]``.
+        int32 (W, H): 0 at walls; 1, 2, ... in the order of each component's first cell ``[x, y]``.
 
     >>> label_components(np.array([[False, True, False], [False, True, True]])).tolist()
     [[1, 0, 2], [1, 0, 0]]
     """
     flat = FlatMap(~walls)
     labels = np.full(len(flat.free), WALL, dtype=np.int32)
-    region = WALL
+    component = WALL
     for start in np.flatnonzero(flat.free).tolist():
         if flat.free[start]:
-            region += 1
-            labels[list(chain.from_iterable(flood(flat.free, start, flat.steps)))] = region
+            component += 1
+            labels[list(chain.from_iterable(flood(flat.free, start, flat.steps)))] = component
     return flat.grid(labels)

@@ -1,4 +1,4 @@
-"""Maps as flat lists, in which cells are searched."""
+"""Maps as flat lists of cells, for searches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FlatMap", "flood"]
 class FlatMap:
     """A map as a flat list of cells with a rim of walls around it.
 
-    A search needs no check of bounds, and works on plain integers, which Python handles faster than array elements.
+    A search needs no bounds checks, and Python reads lists faster than arrays.
 
     Args:
         free: bool (W, H), True at a free cell.
@@ -35,20 +35,20 @@ class FlatMap:
         self._shape: tuple[int, int] = padded.shape
 
     def index(self, x: int, y: int) -> int:
-        """Return where the cell ``[x, y]`` is in the list."""
+        """Return the index of the cell ``[x, y]`` in the list."""
         return (x + 1) * self._shape[1] + y + 1
 
     def grid(self, values: Any) -> NDArray[Any]:
-        """Return the values of a flat list, or array, as an array (W, H), without the rim."""
+        """Return a flat list or array of values as an array (W, H), without the rim."""
         grid: NDArray[Any] = np.array(values).reshape(self._shape)[1:-1, 1:-1].copy()
         return grid
 
 
 def flood(unvisited: list[bool], start: int, steps: list[int]) -> Iterator[list[int]]:
-    """Yield the cells that are 0, 1, 2, ... moves away from one, as long as there are any.
+    """Yield the cells that are 0, 1, 2, ... moves away from a cell, as long as there are any.
 
     Args:
-        unvisited: the cells to go through, as in `FlatMap.free`; those that are yielded become False.
+        unvisited: True at the cells to search, as in `FlatMap.free`; set to False at those that are yielded.
         start: the index of the first cell.
         steps: what each move adds to an index.
 

@@ -1,8 +1,8 @@
-"""Random maps of four kinds, in each of which every free cell can reach every other.
+"""Four kinds of random maps, in which every free cell can reach every other.
 
-The same arguments and seed give the same map on every platform: all randomness comes from ``Generator.integers``, as in
-a world's resets, and a random order is the order of such draws. NumPy guarantees the stream of a bit generator, and
-that of ``integers`` unless a bug is found in it; a test compares the maps with recorded ones.
+The same arguments and seed give the same map on every platform: all random numbers come from ``Generator.integers``,
+whose stream NumPy keeps except to correct errors, and random orders are sorted from them. A test compares the maps with
+recorded ones.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _MOST_CELLS = 2**27
 def random_map(width: int, height: int, density: float, seed: int | np.random.Generator) -> NDArray[np.bool_]:
     """Return randomly scattered walls that do not disconnect the free cells.
 
-    Cells become walls in a random order. One whose wall would cut the free cells apart waits until it no longer would.
-    So the number of walls is exact, and the map is as near to independent walls as connectivity allows: at densities up
-    to about 0.2 only a few cells have to wait; beyond 0.4, where independent walls leave no region that spans the map,
-    the free cells become winding corridors.
+    Cells become walls in a random order. A cell whose wall would disconnect the free cells is postponed until it would
+    not. So the number of walls is exact. At densities up to about 0.2 only a few cells are postponed, and the walls are
+    almost independent; beyond 0.4 the free cells become winding corridors.
 
     Args:
         width: the number of cells along x.
@@ -61,12 +60,12 @@ def random_map(width: int, height: int, density: float, seed: int | np.random.Ge
     while num_walls:
         cell = cells[heapq.heappop(ranks)]
         free[cell] = False
-        if _cuts(free, cell, steps):
+        if _disconnects(free, cell, steps):
             free[cell] = True
             waiting.add(cell)
             continue
         num_walls -= 1
-        # Whether a cell has to wait can only change with a neighbour.
+        # Only a change of a neighbour can end a cell's wait.
         for step in steps:
             if cell + step in waiting:
                 waiting.remove(cell + step)
@@ -114,15 +113,15 @@ def rooms(
 ) -> NDArray[np.bool_]:
     """Return rooms, with walls one cell thick between them and doors one cell wide.
 
-    There are as many rooms of `room_size` along each side as fit, and what is left over makes some of them larger.
+    Along each side there are as many rooms of `room_size` as fit; the remaining cells make some of them larger.
 
     Args:
         width: the number of cells along x.
         height: the number of cells along y.
-        room_size: the least side of a room in cells, where the map is not smaller.
+        room_size: the smallest side of a room in cells, unless the map is smaller.
         seed: a seed, or a generator to draw from.
-        loops: the share of the walls between two rooms that have a door although the rooms can be reached from one
-            another without it. With 0 one way leads from any room to any other; with 1 every wall has a door.
+        loops: the share of the walls between rooms that have a door in addition to the doors that connect all rooms.
+            With 0 one path joins any two rooms; with 1 every wall between two rooms has a door.
 
     Returns:
         bool (W, H), True at ``[x, y]`` for a wall.
@@ -144,7 +143,7 @@ def rooms(
     width, height = _check_sides(width, height)
     room_size = check_int("room_size", room_size, 1)
     loops, generator = _check_share("loops", loops), _make_generator(seed)
-    columns, rows = _spans(width, room_size), _spans(height, room_size)
+    columns, rows = _split_into_rooms(width, room_size), _split_into_rooms(height, room_size)
     walls = np.ones((width, height), dtype=bool)
     for left, right in columns:
         for top, bottom in rows:
@@ -168,7 +167,7 @@ def warehouse(
 ) -> NDArray[np.bool_]:
     r"""Return blocks of shelves with aisles between and around them.
 
-    There are as many blocks as fit, in the middle of the map; what is left over widens the outermost aisles.
+    There are as many blocks as fit, in the middle of the map; the remaining cells widen the outermost aisles.
 
     Args:
         width: the number of cells along x.
@@ -176,8 +175,8 @@ def warehouse(
         shelf_length: a block's cells along x.
         shelf_height: its cells along y.
         aisle_width: the cells between two blocks, and at least as many between a block and the map's edge.
-        fill: the share of the blocks that are there; which are missing is random.
-        seed: a seed, or a generator to draw from; with all blocks there, the map does not depend on it.
+        fill: the share of the blocks that are kept, chosen at random.
+        seed: a seed, or a generator to draw from; if all blocks are kept, the map does not depend on it.
 
     Returns:
         bool (W, H), True at ``[x, y]`` for a wall.
@@ -236,7 +235,7 @@ def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
             f"seed is {shorten(seed)} of type {type(seed).__name__}; expected an integer of at least 0 or a numpy "
             "Generator"
         )
-    # Not default_rng, which may come to stand for another bit generator.
+    # Not default_rng, whose bit generator NumPy may change.
     return np.random.Generator(np.random.PCG64(check_int("seed", seed, 0)))
 
 
@@ -254,12 +253,12 @@ def _draw_order(count: int, generator: np.random.Generator) -> NDArray[np.int64]
     return np.argsort(generator.integers(0, 2**64, size=count, dtype=np.uint64), kind="stable").astype(np.int64)
 
 
-def _cuts(free: list[bool], cell: int, steps: list[int]) -> bool:
-    """Return whether the wall in a cell keeps its free neighbours from reaching one another."""
+def _disconnects(free: list[bool], cell: int, steps: list[int]) -> bool:
+    """Return whether a wall in a cell disconnects its free neighbours."""
     neighbours = [
         cell + step
         for previous, step in zip([steps[-1], *steps[:-1]], steps, strict=True)
-        # Two neighbours with a free corner between them need one representative; most cells are settled by this alone.
+        # Two neighbours with a free corner between them are connected, so one represents both; mostly this suffices.
         if free[cell + step] and not (free[cell + previous] and free[cell + previous + step])
     ]
     return any(not _are_joined(free, neighbours[0], other, steps) for other in neighbours[1:])
@@ -288,7 +287,7 @@ def _are_joined(free: list[bool], one: int, other: int, steps: list[int]) -> boo
 def _draw_passages(
     columns: int, rows: int, loops: float, generator: np.random.Generator
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return pairs of neighbours in a lattice: a random depth-first tree, and the share `loops` of all other pairs."""
+    """Return pairs of neighbours in a lattice: a random depth-first tree, and a share `loops` of the other pairs."""
     words = generator.integers(0, 2**64, size=(columns, rows, len(MOVES)), dtype=np.uint64)
     untried = np.argsort(words, axis=-1, kind="stable").tolist()
     start = divmod(int(generator.integers(columns * rows)), rows)
@@ -316,13 +315,13 @@ def _draw_passages(
     return [*tree, *(others[index] for index in added)]
 
 
-def _spans(length: int, room_size: int) -> list[tuple[int, int]]:
-    """Return where rooms begin and end along a side, with one cell of wall between two; sizes differ by at most 1."""
+def _split_into_rooms(length: int, room_size: int) -> list[tuple[int, int]]:
+    """Return the (begin, end) of each room along a side; walls take one cell, and room sizes differ by at most 1."""
     count = max(1, (length + 1) // (room_size + 1))
     return [(index * (length + 1) // count, (index + 1) * (length + 1) // count - 1) for index in range(count)]
 
 
 def _draw_door(spans: list[tuple[int, int]], here: int, there: int, generator: np.random.Generator) -> int:
-    """Return a coordinate of the door between two rooms: in the wall between them, or along the side they share."""
+    """Return a coordinate of the door between two rooms: that of their wall, or a random one along it."""
     first, end = spans[min(here, there)]
     return end if here != there else first + int(generator.integers(end - first))

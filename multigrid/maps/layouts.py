@@ -15,16 +15,16 @@ _LARGEST = np.iinfo(np.int64).max
 
 
 def check_layout(
-    regions: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, called: str = "{}"
+    components: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, called: str = "{}"
 ) -> NDArray[np.int64]:
-    """Return a layout as int64 (2, N, 2): the agents' cells, then their targets.
+    """Check a layout, and return it as int64 (2, N, 2): the agents' cells, then their targets.
 
     Args:
-        regions: int32 (W, H), the map as `multigrid.maps.components.label_components` labels it.
+        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
         num_agents: N.
         agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
         targets: integers (N, 2), their targets; no two alike.
-        called: what the messages call the two, with ``{}`` for "agents" or "targets".
+        called: the name of both in error messages, with ``{}`` for "agents" or "targets".
 
     Raises:
         TypeError: the cells are not integers.
@@ -38,7 +38,7 @@ def check_layout(
     layout = np.stack(
         [check_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
     )
-    width, height = regions.shape
+    width, height = components.shape
     for name, what, cells in zip(names, ("location", "target"), layout, strict=True):
         first_at: dict[tuple[int, int], int] = {}
         for index, (x, y) in enumerate(cells.tolist()):
@@ -46,7 +46,7 @@ def check_layout(
                 raise ValueError(
                     f"the {what} of agent_{index} in {name} is [{x}, {y}], outside the {width} x {height} grid"
                 )
-            if regions[x, y] == WALL:
+            if components[x, y] == WALL:
                 raise ValueError(f"the {what} of agent_{index} in {name} is [{x}, {y}], which is a wall")
             earlier = first_at.setdefault((x, y), index)
             if earlier != index:
@@ -57,7 +57,7 @@ def check_layout(
     for index, (start, goal) in enumerate(zip(*layout.tolist(), strict=True)):
         if start == goal:
             raise ValueError(f"agent_{index} starts on its own target, {start}; give it another target ({names[1]})")
-        if regions[tuple(start)] != regions[tuple(goal)]:
+        if components[tuple(start)] != components[tuple(goal)]:
             raise ValueError(
                 f"agent_{index} at {start} cannot reach its target {goal}: walls lie between them ({names[1]})"
             )
@@ -65,10 +65,10 @@ def check_layout(
 
 
 def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
-    """Return cells as int64 (N, 2), whether or not they lie in the grid.
+    """Check the type and shape of cells, and return them as int64 (N, 2).
 
     Args:
-        name: what the messages call the cells.
+        name: the name of the cells in error messages.
         cells: integers (N, 2).
         num_agents: N.
 
@@ -82,7 +82,7 @@ def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"
     try:
         array = np.asarray(cells)
-    except Exception as error:  # an object among the cells may raise what it likes
+    except Exception as error:  # objects among the cells may raise any error
         raise ValueError(f"{name} is ragged; {expected}") from error
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} is of {array.dtype}; {expected}")

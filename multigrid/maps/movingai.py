@@ -60,8 +60,7 @@ def load_map(path: str | PathLike[str]) -> NDArray[np.bool_]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is too large or no regular file; or it is malformed, and the message gives the file, the line and
-            what was expected there.
+        ValueError: the file is too large, not regular or malformed; the message gives the line and what was expected.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,23 +70,23 @@ def load_map(path: str | PathLike[str]) -> NDArray[np.bool_]:
     [[False, False], [True, False], [False, True]]
     """
     lines = _read_lines(path)
-    if _line(lines, 1).split() != ["type", "octile"]:
-        raise _malformed(path, lines, 1, "'type octile'")
-    height, width = _header_number(path, lines, 2, "height"), _header_number(path, lines, 3, "width")
-    if _line(lines, 4).split() != ["map"]:
-        raise _malformed(path, lines, 4, "'map'")
+    if _get_line(lines, 1).split() != ["type", "octile"]:
+        raise _make_error(path, lines, 1, "'type octile'")
+    height, width = _read_header_number(path, lines, 2, "height"), _read_header_number(path, lines, 3, "width")
+    if _get_line(lines, 4).split() != ["map"]:
+        raise _make_error(path, lines, 4, "'map'")
     first = 5
     for number in range(first, first + height):
-        row = _line(lines, number)
+        row = _get_line(lines, number)
         if len(row) != width:
             count = f"row {number - first + 1} of {height}, of {width} letters"
-            raise _malformed(path, lines, number, count + (f", not {len(row)}" if row else ""))
+            raise _make_error(path, lines, number, count + (f", not {len(row)}" if row else ""))
         for column, letter in enumerate(row, start=1):
             if letter not in _PASSABLE + _BLOCKED:
                 letters = ", ".join(_PASSABLE + _BLOCKED)
-                raise _malformed(path, lines, number, f"a letter out of {letters} in column {column}, not {letter!r}")
+                raise _make_error(path, lines, number, f"a letter out of {letters} in column {column}, not {letter!r}")
     if len(lines) > first - 1 + height:
-        raise _malformed(path, lines, first + height, f"the end of the file after {height} rows")
+        raise _make_error(path, lines, first + height, f"the end of the file after {height} rows")
     return np.array([[letter in _BLOCKED for letter in column] for column in zip(*lines[first - 1 :], strict=True)])
 
 
@@ -124,8 +123,7 @@ def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is too large or no regular file; or it is malformed, and the message gives the file, the line and
-            what was expected there.
+        ValueError: the file is too large, not regular or malformed; the message gives the line and what was expected.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -135,20 +133,20 @@ def load_scenario(path: str | PathLike[str]) -> list[ScenarioRow]:
     2.82842712
     """
     lines = _read_lines(path)
-    if _line(lines, 1).split() not in (["version", "1"], ["version", "1.0"]):
-        raise _malformed(path, lines, 1, "'version 1', the only version that is supported")
+    if _get_line(lines, 1).split() not in (["version", "1"], ["version", "1.0"]):
+        raise _make_error(path, lines, 1, "'version 1', the only version that is supported")
     rows = []
     for number, line in enumerate(lines[1:], start=2):
         columns = line.split("\t") if "\t" in line else line.split()
         if len(columns) != _NUM_COLUMNS:
             expected = f"{_NUM_COLUMNS} columns separated by tabs ({_COLUMNS}), not {len(columns)}"
-            raise _malformed(path, lines, number, expected)
-        bucket, width, height, *ends = (_number(columns[column], "[0-9]{1,9}", int) for column in (0, 2, 3, 4, 5, 6, 7))
-        length = _number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
+            raise _make_error(path, lines, number, expected)
+        bucket, width, height, *ends = (_parse_number(text, "[0-9]{1,9}", int) for text in (columns[0], *columns[2:8]))
+        length = _parse_number(columns[8], r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
         row = ScenarioRow(bucket, columns[1], width, height, (ends[0], ends[1]), (ends[2], ends[3]), length)
         expected = _find_mistake(row)
         if expected:
-            raise _malformed(path, lines, number, expected)
+            raise _make_error(path, lines, number, expected)
         rows.append(row)
     return rows
 
@@ -200,30 +198,30 @@ def _write_lines(path: str | PathLike[str], lines: list[str]) -> None:
         temporary.write_bytes("".join(f"{line}\n" for line in lines).encode())
 
 
-def _line(lines: list[str], number: int) -> str:
-    """Return the line of a number, counted from 1; an empty text after the end."""
+def _get_line(lines: list[str], number: int) -> str:
+    """Return a line by its number, from 1; an empty string after the end."""
     return lines[number - 1] if number <= len(lines) else ""
 
 
-def _malformed(path: str | PathLike[str], lines: list[str], number: int, expected: str) -> ValueError:
+def _make_error(path: str | PathLike[str], lines: list[str], number: int, expected: str) -> ValueError:
     got = shorten(lines[number - 1]) if number <= len(lines) else "the file ends"
     return ValueError(f"{path}, line {number}: {got}; expected {expected}")
 
 
-def _number(text: str, pattern: str, kind: Callable[[str], Any]) -> Any:
-    """Return the number if the text matches the pattern, else the text (`int` and `float` also accept "1_000")."""
+def _parse_number(text: str, pattern: str, kind: Callable[[str], Any]) -> Any:
+    """Convert the text if it matches the pattern, else return it (`int` and `float` also accept "1_000")."""
     return kind(text) if re.fullmatch(pattern, text.strip()) else text
 
 
-def _header_number(path: str | PathLike[str], lines: list[str], number: int, name: str) -> int:
-    words = _line(lines, number).split()
+def _read_header_number(path: str | PathLike[str], lines: list[str], number: int, name: str) -> int:
+    words = _get_line(lines, number).split()
     if len(words) != 2 or words[0] != name or not re.fullmatch("[1-9][0-9]{,8}", words[1]):
-        raise _malformed(path, lines, number, f"{name!r} and a positive integer")
+        raise _make_error(path, lines, number, f"{name!r} and a positive integer")
     return int(words[1])
 
 
 def _find_mistake(row: object) -> str:
-    """Return what was expected in place of the first mistake in a row; an empty text if there is none."""
+    """Return what was expected in place of the first mistake in a row; an empty string if there is none."""
     return next(_find_mistakes(row), "")
 
 

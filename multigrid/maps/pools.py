@@ -16,7 +16,7 @@ __all__ = ["stack_maps"]
 
 
 def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
-    """Check the maps of a pool, and return them stacked.
+    """Check the maps of a pool, and stack them.
 
     Args:
         walls: one map or several, each a picture as text, a `ParsedMap` or bool (W, H); or all of them stacked.
@@ -25,8 +25,7 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
         bool (M, W, H), True at a wall; if the maps have agents and targets, a `ParsedMap` of three stacks.
 
     Raises:
-        TypeError, ValueError: `walls` is something else, or maps are too large or differ in size or in their number of
-            agents. The message gives the map's index.
+        TypeError, ValueError: `walls` is something else, or maps are too large, or differ in size or number of agents.
 
     >>> stack_maps(["..#", "#.."]).shape
     (2, 3, 1)
@@ -72,7 +71,7 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
 def _unstack(stacks: ParsedMap, expected: str) -> list[Any]:
     try:
         return [ParsedMap(*fields) for fields in zip(*stacks, strict=True)]
-    except Exception as error:  # fields of other kinds may raise what they like
+    except Exception as error:  # other fields may raise any error
         raise ValueError(f"walls is a ParsedMap whose fields have not all as many maps; {expected}") from error
 
 
@@ -98,5 +97,5 @@ def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
         check_cells(f"the {name} of map {index} of walls", given, counts[0]) if counts[0] or count else no_cells
         for name, given, count in zip(("agents", "targets"), (agents, targets), counts, strict=True)
     ]
-    # A subclass of ndarray may stack, compare and index in ways of its own.
+    # Not a subclass of ndarray, which could stack, compare and index differently.
     return ParsedMap(np.asarray(walls), *cells)

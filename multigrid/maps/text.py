@@ -1,4 +1,4 @@
-"""Worlds as text, one line a row of the picture and one character a cell.
+"""Read and write maps as text, with a line for each row and a character for each cell.
 
 ``.`` is a free cell and ``#`` a wall. A lower-case letter is an agent, and the same letter in upper case its target.
 A cell is ``[x, y]``: x is the column and y the line, both counted from 0, and y grows downwards.
@@ -75,7 +75,7 @@ def parse_map(text: str) -> ParsedMap:
         if letter.swapcase() not in cells:
             has, lacks = ("agent", "target") if letter.islower() else ("target", "agent")
             raise ValueError(
-                f"{_position(*cell)}: {has} {letter!r} has no {lacks}; "
+                f"{_format_position(*cell)}: {has} {letter!r} has no {lacks}; "
                 f"expected one {letter.swapcase()!r} somewhere in the picture"
             )
     letters = sorted(filter(str.islower, cells))
@@ -130,7 +130,7 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
 
 
 def check_walls(walls: Any) -> NDArray[np.bool_]:
-    """Return the array of one map unchanged if it is one.
+    """Check that an array is the walls of one map, and return it.
 
     Raises:
         TypeError: anything but a boolean array.
@@ -148,7 +148,7 @@ def check_walls(walls: Any) -> NDArray[np.bool_]:
     return walls
 
 
-def _position(x: int, y: int) -> str:
+def _format_position(x: int, y: int) -> str:
     return f"line {y + 1}, column {x + 1} of the picture"
 
 
@@ -166,12 +166,12 @@ def _find_letters(lines: list[str]) -> dict[str, tuple[int, int]]:
                 continue
             if character not in ascii_letters:
                 raise ValueError(
-                    f"{_position(x, y)}: {character!r} in {shorten(line)}; expected {_FREE!r} for a free cell, "
+                    f"{_format_position(x, y)}: {character!r} in {shorten(line)}; expected {_FREE!r} for a free cell, "
                     f"{_WALL!r} for a wall, a to z for an agent, or A to Z for its target"
                 )
             if character in cells:
                 raise ValueError(
-                    f"{_position(x, y)}: {character!r} stands in {_position(*cells[character])} already; "
+                    f"{_format_position(x, y)}: {character!r} stands in {_format_position(*cells[character])} already; "
                     "expected each letter once"
                 )
             cells[character] = (x, y)

@@ -103,7 +103,7 @@ class Scenario:
     def _generator(self) -> np.random.Generator:
         message = f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator"
         try:
-            bits = generators.bit_generator(self.stream)
+            bits = generators.make_bit_generator(self.stream)
         except ValueError as error:
             raise ValueError(f"{message}: {error}") from error
         # With more in its state, it would be another scenario, with another file, that plays the same.

@@ -18,7 +18,7 @@ import played
 from multigrid import GridConfig
 from multigrid.config import Part
 from multigrid.core import compiled, pcg64
-from multigrid.core.placement import DRAWN
+from multigrid.core.placement import RANDOM
 from multigrid.core.worlds import Worlds
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -170,7 +170,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
         modules = {node.module for node in imports if node.module.startswith("multigrid")}
         files = {Path(importlib.util.find_spec(module).origin) for module in modules}
         waiting += files - made_from
-    assert made_from <= set(compiled._sources())
+    assert made_from <= set(compiled._list_sources())
 
 
 @cached
@@ -247,8 +247,8 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
     )
     side_by_side, alone = Worlds(config, 3), [Worlds(config) for _ in range(3)]
     for e in range(3):
-        pcg64.load(side_by_side.arrays.streams[e], np.random.PCG64(e).state)
-        pcg64.load(alone[e].arrays.streams[0], np.random.PCG64(e).state)
+        pcg64.write_stream(side_by_side.arrays.streams[e], np.random.PCG64(e).state)
+        pcg64.write_stream(alone[e].arrays.streams[0], np.random.PCG64(e).state)
     side_by_side.reset()
     actions = np.random.default_rng(1)
     for step in range(80):
@@ -257,7 +257,7 @@ def test_worlds_side_by_side_play_what_each_plays_alone():
             if (step + 9 * e) % 30 == 0 or step == 0:
                 world.reset()
                 if step > 0:
-                    side_by_side.begin(np.array([e]), np.array([DRAWN]))
+                    side_by_side.begin(np.array([e]), np.array([RANDOM]))
             world.arrays.actions[0] = side_by_side.arrays.actions[e]
             world.step()
         side_by_side.step()

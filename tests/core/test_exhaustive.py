@@ -222,7 +222,7 @@ def test_every_joint_action_from_every_joint_state(
             LEFT if i not in at else PARKED if i in parked else TRAVELLING for i in range(num_agents)
         ]
         world.arrays.distances[:] = 0  # what those who have left were told, standing on their targets
-        pcg64.load(world.arrays.streams[0], np.random.PCG64(seed).state)
+        pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(seed).state)
         world.arrays.streams[:] = world.arrays.streams[0]
         world.arrays.actions[:] = actions
         assert world.step() == rules.ALL_VALID

@@ -43,7 +43,7 @@ def base(tmp_path, monkeypatch):
 
 def another(function=polynomial):
     """Return a function as a process has it that starts now."""
-    return KernelCache(SOURCES, Path("never")).keep(numba.njit(function))
+    return KernelCache(SOURCES, Path("never")).enable_for(numba.njit(function))
 
 
 def found(function, number=7):
@@ -89,7 +89,7 @@ def test_what_one_process_compiles_the_next_one_finds(kept, capfd):
 @pytest.mark.parametrize(
     ("place", "changed"),
     [
-        ("_MADE_BY", "cpython-311-numba0.99.0"),
+        ("_VERSIONS", "cpython-311-numba0.99.0"),
         ("llvmlite.__version__", "0.99"),
         ("np.__version__", "9.9"),
         ("numba.config.BOUNDSCHECK", 1),
@@ -105,7 +105,7 @@ def test_what_others_compiled_is_left_to_them(kept, capfd, monkeypatch, place, c
         patched.setattr(f"multigrid.core.kernel_cache.{place}", changed)
         cache = KernelCache(SOURCES, Path("never"))
         assert cache.is_empty  # so that the compilation is announced
-        assert not found(cache.keep(numba.njit(polynomial)))
+        assert not found(cache.enable_for(numba.njit(polynomial)))
         assert found(another())
         assert not cache.is_empty
     assert len(kernels(kept.parent.parent)) == 2
@@ -279,7 +279,7 @@ def script(tmp_path, text):
         "from pathlib import Path\n"
         "from multigrid.core import kernel_cache\n"
         "cache = kernel_cache.KernelCache([Path(__file__)], Path('never'))\n"
-        "polynomial = cache.keep(numba.njit(lambda number: 3 * number * number + number - 5))\n" + text
+        "polynomial = cache.enable_for(numba.njit(lambda number: 3 * number * number + number - 5))\n" + text
     )
     return path
 
@@ -320,9 +320,9 @@ def test_where_nothing_can_be_created(base, capfd, monkeypatch):
     base.write_text("a file, where folders should be")
     cache = KernelCache(SOURCES, Path("never"))
     assert cache.is_empty
-    assert not cache.is_lasting
+    assert not cache.is_persistent
     assert cache.folder is None
-    assert not found(cache.keep(numba.njit(polynomial)))
+    assert not found(cache.enable_for(numba.njit(polynomial)))
     assert capfd.readouterr().err == ""
 
 
@@ -330,8 +330,8 @@ def test_a_folder_that_can_only_be_read_is_read(kept, capfd, monkeypatch):
     """What another user has compiled into a folder is found by those who must not write there."""
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     cache = KernelCache(SOURCES, Path("never"))
-    assert found(cache.keep(numba.njit(polynomial)))
-    assert (cache.folder, cache.is_lasting, cache.is_empty) == (kept.parent, False, False)
+    assert found(cache.enable_for(numba.njit(polynomial)))
+    assert (cache.folder, cache.is_persistent, cache.is_empty) == (kept.parent, False, False)
     assert capfd.readouterr().err == ""
 
 
@@ -417,7 +417,7 @@ def test_processes_that_compile_at_once(tmp_path, base):
 
 # Folders of earlier versions ------------------------------------------------------------------------------------------
 
-OLD = f"multigrid-{kernel_cache._MADE_BY}-0123456789abcdef"
+OLD = f"multigrid-{kernel_cache._VERSIONS}-0123456789abcdef"
 OLDER = "multigrid-0123456789abcdef"
 OTHER = "multigrid-cpython-39-numba0.59.1-0123456789abcdef"
 

@@ -197,7 +197,7 @@ def test_nothing_illegal_happens_in_a_large_world(collisions: Any, on_target: An
     )
     world = Worlds(config, num_worlds)
     for e in range(num_worlds):
-        pcg64.load(world.arrays.streams[e], np.random.PCG64([rule, mode, e]).state)
+        pcg64.write_stream(world.arrays.streams[e], np.random.PCG64([rule, mode, e]).state)
     inspector = Inspector(world, labelled(walls), seed=10 * rule + mode)
     seen = inspector.seen
     while seen["agent-steps"] < AGENT_STEPS:

@@ -76,11 +76,11 @@ MAPS = {
 def drawn(config, seed):
     """Draw the first layout of a seed, and give it with the stream's state afterwards."""
     world = Worlds(config)
-    pcg64.load(world.arrays.streams[0], np.random.PCG64(seed).state)
+    pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(seed).state)
     world.reset()
     arrays = world.arrays
     cells = [list(map(tuple, part[0].tolist())) for part in (arrays.location, arrays.target)]
-    return (int(arrays.map_index[0]), *cells), pcg64.store(arrays.streams[0])
+    return (int(arrays.map_index[0]), *cells), pcg64.read_stream(arrays.streams[0])
 
 
 def assert_like_the_oracle(config, maps, seed):
@@ -137,7 +137,7 @@ def test_crowded_maps_lay_out(name, spare):
     num_agents = room - spare
     world = Worlds(GridConfig(walls=one_map, num_agents=num_agents), LAYOUTS)
     for e in range(LAYOUTS):
-        pcg64.load(world.arrays.streams[e], np.random.PCG64(e).state)
+        pcg64.write_stream(world.arrays.streams[e], np.random.PCG64(e).state)
     world.reset()
     reach = components(one_map)
     layouts = set()
@@ -156,7 +156,7 @@ def test_a_pool_of_maps():
     # Open cells on the left, or on the right: a layout for the wrong map would stand in walls.
     maps = [walls("...### ......").copy(), walls("###... ###...").copy(), walls("#.#.#. #.#.#.").copy()]
     world = Worlds(GridConfig(walls=maps, num_agents=3))
-    pcg64.load(world.arrays.streams[0], np.random.PCG64(8).state)
+    pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(8).state)
     seen = set()
     for _ in range(60):
         world.reset()
@@ -180,7 +180,7 @@ def test_new_targets_under_restart(name, collisions, bits):
     )
     world = Worlds(config)
     if bits is None:
-        pcg64.load(world.arrays.streams[0], np.random.PCG64(4).state)
+        pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(4).state)
     else:
         world.set_generator(0, np.random.Generator(bits(4)))
     world.reset()
@@ -294,12 +294,12 @@ def test_bad_layouts_by_hand(agents, targets, error, message):
 def test_a_layout_by_hand_is_played_as_given():
     """A good layout is copied, begins an episode, and draws nothing; cells of others may be targets."""
     world = Worlds(GridConfig(walls=walls(BY_HAND), num_agents=3))
-    pcg64.load(world.arrays.streams[0], np.random.PCG64(1).state)
+    pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(1).state)
     stream = world.arrays.streams.copy()
     agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)
     layout = by_hand(world.config, agents, ((0, 1), (1, 2), (3, 0)))
     agents[:] = 0
-    world.place(0, *layout)
+    world.begin(np.array([0]), np.array([0]), layouts=np.concatenate(layout, axis=1)[None])
     arrays = world.arrays
     assert arrays.location[0].tolist() == [[1, 2], [0, 1], [3, 2]]
     assert arrays.target[0].tolist() == [[0, 1], [1, 2], [3, 0]]

@@ -14,14 +14,14 @@ LIMITS = [1, 2, 3, 5, 6, 10, 255, 2**16 + 1, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2*
 def stream_of(generator):
     """Return the generator's state as a compiled stream."""
     streams = np.zeros((1, pcg64.STREAM_WORDS), np.uint64)
-    pcg64.load(streams[0], generator.bit_generator.state)
+    pcg64.write_stream(streams[0], generator.bit_generator.state)
     return streams
 
 
 def draw(streams, limit, e=0):
     """Draw; interpreted 64-bit arithmetic would warn where it wraps."""
     with np.errstate(over="ignore"):
-        return int(pcg64.bounded(streams, e, limit))
+        return int(pcg64.draw_integer(streams, e, limit))
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -30,7 +30,7 @@ def test_one_limit_many_draws(limit):
     generator = np.random.default_rng(limit)
     streams = stream_of(generator)
     assert [draw(streams, limit) for _ in range(1001)] == [int(generator.integers(limit)) for _ in range(1001)]
-    assert pcg64.store(streams[0]) == generator.bit_generator.state
+    assert pcg64.read_stream(streams[0]) == generator.bit_generator.state
 
 
 @given(
@@ -45,7 +45,7 @@ def test_limits_in_any_order(seed, limits):
     streams = stream_of(generator)
     for limit in limits:
         assert draw(streams, limit) == generator.integers(limit)
-        assert pcg64.store(streams[0]) == generator.bit_generator.state
+        assert pcg64.read_stream(streams[0]) == generator.bit_generator.state
 
 
 def test_draws_that_numpy_makes_in_between():
@@ -55,7 +55,7 @@ def test_draws_that_numpy_makes_in_between():
     for limit in limits:
         streams = stream_of(generator)
         assert draw(streams, limit) == alone.integers(limit)
-        generator.bit_generator.state = pcg64.store(streams[0])
+        generator.bit_generator.state = pcg64.read_stream(streams[0])
         assert generator.random() == alone.random()
         assert generator.integers(0, 7, size=3, dtype=int).tolist() == alone.integers(0, 7, size=3, dtype=int).tolist()
         assert generator.bit_generator.state == alone.bit_generator.state
@@ -70,7 +70,7 @@ def test_a_state_survives_the_round_trip(seed, draws):
         generator.integers(10)
     state = generator.bit_generator.state
     assert state["has_uint32"] == draws % 2
-    stored = pcg64.store(stream_of(generator)[0])
+    stored = pcg64.read_stream(stream_of(generator)[0])
     assert stored == state
     other = np.random.PCG64(0)
     other.state = stored

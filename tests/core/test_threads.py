@@ -45,9 +45,9 @@ def tale(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
 
 def wait_for_threads(envs: MultiGridVectorEnv) -> None:
     """Wait until the threads of an env, which are started in the background, are there."""
-    crew = envs._world._threads._crew
+    pool = envs._world._threads._pool
     deadline = time.monotonic() + 60
-    while crew is not None and not crew._started:
+    while pool is not None and not pool._started:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 
@@ -97,7 +97,7 @@ def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorE
     """Threads share the worlds' arrays, and of the rest no byte; so do they in a copy."""
     envs = make(6, num_threads=3, observe=("view",))
     for world in (envs._world, copy.deepcopy(envs)._world, pickle.loads(pickle.dumps(envs))._world):
-        parts = world._copies
+        parts = world._thread_arrays
         assert parts[0] is world.arrays
         assert len(parts) == (3 if COMPILED else 1)
         for i, j in ((0, 1), (0, 2), (1, 2)) if COMPILED else ():
@@ -194,7 +194,7 @@ def test_threads_that_fell_asleep_are_woken(steps: int, make: Callable[..., Mult
         tale(each, 1)
     for _ in range(3):
         deadline = time.monotonic() + 60
-        while not all(follower.sleeps for follower in envs._world._threads._crew._followers):
+        while not all(follower.sleeps for follower in envs._world._threads._pool._followers):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert tale(envs, steps) == tale(alone, steps)
@@ -241,7 +241,7 @@ def test_no_exception_leaves_a_step_half_played(
                 armed = False
                 is_after = True
             except TimeIsUpError:
-                if not COMPILED and envs._world.is_torn:
+                if not COMPILED and envs._world.is_inconsistent:
                     with pytest.raises(RuntimeError, match=r"interrupted a reset or a step .* call reset\(\)"):
                         envs.get_state()
                     found["refused"] += 1
@@ -275,7 +275,7 @@ def test_nobody_waits_for_a_thread_that_died(
     envs, alone = make(10, num_threads=2), make(10)
     for each in (envs, alone):
         each.reset(seed=0)
-    monkeypatch.setattr("multigrid.core.threads._follow", dies)
+    monkeypatch.setattr("multigrid.core.threads._play_until_idle", dies)
     assert tale(envs) == tale(alone)
     monkeypatch.undo()
     assert tale(envs) == tale(alone)
@@ -316,7 +316,7 @@ def test_threads_have_no_part_in_the_reset_of_one_world(make: Callable[..., Mult
     envs = make(10, num_threads=3)
     envs.reset(seed=0)
     tale(envs, 1)
-    board = envs._world._threads._crew._board
+    board = envs._world._threads._pool._board
     before = board.copy()
     envs.reset(options={"reset_mask": np.arange(envs.num_envs) // envs.config.num_agents == 4})
     assert (board == before).all()

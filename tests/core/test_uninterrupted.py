@@ -24,7 +24,7 @@ from numba.extending import overload
 
 from multigrid.core import kernel_cache
 from multigrid.core.kernel_cache import KernelCache
-from multigrid.core.uninterrupted import stop_here, uninterrupted
+from multigrid.core.uninterrupted import check_stopped, run_uninterrupted
 
 
 @pytest.fixture(autouse=True)
@@ -127,9 +127,9 @@ def test_numba_itself_is_whole_after_an_interrupt(monkeypatch, signalled):
 
 def test_what_a_function_returns_and_raises():
     """It is as if the function were called."""
-    assert uninterrupted(divmod, 17, 5) == (3, 2)
+    assert run_uninterrupted(divmod, 17, 5) == (3, 2)
     with pytest.raises(ZeroDivisionError):
-        uninterrupted(divmod, 17, 0)
+        run_uninterrupted(divmod, 17, 0)
 
 
 def test_a_signal_that_another_thread_gets_is_noticed(signalled):
@@ -140,10 +140,10 @@ def test_a_signal_that_another_thread_gets_is_noticed(signalled):
         signal.raise_signal(signal.SIGINT)  # to this thread
         while True:
             time.sleep(0.001)
-            stop_here()
+            check_stopped()
 
     with pytest.raises(error):
-        uninterrupted(work)
+        run_uninterrupted(work)
 
 
 def test_the_second_exception_does_not_wait(signalled):
@@ -158,7 +158,7 @@ def test_the_second_exception_does_not_wait(signalled):
         may_end.wait()
 
     with pytest.raises(error):
-        uninterrupted(work)
+        run_uninterrupted(work)
     (thread,) = threads
     assert thread.is_alive()
     may_end.set()
@@ -168,7 +168,7 @@ def test_the_second_exception_does_not_wait(signalled):
 def test_other_threads_compile_by_themselves():
     """No signal handler runs in them, so nothing is gained by yet another thread."""
     found = []
-    other = threading.Thread(target=lambda: found.append(uninterrupted(threading.current_thread)))
+    other = threading.Thread(target=lambda: found.append(run_uninterrupted(threading.current_thread)))
     other.start()
     other.join()
     assert found == [other]
@@ -177,7 +177,7 @@ def test_other_threads_compile_by_themselves():
 def test_who_compiles_already_does_not_wait_for_himself():
     """A function that is compiled by Numba elsewhere, and calls a kernel, holds the lock already."""
     with global_compiler_lock:
-        assert uninterrupted(threading.current_thread) is threading.main_thread()
+        assert run_uninterrupted(threading.current_thread) is threading.main_thread()
     kernel = compiled.kernel(polynomial)
     assert numba.njit(lambda number: kernel(number) + 1)(7) == polynomial(7) + 1
 
@@ -189,4 +189,4 @@ def test_without_a_thread_it_is_called_all_the_same(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    assert uninterrupted(threading.current_thread) is threading.main_thread()
+    assert run_uninterrupted(threading.current_thread) is threading.main_thread()

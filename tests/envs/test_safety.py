@@ -88,7 +88,7 @@ def test_an_odd_increment_is_asked_of_every_generator() -> None:
     generator = np.random.default_rng(0)
     generator.bit_generator.state = stuck
     env.np_random = generator
-    with pytest.raises(ValueError, match="np_random is in a state that no PCG64 comes to: inc is 0"):
+    with pytest.raises(ValueError, match="np_random is in a state that no PCG64 can reach: inc is 0"):
         env.reset()
     env.reset(seed=3)
     assert rest_of(env) == rest_of(played(0, seed=3))
@@ -276,7 +276,7 @@ def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable
             call(env)
             interrupt(0)
         except InterruptError:
-            if env._world.is_torn:
+            if env._world.is_inconsistent:
                 for one in (env, before, after):
                     one.reset(seed=1)
                 continue
@@ -307,7 +307,7 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
             while True:
                 env.reset()
         interrupt(0)
-        torn += env._world.is_torn
+        torn += env._world.is_inconsistent
         env.reset(seed=3)
         env.reset(seed=3)
         assert rest_of(env) == rest_of(played(0, seed=3, num_agents=9))

@@ -3,9 +3,9 @@
 A compiled kernel lets other threads run, and a signal handler may run between any two lines of Python. So every call
 that reads or changes worlds sets ``self._call``, and a second call raises RuntimeError until the first has returned.
 
-CPython changes threads and runs signal handlers only where a function starts, after a call and where a loop repeats. So
-nothing comes between reading ``self._call`` and the assignment after it, nor between that and the ``try``, nor
-between the end of the method and the assignment that ends the call.
+CPython switches threads and runs signal handlers only where a function starts, after a call and where a loop repeats.
+So nothing can run between reading ``self._call`` and setting it, between that and the ``try``, or between the end of
+the method and resetting it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OneCallAtATime:
     """The name of the call under way, or None."""
 
     def _finish_interrupted_call(self) -> None:
-        """Finish what a call that an exception interrupted has left undone."""
+        """Complete a call that an exception interrupted."""
 
 
 def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
@@ -46,7 +46,7 @@ def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
 def one_at_a_time(
     method: Callable[Concatenate[_Env, _P], _Result],
 ) -> Callable[Concatenate[_Env, _P], _Result]:
-    """Decorate a method that raises RuntimeError while another such method of the same object is under way.
+    """Make a method raise RuntimeError while another such method of the same object runs.
 
     >>> class Counter(OneCallAtATime):
     ...     _call = None

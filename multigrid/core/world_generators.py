@@ -1,0 +1,193 @@
+"""Synchronize the generators that users hold with the random streams of the worlds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core import generators, pcg64
+from multigrid.core.arrays import unpack
+from multigrid.core.compiled import make_interpreted, unsigned
+
+__all__ = ["WorldGenerators", "interpret_with"]
+
+
+@dataclasses.dataclass
+class _Entry:
+    generator: np.random.Generator
+    is_replacement: bool = False
+    """Whether a user set it."""
+    last_state: dict[str, Any] | None = None
+    """Its state when it last equalled the world's stream."""
+    is_behind: bool = False
+    """Whether the stream may have advanced since."""
+    pending_state: dict[str, Any] | None = None
+    """In an unfinished copy, the state that the copied generator must get."""
+
+
+class WorldGenerators:
+    """The generators that users hold, by world; the others have only their streams.
+
+    Kernels draw from the streams. If `multigrid.core.generators.is_compiled` holds for a generator, its state is
+    written to the stream before a kernel draws, and read back afterwards. Any other generator is called by the kernel.
+
+    Args:
+        streams: uint64 (E, 6), see `multigrid.core.pcg64`.
+
+    >>> streams = pcg64.seed_streams(np.array([7], np.uint64))
+    >>> generators = WorldGenerators(streams)
+    >>> bool(generators.get(0).integers(9) == np.random.default_rng(7).integers(9))
+    True
+    >>> generators.update_streams([0])  # advance the stream by that draw
+    >>> generators.copy_state(0) == generators.get(0).bit_generator.state
+    True
+    """
+
+    def __init__(self, streams: NDArray[np.uint64]) -> None:
+        self._streams = streams
+        self.entries: dict[int, _Entry] = {}
+
+    def copy(self, streams: NDArray[np.uint64]) -> WorldGenerators:
+        """Return a copy for other streams, to be deep-copied or pickled.
+
+        The generators are the same objects until then, so that environments copied together still share theirs.
+        """
+        copy = WorldGenerators(streams)
+        copy.entries = {
+            e: dataclasses.replace(entry, pending_state=dict(entry.generator.bit_generator.state))
+            for e, entry in self.entries.items()
+        }
+        return copy
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for entry in self.entries.values():
+            if entry.pending_state is not None:
+                entry.generator.bit_generator.state = entry.pending_state
+                entry.pending_state = None
+
+    def get(self, e: int) -> np.random.Generator:
+        """Return the generator of world e, up to date, created at the first call."""
+        entry = self.entries.get(e)
+        if entry is None:
+            bits = np.random.PCG64(0)
+            bits.state = pcg64.read_stream(self._streams[e])
+            entry = self.entries[e] = _Entry(np.random.Generator(bits), last_state=dict(bits.state))
+        elif entry.is_behind:
+            self.update_streams([e])
+            self.update_generators([e])
+        return entry.generator
+
+    def set(self, e: int, generator: np.random.Generator) -> None:
+        """Let world e draw from a generator of the user."""
+        self.entries[e] = _Entry(generator, is_replacement=True)
+
+    def is_replaced(self, e: int) -> bool:
+        """Return whether world e draws from a generator that was passed to `set`."""
+        entry = self.entries.get(e)
+        return entry is not None and entry.is_replacement
+
+    def remove(self, worlds: Iterable[int]) -> None:
+        """Detach the generators of worlds, which then draw only from their streams."""
+        for e in worlds:
+            self.entries.pop(e, None)
+
+    def copy_state(self, e: int) -> dict[str, Any]:
+        """Return a copy of the state of world e's bit generator; `update_streams` must be called first."""
+        entry = self.entries.get(e)
+        if entry is not None and not generators.is_compiled(entry.generator):
+            return dict(entry.generator.bit_generator.state)
+        return dict(pcg64.read_stream(self._streams[e]))
+
+    def update_streams(self, worlds: Iterable[int]) -> None:
+        """Update the streams of worlds from their generators, from which users may have drawn.
+
+        Raises:
+            ValueError: a generator is in a state that no PCG64 can reach.
+        """
+        for e in worlds:
+            entry = self.entries.get(e)
+            if entry is None or not generators.is_compiled(entry.generator):
+                continue
+            state: Any = entry.generator.bit_generator.state
+            if state != entry.last_state:
+                try:
+                    generators.write_checked_stream(self._streams[e], state)
+                except ValueError as error:
+                    raise ValueError(
+                        f"np_random is in a state that no PCG64 can reach: {error}; seed it, or give it another state"
+                    ) from error
+                entry.last_state = state
+
+    def update_generators(self, worlds: Iterable[int]) -> None:
+        """Update the generators of worlds from their streams."""
+        for e in worlds:
+            entry = self.entries.get(e)
+            if entry is None or not generators.is_compiled(entry.generator):
+                continue
+            state = pcg64.read_stream(self._streams[e])
+            entry.generator.bit_generator.state = state
+            entry.last_state = state
+            entry.is_behind = False
+
+    def prepare(self, worlds: Iterable[int] | None) -> tuple[list[int], np.random.Generator | None]:
+        """Prepare the generators of some worlds, or of all, for a kernel that draws.
+
+        Returns:
+            The worlds whose generators must be updated afterwards, and the generator for the kernel to call, or None.
+
+        Raises:
+            ValueError: a generator is in a state that is not safe to draw from.
+        """
+        drawing = [e for e in (self.entries if worlds is None else worlds) if e in self.entries]
+        compiled = [e for e in drawing if generators.is_compiled(self.entries[e].generator)]
+        foreign = [self.entries[e].generator for e in drawing if e not in compiled]
+        for generator in foreign:
+            _check_generator(generator)
+        self.update_streams(compiled)
+        for e in compiled:
+            self.entries[e].is_behind = True
+        return compiled, foreign[0] if foreign else None
+
+    def restore(self, e: int, state: dict[str, Any]) -> None:
+        """Set the state of world e's generator, or replace it by one in that state.
+
+        Args:
+            e: which world.
+            state: the state of a NumPy bit generator; that of a PCG64 is in the stream already.
+        """
+        entry = self.entries.get(e)
+        if entry is not None and type(entry.generator.bit_generator) is getattr(np.random, state["bit_generator"]):
+            entry.generator.bit_generator.state = state
+            entry.last_state, entry.is_behind = dict(entry.generator.bit_generator.state), False
+        elif state["bit_generator"] == "PCG64":
+            self.entries.pop(e, None)
+        else:
+            self.entries[e] = _Entry(np.random.Generator(generators.make_bit_generator(state)))
+
+
+def interpret_with(kernel: Any, generator: np.random.Generator) -> Any:
+    """Return a kernel that Python runs on `Arrays`, and that draws from a generator.
+
+    Args:
+        kernel: compiled or not.
+        generator: one for which `multigrid.core.generators.is_compiled` is False.
+    """
+    draw_integer = generators.make_draw_integer(generator)
+    return make_interpreted(kernel, {unpack: _identity, unsigned: _identity, pcg64.draw_integer: draw_integer})
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+def _check_generator(generator: np.random.Generator) -> None:
+    """Raise ValueError for a generator that would read outside its arrays, or repeat one number forever."""
+    try:
+        generators.check_state(generator.bit_generator.state)
+    except ValueError as error:
+        raise ValueError(f"np_random is in a state that is not safe to draw from: {error}; seed it anew") from error
