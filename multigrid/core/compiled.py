@@ -113,7 +113,7 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
 def announce_compilation() -> None:
     """Print to stderr that the kernels must be compiled, once a process, if that is so."""
     if COMPILED and _CACHE.is_empty:
-        how_often = (
+        how = (
             "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"
         )
-        print_message(f"compiling the rules of the game, {how_often} ...")
+        print_message(f"compiling the rules of the game, {how} ...")

@@ -55,10 +55,7 @@ _SETTINGS = (
 
 
 def print_message(line: str) -> None:
-    """Print a line to stderr; do nothing if that is closed or its disk is full.
-
-    Args:
-        line: the message, without the name of the package.
+    """Print a line to stderr, after the package's name; do nothing if that is closed or its disk is full.
 
     >>> print_message("compiling ...")  # to stderr: multigrid: compiling ...
     """
@@ -163,12 +160,7 @@ class KernelCache:
             return True
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
-        """Print what is wrong with the folder, the first time in this process.
-
-        Args:
-            line: the message.
-            path: the file concerned.
-            error: the reason.
+        """Print a message about a file in the folder, with the error; do nothing after the first call.
 
         >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
         >>> cache.warn_once("this cannot be kept", Path("step.kernel"), OSError("the disk is full"))  # to stderr
@@ -215,7 +207,7 @@ class _FunctionCache:
             return None
         except Exception as error:  # noqa: BLE001 - the kernel can be compiled instead
             _discard(path)
-            self._cache.warn_once(f"compiling again what cannot be used of the cache folder {path.parent}", path, error)
+            self._cache.warn_once(f"compiling again what cannot be used in the cache folder {path.parent}", path, error)
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -232,7 +224,7 @@ class _FunctionCache:
             _write(path, _digest(key, content) + content)
         except Exception as error:  # noqa: BLE001 - the kernel can be called all the same
             self._cache.is_persistent = False
-            self._cache.warn_once(f"what is compiled cannot be kept in the cache folder {path.parent}", path, error)
+            self._cache.warn_once(f"compiled kernels cannot be kept in the cache folder {path.parent}", path, error)
 
     def _key(self, signature: Any) -> bytes:
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""

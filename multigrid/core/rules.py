@@ -14,13 +14,12 @@ for its own cell.
 
 **Collide.** A cell that one agent is granted is refused to others. Conflicts have the names of Stern et al., SoCS 2019:
 
-- *symmetric*: no agent enters a cell that two or more ask for, and two that would swap both stay. If an agent stays, so
-  does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
+- *symmetric*: no agent enters a cell that two or more newcomers ask for, and two that would swap both stay. If an agent
+  stays, so does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
 - *priority*: agents move one after the other in index order into cells that are free at that moment.
 - *block_both*: no agent enters a cell that was occupied before the step or that two agents ask for.
-- *soft*: two that would swap both stay; of several agents that ask for a cell the lowest index keeps its request; then
-  no agent enters a cell whose occupant stays, until nothing changes. If that refuses the lowest index, no other gets
-  the cell.
+- *soft*: two that would swap both stay; of several newcomers to a cell the lowest index keeps its request; then no
+  agent enters a cell whose occupant stays, until nothing changes. If that refuses the lowest index, no other enters.
 - *none*: agents pass through one another and may share a cell.
 
 The outcome says why an agent was refused: it would have swapped; or another asked for its cell too; or else the cell
@@ -33,7 +32,7 @@ was not free.
 - *stay*: goes on acting; all terminate when all stand on their targets at once; reward 1 to everyone then.
 - *restart*: gets a new target, drawn after all moves in agent order, any other free cell that it can reach; reward 1.
 
-With shared rewards, each agent that had not left before the step gets the mean of their rewards.
+Shared, each agent that had not left before the step gets the mean of their rewards, so the sum is the same.
 
 **End.** In the last step of the limit, each agent that had not left before the step is truncated, also those that
 terminate in it.
