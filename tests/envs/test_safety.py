@@ -482,4 +482,4 @@ def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: py
     with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")
-    assert played(2)._world._constant is None
+    assert played(2)._world._constant_bytes is None
