@@ -56,10 +56,10 @@ TESTS = {
         "core/test_compiled.py::test_scratch_is_left_clean",
         "core/test_worlds.py",
         "core/test_rules.py",
-        "core/test_layout.py::test_a_grid_without_walls_equals_the_oracle",
-        "core/test_layout.py::test_drawn_layouts_on_any_map_equal_the_oracle",
-        "core/test_layout.py::test_drawn_layouts_equal_the_oracle",
-        "core/test_layout.py::test_new_targets_under_restart",
+        "core/test_placement.py::test_a_grid_without_walls_equals_the_oracle",
+        "core/test_placement.py::test_drawn_layouts_on_any_map_equal_the_oracle",
+        "core/test_placement.py::test_drawn_layouts_equal_the_oracle",
+        "core/test_placement.py::test_new_targets_under_restart",
     ],
     "core/observe.py": [
         "core/test_rules.py",
@@ -96,7 +96,7 @@ TESTS = {
     ],
     "core/worlds.py": ["envs/test_vector.py", "envs/test_documented.py", "envs/test_safety.py"],
     "core/allocation.py": ["core/test_worlds.py", "envs/test_parallel.py", "envs/test_documented.py"],
-    "maps/layouts.py": ["core/test_worlds.py", "envs/test_parallel.py", "core/test_layout.py"],
+    "maps/layouts.py": ["core/test_worlds.py", "envs/test_parallel.py", "core/test_placement.py"],
 }
 
 # By file and function, the rule that each mutant takes away, and its address.
