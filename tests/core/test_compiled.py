@@ -1,4 +1,4 @@
-"""Compiled kernels and their cache: interpreted ones play the same, edits are noticed, scratch is left clean."""
+"""Compiled kernels and their cache: interpreted ones play the same, and edits are noticed."""
 
 import ast
 import importlib.util
@@ -8,18 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
-import numpy as np
 import pytest
 
 import multigrid
 import played
-from multigrid import GridConfig
-from multigrid.config import Part
-from multigrid.core import compiled, pcg64
-from multigrid.core.placement import DRAWN
-from multigrid.core.worlds import Worlds
+from multigrid.core import compiled
 
 PACKAGE = Path(multigrid.__file__).parent
 PLAYED = Path(played.__file__)
@@ -224,55 +218,3 @@ def test_where_the_cache_is(package, tmp_path):
     # A user whom the system does not know has no home folder.
     nobody = "import pathlib; pathlib.Path.home = lambda: (_ for _ in ()).throw(RuntimeError()); "
     assert run("-B", "-c", nobody + FOLDER, home=package.parent, XDG_CACHE_HOME="")[0] == "None\n"
-
-
-# Scratch ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("config", list(played.configs()), ids=lambda config: f"{config.collisions}-{config.on_target}")
-def test_scratch_is_left_clean(config):
-    """After every reset and step no agent, claim or count is left in the arrays that kernels share between worlds."""
-    for world in played.play(config, [1, 2, 3], steps=60):
-        arrays = world.arrays
-        assert (arrays.occupant == -1).all()
-        assert (arrays.first_requester == -1).all()
-        assert not arrays.agent_grid.any()
-        assert not arrays.component_agents.any()
-
-
-def test_worlds_side_by_side_play_what_each_plays_alone():
-    """The kernels that run many worlds, each at another step of its episode, run one just the same."""
-    config = GridConfig(
-        size=(4, 3), num_agents=5, on_target="restart", observe=("agent", "target", "others", "view"), max_cycles=20
-    )
-    side_by_side, alone = Worlds(config, 3), [Worlds(config) for _ in range(3)]
-    for e in range(3):
-        pcg64.load(side_by_side.arrays.streams[e], np.random.PCG64(e).state)
-        pcg64.load(alone[e].arrays.streams[0], np.random.PCG64(e).state)
-    side_by_side.reset()
-    actions = np.random.default_rng(1)
-    for step in range(80):
-        side_by_side.arrays.actions[:] = actions.integers(4, size=(3, 5))
-        for e, world in enumerate(alone):
-            if (step + 9 * e) % 30 == 0 or step == 0:
-                world.reset()
-                if step > 0:
-                    side_by_side.begin(np.array([e]), np.array([DRAWN]))
-            world.arrays.actions[0] = side_by_side.arrays.actions[e]
-            world.step()
-        side_by_side.step()
-        for e, world in enumerate(alone):
-            np.testing.assert_equal(side_by_side.snapshot(e), world.snapshot(0))
-            for part in ("location", "target", "others_part", "view_part"):
-                np.testing.assert_array_equal(getattr(side_by_side.arrays, part)[e], getattr(world.arrays, part)[0])
-
-
-def test_a_snapshot_is_restored_with_what_is_seen():
-    """A world brought to a snapshot says and shows at once what the world that it was taken of does."""
-    config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))
-    *_, world = played.play(config, [1, 2], steps=9)
-    other = Worlds(config)
-    other.restore(np.array([0]), [world.snapshot(1)])
-    np.testing.assert_equal(other.snapshot(0), world.snapshot(1))
-    for mine, theirs in zip(other.observation_arrays, world.observation_arrays, strict=True):
-        np.testing.assert_array_equal(mine[0], theirs[1])

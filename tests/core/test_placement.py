@@ -151,23 +151,6 @@ def test_crowded_maps_lay_out(name, spare):
     assert len(layouts) > 1
 
 
-def test_a_pool_of_maps():
-    """Each episode draws one map of the pool, all of them sooner or later, and its layout fits that map."""
-    # Open cells on the left, or on the right: a layout for the wrong map would stand in walls.
-    maps = [walls("...### ......").copy(), walls("###... ###...").copy(), walls("#.#.#. #.#.#.").copy()]
-    world = Worlds(GridConfig(walls=maps, num_agents=3))
-    pcg64.load(world.arrays.streams[0], np.random.PCG64(8).state)
-    seen = set()
-    for _ in range(60):
-        world.reset()
-        index = int(world.arrays.map_index[0])
-        seen.add(index)
-        reach = components(maps[index])
-        for at, to in zip(world.arrays.location[0].tolist(), world.arrays.target[0].tolist(), strict=True):
-            assert tuple(to) in reach[tuple(at)] - {tuple(at)}
-    assert seen == {0, 1, 2}
-
-
 @pytest.mark.parametrize("name", ["a comb", "components of 1, 2, 3 and 4 cells", "an open field with a pillar"])
 @pytest.mark.parametrize("collisions", ["symmetric", "none"])
 @pytest.mark.parametrize("bits", [None, np.random.PCG64, np.random.SFC64], ids=["inside", "held PCG64", "held SFC64"])
@@ -252,43 +235,6 @@ BY_HAND = """
 def by_hand(config, agents, targets, index=0):
     """A layout checked as the faces check their options."""
     return check_layout(config.components[index], config.num_agents, agents, targets, "options['{}']")
-
-
-@pytest.mark.parametrize(
-    ("agents", "targets", "error", "message"),
-    [
-        ([[0, 0], [4, 1]], [[1, 0], [3, 0]], ValueError, "location of agent_1 .* is [4, 1], outside the 4 x 3 grid"),
-        ([[0, 0], [3, 1]], [[1, 3], [3, 0]], ValueError, "target of agent_0 .* is [1, 3], outside the 4 x 3 grid"),
-        ([[0, -1], [3, 1]], [[1, 2], [3, 0]], ValueError, "location of agent_0 .* is [0, -1], outside the 4 x 3 grid"),
-        ([[0, 0], [2, 1]], [[1, 0], [3, 0]], ValueError, "location of agent_1 .* is [2, 1], which is a wall"),
-        ([[0, 0], [3, 1]], [[1, 1], [3, 0]], ValueError, "target of agent_0 .* is [1, 1], which is a wall"),
-        ([[0, 2], [0, 2]], [[1, 0], [1, 2]], ValueError, "agent_0 and agent_1 .* have the same location, [0, 2]"),
-        ([[0, 2], [0, 1]], [[1, 0], [1, 0]], ValueError, "agent_0 and agent_1 .* have the same target, [1, 0]"),
-        ([[0, 2], [3, 1]], [[1, 0], [3, 1]], ValueError, "agent_1 starts on its own target, [3, 1]"),
-        ([[0, 2], [3, 1]], [[1, 0], [0, 0]], ValueError, "agent_1 at [3, 1] cannot reach its target [0, 0]: walls"),
-        (
-            [[0, 2]],
-            [[1, 0], [0, 0]],
-            ValueError,
-            "options['agents'] has the shape (1, 2); expected integers of shape (2,",
-        ),
-        (
-            [[0, 2], [3, 1]],
-            [1, 0],
-            ValueError,
-            "options['targets'] has the shape (2,); expected integers of shape (2, 2)",
-        ),
-        ([[0, 2], [3]], [[1, 0], [0, 0]], ValueError, "options['agents'] is ragged; expected integers of shape (2, 2)"),
-        ([[0, 2], [3, 1]], [[1, 0], [3, 0.5]], TypeError, "options['targets'] is of float64; expected integers"),
-        ([[0, 2], [3, 1]], [[True, False]] * 2, TypeError, "options['targets'] is of bool; expected integers"),
-        ([[0, 2], [3, 1]], "ab", TypeError, "options['targets'] is of <U2; expected integers"),
-    ],
-)
-def test_bad_layouts_by_hand(agents, targets, error, message):
-    """A layout that cannot be played is refused, and the message names the agent and its cell."""
-    config = GridConfig(walls=walls(BY_HAND), num_agents=2)
-    with pytest.raises(error, match=re.escape(message).replace(r"\.\*", ".*")):
-        by_hand(config, agents, targets)
 
 
 def test_a_layout_by_hand_is_played_as_given():
