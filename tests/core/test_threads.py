@@ -18,7 +18,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from helpers import frozen, run_python
-from multigrid import GridConfig, GridWorldEnv, MultiGridVectorEnv, vector_env
+from multigrid import GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
@@ -407,42 +407,4 @@ def test_async_vector_env_works_afterwards(context: str, threaded: MultiGridVect
             assert frozen(async_envs.step(actions)) == frozen(envs.step(actions))
     finally:
         async_envs.close()
-        envs.close()
-
-
-@pytest.mark.heavy
-def test_supersuit_works_afterwards(threaded: MultiGridVectorEnv) -> None:
-    """SuperSuit's forked workers play as they do without processes, after steps with threads."""
-    from multigrid.integrations.supersuit import to_sb3  # not above: spawned processes read this file, without torch
-
-    config = GridConfig(size=(4, 3), num_agents=3, max_cycles=9)
-    told = []
-    for num_cpus in (0, 2):
-        vec_env = to_sb3(config, 2, num_cpus=num_cpus, seed=3)
-        try:
-            told.append([frozen(vec_env.reset()), *(frozen(vec_env.step(np.full(6, t % 4))) for t in range(20))])
-        finally:
-            vec_env.close()
-    assert told[0] == told[1]
-
-
-@pytest.mark.heavy
-def test_stable_baselines_workers_work_afterwards(threaded: MultiGridVectorEnv) -> None:
-    """Stable-Baselines3's forked workers play the documented game after steps with threads."""
-    from stable_baselines3.common.vec_env import SubprocVecEnv
-
-    vec_env = SubprocVecEnv([functools.partial(GridWorldEnv, size=3)] * 2, start_method="fork")
-    try:
-        vec_env.seed(4)
-        envs = GridWorldVectorEnv(2, size=3, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=2)
-        assert frozen(vec_env.reset()) == frozen(envs.reset(seed=4)[0])
-        random = np.random.default_rng(0)
-        for _ in range(25):
-            actions = random.integers(4, size=2)
-            seen, rewards, dones, _ = vec_env.step(actions)
-            expected, gained, terminated, *_ = envs.step(actions)
-            assert frozen(seen) == frozen(expected)
-            assert (rewards.tolist(), dones.tolist()) == (gained.tolist(), terminated.tolist())
-    finally:
-        vec_env.close()
         envs.close()
