@@ -194,8 +194,6 @@ def test_fields_become_plain_python():
     assert GridConfig(max_cycles=None).max_cycles is None
 
 
-# Memory -------------------------------------------------------------------------------------------------------------
-
 HUGE = 10**9
 
 
@@ -271,9 +269,6 @@ def test_long_sides_are_taken(good):
     """Sides of any length are taken where no coordinate is flattened, and of 2**24 cells where one is."""
     config = GridConfig(**{"size": (2**24 + 1, 1), "flatten": True, **good})
     assert max(config.width, config.height) >= 2**24
-
-
-# Walls --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -378,9 +373,6 @@ def test_regions_are_those_of_each_map():
     """Cells that can reach one another have the same number, walls have 0."""
     config = GridConfig(walls=[MAP, np.array([[False, True], [True, False], [False, False]])], num_agents=1)
     assert config.components.tolist() == [[[1, 0], [1, 1], [0, 1]], [[1, 0], [0, 2], [2, 2]]]
-
-
-# One frozen value ---------------------------------------------------------------------------------------------------
 
 
 def unpickled(config):

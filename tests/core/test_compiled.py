@@ -5,14 +5,13 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import multigrid
 import played
+from helpers import run_python
 from multigrid.core import compiled
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -42,16 +41,9 @@ COLD_EVERY_TIME = (
 
 def run(*arguments, home=PACKAGE.parent, **variables):
     """Run Python with the package of a folder, and return what it printed to its two streams."""
-    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=home,  # python -c looks there first
-        env={**surroundings, "PYTHONPATH": str(home), **{name: str(value) for name, value in variables.items()}},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    around = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    env = {**around, "PYTHONPATH": str(home), **{name: str(value) for name, value in variables.items()}}
+    done = run_python(*map(str, arguments), cwd=home, env=env)  # python -c looks in cwd first
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -59,12 +51,7 @@ def run(*arguments, home=PACKAGE.parent, **variables):
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package that has never been compiled, in a folder of its own."""
-    return copy_package(tmp_path / "home")
-
-
-def copy_package(home):
-    """Copy the package, without what was compiled of it, into a folder."""
-    return shutil.copytree(PACKAGE, home / "multigrid", ignore=shutil.ignore_patterns("__pycache__"))
+    return shutil.copytree(PACKAGE, tmp_path / "home" / "multigrid", ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def edit(file, old, new):
@@ -72,9 +59,6 @@ def edit(file, old, new):
     text = file.read_text()
     assert text.count(old) == 1
     file.write_text(text.replace(old, new))
-
-
-# The same game ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -117,37 +101,17 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
     assert re.search(r"UserWarning: Numba is not installed: .* slower\. To compile it: pip install \"numba\"", warned)
 
 
-# The cache ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def compiled_cache(tmp_path_factory):
-    """A cache folder with what `LOOK` compiles, which is said the first time and found the next."""
-    home = tmp_path_factory.mktemp("compiled")
-    copy_package(home)
-    for said in (COLD, ""):
-        assert run("-c", LOOK, home=home, NUMBA_CACHE_DIR=home / "cache") == (SEEN, said)
-    return home / "cache"
-
-
-@pytest.fixture
-def look(package, compiled_cache, tmp_path):
-    """Look at the game of a package, in a process of its own and with a copy of that cache."""
-    shutil.copytree(compiled_cache, tmp_path / "cache")
-    return lambda: run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
-
-
 @cached
 @pytest.mark.heavy
-def test_the_cache_notices_an_edit_in_any_file(package, look, request):
-    """An edited callee, or an edited constant, shows in the next process; what is unchanged stays compiled."""
+def test_the_cache_notices_edits(package, tmp_path):
+    """An edited callee and an edited constant show in the next process; what is unchanged stays compiled."""
+
+    def look():
+        return run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=tmp_path / "cache")
+
+    assert look() == (SEEN, COLD)
     assert look() == (SEEN, "")
-    if not request.config.getoption("--long"):  # one compilation, and not one for each
-        edit(package / "core" / "observe.py", "_ABSENT = -1", "_ABSENT = -7")
-        assert look() == ("[[-7, -7]] [1, 1, 0, 0]\n", COLD)
-        return
     edit(package / "core" / "observe.py", "_ABSENT = -1", "_ABSENT = -7")
-    assert look() == ("[[-7, -7]] [1, 1, 0, 0]\n", COLD)
     edit(package / "actions.py", "[[1, 0], [0, 1], [-1, 0], ", "[[-1, 0], [0, -1], [1, 0], ")
     assert look() == ("[[-7, -7]] [0, 0, 1, 0]\n", COLD)
     assert look() == ("[[-7, -7]] [0, 0, 1, 0]\n", "")
@@ -175,23 +139,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(package, tmp_path):
     (tmp_path / "a file").touch()
     nowhere = tmp_path / "a file" / "cache"
     assert run("-c", LOOK, home=package.parent, NUMBA_CACHE_DIR=nowhere) == (SEEN, COLD_EVERY_TIME)
-
-
-@cached
-@pytest.mark.heavy
-def test_a_damaged_cache_heals(look, tmp_path):
-    """Where each file is damaged in a way of its own, the game is compiled again, one line says so, and that was it."""
-    (folder,) = (tmp_path / "cache").iterdir()
-    files = sorted(folder.glob("*.kernel"))
-    assert len(files) > 10
-    for k, file in enumerate(files):
-        content = bytearray(file.read_bytes())
-        content[len(content) * k // len(files)] ^= 1 << k % 8
-        file.write_bytes((content, content[: len(content) // 2], b"")[k % 3])
-    seen, said = look()
-    assert seen == SEEN
-    assert re.fullmatch(rf"multigrid: compiling again .* the cache folder {re.escape(str(folder))} .*\n", said)
-    assert look() == (SEEN, "")
 
 
 @cached

@@ -136,9 +136,6 @@ def test_restart_has_pogemas_throughput(index: int) -> None:
     ]
 
 
-# Episodes by hand ----------------------------------------------------------------------------------------------------
-
-
 def play(env: MultiGridEnv, *steps: str) -> MultiGridEnv:
     """Play steps of one character an agent: > right, < left, v one down the page, ^ one up, - stay."""
     env.reset(seed=0)

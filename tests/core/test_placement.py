@@ -188,9 +188,6 @@ def test_new_targets_under_restart(name, collisions, bits):
     assert arrivals > 20
 
 
-# The room there is --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", MAPS)
 def test_one_agent_too_many(name):
     """The room is the number of cells that can reach another, and one agent more is refused with the numbers."""
@@ -222,8 +219,6 @@ def test_the_narrowest_map_of_a_pool_counts():
     with pytest.raises(ValueError, match=re.escape("num_agents is 3, but map 1 (3 x 2) has room for 2: 2 free cells")):
         GridConfig(walls=pool, num_agents=3)
 
-
-# Layouts by hand ----------------------------------------------------------------------------------------------------
 
 BY_HAND = """
     ..#.
