@@ -287,6 +287,16 @@ def test_long_sides_are_taken(good):
         ([MAP, MAP.astype(float)], TypeError, "map 1 of walls is of float64; expected"),
         ([[False, False], [True, False]], TypeError, "map 0 of walls is of list; expected"),
         ([MAP, None], TypeError, "map 1 of walls is of NoneType; expected"),
+        (["aA.", "aA"], ValueError, "map 1 of walls has the shape (2, 1), the first (3, 1)"),
+        (["aA..", "aAbB"], ValueError, "map 1 of walls shows 2 agents, the first 1"),
+        (["aA", "a."], ValueError, "map 1 of walls: line 1, column 1 of the picture: agent 'a' has no target"),
+        (
+            "a.#.A",
+            ValueError,
+            "agent_0 at [0, 0] cannot reach its target [4, 0]: walls lie between them (the targets",
+        ),
+        ("", ValueError, "map 0 of walls: the picture is empty"),
+        ("..\n#x#", ValueError, "map 0 of walls: line 2 of the picture, '#x#', has 3 characters"),
         (
             ParsedMap(MAP, None, None),
             TypeError,

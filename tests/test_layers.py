@@ -30,25 +30,8 @@ LAYERS = [
 # The documented code, which the tests take as the oracle and the bench times.
 DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
-    "numba",
-    "llvmlite",
-    "pygame",
-    "supersuit",
-    "stable_baselines3",
-    "torch",
-    "matplotlib",
-    "imageio",
-    "PIL",
-    "rich",
-    "tyro",
-    "ray",
-    "sb3_contrib",
-    "torchrl",
-    "tensordict",
-    "tianshou",
-    "agilerl",
-    "skrl",
-    "momaland",
+    *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
+    *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland"),
 }
 
 

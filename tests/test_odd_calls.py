@@ -60,6 +60,7 @@ EXCLUDED = {
     "multigrid.maps.flat": "a helper, for maps that are checked already",
     "multigrid._footprint": "a helper of the configuration, for numbers that are checked already",
     "multigrid.maps.pools": "a helper of the configuration",
+    "multigrid.parts": "helpers of the configuration, for names that are checked already",
     "multigrid._checks": "a helper, to which only the argument's value comes from a user",
     "multigrid.maps.layouts": "a helper, to which only the cells come from a user",
     "multigrid.maps.components": "a helper, for maps that are checked already",
@@ -104,54 +105,40 @@ def deep() -> list[Any]:
     return functools.reduce(lambda inner, _: [inner], range(5000), [])
 
 
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, 2, 3, 5, 7, -1, -2, -(2**70), 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**30),
+    *(0.5, -0.0, 1.0, 1e300, 1e-300, 1j, float("nan"), float("inf"), -float("inf"), ..., int, object, len),
+    *(
+        "",
+        "x",
+        "agent_0",
+        "0",
+        "\0",
+        "\udc80",
+        "a.B\n.#.",
+        "../x",
+        "x" * 10**5,
+        b"",
+        b"x",
+        Path("no/such/file"),
+        Path(),
+    ),
+    *(range(3), slice(1), frozenset(), [], [0], [0, 1], [[0, 0]], [[0, 1], [2]], [None], ["x"], [{}]),
+    *((), (1, 2), (0, -1), {}, {"a": 1}, {0: 0}, {"agent_0": 9}, {1}),
+    *map(np.array, ([], 1, [1, 2], [[0, 1]], [[[0]]], [0.5], [np.nan], ["a"], [True], [None])),
+    *(np.array([[True, False], [False, False]]), np.full((3, 2), 2**62), np.zeros(2, dtype=[("a", "i8")])),
+    *(np.zeros(shape, dtype=bool) for shape in ((0, 3), (3, 0), (2, 3, 2))),
+    *(np.uint64(2**64 - 1), np.int8(-1), np.float32("nan"), np.bool_(True), np.datetime64("NaT")),
+    np.ma.masked_array([1, 2], mask=[1, 0]),
+]
 ODD: list[Callable[[], Any]] = [
-    *(lambda value=value: value for value in (None, True, False, 0, 1, 2, 3, 5, 7, -1, -2, -(2**70), 2**31, 2**53)),
-    *(lambda value=value: value for value in (2**63 - 1, 2**63, 2**64, 10**30, 0.5, -0.0, 1.0, 1e300, 1e-300, 1j)),
-    *(lambda value=value: value for value in (float("nan"), float("inf"), -float("inf"), ..., int, object, len)),
-    *(
-        lambda value=value: value
-        for value in ("", "x", "agent_0", "0", "\0", "\udc80", "a.B\n.#.", "../x", "x" * 10**5)
-    ),
-    *(
-        lambda value=value: value
-        for value in (b"", b"x", Path("no/such/file"), Path(), range(3), slice(1), frozenset())
-    ),
-    *(
-        lambda value=value: copy.copy(value)
-        for value in ([], [0], [0, 1], [[0, 0]], [[0, 1], [2]], [None], ["x"], [{}])
-    ),
-    *(
-        lambda value=value: copy.copy(value)
-        for value in ((), (1, 2), (0, -1), {}, {"a": 1}, {0: 0}, {"agent_0": 9}, {1})
-    ),
-    *(
-        lambda value=value: np.array(value)
-        for value in ([], 1, [1, 2], [[0, 1]], [[[0]]], [0.5], [np.nan], ["a"], [True])
-    ),
-    lambda: np.array([None]),
-    lambda: np.array([[True, False], [False, False]]),
-    lambda: np.zeros((0, 3), dtype=bool),
-    lambda: np.zeros((3, 0), dtype=bool),
-    lambda: np.zeros((2, 3, 2), dtype=bool),
-    lambda: np.full((3, 2), 2**62),
-    lambda: np.uint64(2**64 - 1),
-    lambda: np.int8(-1),
-    lambda: np.float32("nan"),
-    lambda: np.bool_(True),
-    lambda: np.datetime64("NaT"),
-    lambda: np.zeros(2, dtype=[("a", "i8")]),
-    lambda: np.ma.masked_array([1, 2], mask=[1, 0]),
+    *(functools.partial(copy.copy, value) for value in VALUES),
     lambda: np.random.default_rng(0),
     lambda: np.random.RandomState(0),
     lambda: iter([1, 2]),
     lambda: (value for value in (0, 1)),
     lambda: io.StringIO("x"),
-    itself,
-    deep,
-    Refuses,
-    object,
-    multigrid.GridWorldEnv,
-    multigrid.GridConfig,
+    *(itself, deep, Refuses, object, multigrid.GridWorldEnv, multigrid.GridConfig),
 ]
 
 

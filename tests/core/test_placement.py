@@ -11,60 +11,55 @@ from multigrid import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.maps.layouts import check_layout
-from worldgen import components, oracle_layout
+from worldgen import components, oracle_layout, walls_of
 
 LAYOUTS = 2000
 
 
-def walls(picture):
-    """Turn lines of a picture, "#" for a wall, into bool [x, y]."""
-    return np.array([[character == "#" for character in line] for line in picture.split()]).T
-
-
 # No map is square, and none looks the same when it is turned or mirrored. After each the cells that agents can use.
 MAPS = {
-    "a domino": (walls("""
+    "a domino": (walls_of("""
         #.
         #.
         ##
         """), 2),
-    "three in a row": (walls("""
+    "three in a row": (walls_of("""
         ...
         ###
         """), 3),
-    "components of 1, 2, 3 and 4 cells": (walls("""
+    "components of 1, 2, 3 and 4 cells": (walls_of("""
         .#..#.
         ######
         ...#..
         #####.
         .####.
         """), 2 + 3 + 4),
-    "dominoes and single cells": (walls("""
+    "dominoes and single cells": (walls_of("""
         ..#.#.
         ##.#.#
         ..#.#.
         .#.###
         ..#..#
         """), 2 + 5 + 2),
-    "a ring and a bar": (walls("""
+    "a ring and a bar": (walls_of("""
         ...#.
         .#.#.
         ...##
         """), 8 + 2),
-    "a winding corridor": (walls("""
+    "a winding corridor": (walls_of("""
         .......
         ######.
         .......
         .######
         ..####.
         """), 7 + 1 + 7 + 1 + 2),
-    "an open field with a pillar": (walls("""
+    "an open field with a pillar": (walls_of("""
         .....
         .#...
         .....
         .....
         """), 19),
-    "a comb": (walls("""
+    "a comb": (walls_of("""
         .#.#.#.
         .#.#.#.
         ......#
@@ -215,7 +210,7 @@ def test_too_many_agents_without_walls():
 
 def test_the_narrowest_map_of_a_pool_counts():
     """Every map of a pool must have the room, and the message names the one that has not."""
-    pool = [walls("... ..."), walls("..# ###"), walls("... ###")]
+    pool = [walls_of("... ..."), walls_of("..# ###"), walls_of("... ###")]
     with pytest.raises(ValueError, match=re.escape("num_agents is 3, but map 1 (3 x 2) has room for 2: 2 free cells")):
         GridConfig(walls=pool, num_agents=3)
 
@@ -234,7 +229,7 @@ def by_hand(config, agents, targets, index=0):
 
 def test_a_layout_by_hand_is_played_as_given():
     """A good layout is copied, begins an episode, and draws nothing; cells of others may be targets."""
-    world = Worlds(GridConfig(walls=walls(BY_HAND), num_agents=3))
+    world = Worlds(GridConfig(walls=walls_of(BY_HAND), num_agents=3))
     pcg64.load(world.arrays.streams[0], np.random.PCG64(1).state)
     stream = world.arrays.streams.copy()
     agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)
@@ -251,7 +246,7 @@ def test_a_layout_by_hand_is_played_as_given():
 
 def test_a_layout_by_hand_is_checked_on_its_own_map():
     """With a pool, walls are those of the chosen map."""
-    config = GridConfig(walls=[walls("...#"), walls(".#..")], num_agents=1)
+    config = GridConfig(walls=[walls_of("...#"), walls_of(".#..")], num_agents=1)
     by_hand(config, [[0, 0]], [[2, 0]], 0)
     with pytest.raises(ValueError, match=re.escape("agent_0 at [0, 0] cannot reach its target [2, 0]")):
         by_hand(config, [[0, 0]], [[2, 0]], 1)

@@ -104,26 +104,6 @@ def test_a_bad_map_changes_nothing(options: dict[str, Any], error: type[Exceptio
     np.testing.assert_equal(env.get_state(), before)
 
 
-@pytest.mark.parametrize(
-    ("walls", "complaint"),
-    [
-        (["aA.", "aA"], r"map 1 of walls has the shape \(2, 1\), the first \(3, 1\)"),
-        (["aA..", "aAbB"], "map 1 of walls shows 2 agents, the first 1"),
-        (["aA", "a."], "map 1 of walls: line 1, column 1 of the picture: agent 'a' has no target"),
-        (
-            "a.#.A",
-            r"agent_0 at \[0, 0\] cannot reach its target \[4, 0\]: walls lie between them \(the targets of map 0",
-        ),
-        ("", "map 0 of walls: the picture is empty"),
-        ("..\n#x#", "map 0 of walls: line 2 of the picture, '#x#', has 3 characters"),
-    ],
-)
-def test_bad_pictures_are_refused(walls: Any, complaint: str) -> None:
-    """A picture that cannot be played is refused when the configuration is made, and the error says where."""
-    with pytest.raises(ValueError, match=complaint):
-        GridConfig(walls=walls, num_agents=1)
-
-
 PARTED = """
     ..#..#
     ..#.#.
