@@ -53,16 +53,6 @@ def walls_of(config: GridConfig) -> np.ndarray:
     return np.zeros((config.width, config.height), dtype=bool) if config.walls is None else config.walls[0]
 
 
-def assert_same(ours: Any, expected: Any) -> None:
-    """Equal arrays, in a dict or alone."""
-    if isinstance(expected, dict):
-        assert list(ours) == list(expected)
-        for part, seen in expected.items():
-            np.testing.assert_array_equal(ours[part], seen, part)
-    else:
-        np.testing.assert_array_equal(ours, expected)
-
-
 def assert_belongs(env: MultiGridEnv, agent: str, observation: Any, info: dict[str, Any]) -> None:
     """An observation of the space, its parts in order and, which `contains` does not ask, of the very dtype."""
     assert {key: type(value) for key, value in info.items()} == {"distance": float, "outcome": int}
@@ -86,7 +76,7 @@ def check_against_reference(config: GridConfig, seed: int) -> None:
     drawn = copy.deepcopy(env.np_random)
     reference = Reference(config, layout[:, :2], layout[:, 2:], walls_of(config), drawn)
     for i, agent in enumerate(env.agents):
-        assert_same(observations[agent], reference.observe(i, reference.at[i]))
+        np.testing.assert_equal(observations[agent], reference.observe(i, reference.at[i]))
         assert_belongs(env, agent, observations[agent], infos[agent])
     random = np.random.default_rng(seed)
     while env.agents:
@@ -97,7 +87,7 @@ def check_against_reference(config: GridConfig, seed: int) -> None:
         for agent, (seen, reward, terminated, truncated, distance, outcome) in zip(
             present, expected.values(), strict=True
         ):
-            assert_same(observations[agent], seen)
+            np.testing.assert_equal(observations[agent], seen)
             assert_belongs(env, agent, observations[agent], infos[agent])
             returned = (rewards[agent], terminations[agent], truncations[agent])
             assert [type(value) for value in returned] == [float, bool, bool]

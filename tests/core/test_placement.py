@@ -227,6 +227,15 @@ def by_hand(config, agents, targets, index=0):
     return check_layout(config.components[index], config.num_agents, agents, targets, "options['{}']")
 
 
+@pytest.mark.parametrize("cell", [[4, 1], [1, 3], [-1, 1], [1, -1]], ids=str)
+def test_cells_by_hand_are_in_the_grid(cell):
+    """A cell next to the grid is refused, as an agent's and as a target."""
+    config = GridConfig(walls=walls_of(BY_HAND), num_agents=2)
+    for agents, targets in (([[0, 0], cell], [[1, 0], [3, 0]]), ([[0, 0], [3, 1]], [cell, [3, 0]])):
+        with pytest.raises(ValueError, match=re.escape(f"{cell}, outside the 4 x 3 grid")):
+            by_hand(config, agents, targets)
+
+
 def test_a_layout_by_hand_is_played_as_given():
     """A good layout is copied, begins an episode, and draws nothing; cells of others may be targets."""
     world = Worlds(GridConfig(walls=walls_of(BY_HAND), num_agents=3))
