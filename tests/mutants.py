@@ -92,7 +92,12 @@ TESTS = {
         "envs/test_vector.py",
     ],
     "core/worlds.py": ["envs/test_vector.py", "envs/test_documented.py", "envs/test_safety.py"],
-    "core/allocation.py": ["core/test_worlds.py", "envs/test_parallel.py", "envs/test_documented.py"],
+    "core/allocation.py": [
+        "core/test_invariants.py::test_play_is_that_of_the_reference",
+        "core/test_worlds.py",
+        "envs/test_parallel.py",
+        "envs/test_documented.py",
+    ],
     "maps/layouts.py": ["core/test_placement.py", "envs/test_contract.py::test_bad_options_are_refused"],
 }
 
