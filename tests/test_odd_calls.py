@@ -23,7 +23,8 @@ import numpy as np
 import pytest
 
 import judged
-import multigrid
+import multigrid.integrations.sb3
+import multigrid.wrappers
 from apart import limit_memory, play_apart, play_cases
 from helpers import frozen
 
