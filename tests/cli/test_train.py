@@ -72,6 +72,13 @@ def folder(printed_and_folder: tuple[str, Path]) -> Path:
     return printed_and_folder[1]
 
 
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the GIF and the heat map, which take most of the time of a training whose numbers alone matter."""
+    for name in ("write_gif", "write_figure"):
+        monkeypatch.setattr(train_module, name, lambda *_, **__: None)
+
+
 def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
     """The new folder holds the outputs under their names, and no temporary file."""
     assert names(folder) == OUTPUTS
@@ -127,6 +134,7 @@ def test_evaluations_are_spread_over_the_run(folder: Path) -> None:
     assert len({tuple(one.values()) for one in content["during"]}) > 2, "each is of the policy of its own moment"
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_evaluations_change_nothing_in_the_training() -> None:
     """With evaluations in between the weights are those of a training without."""
     for number in (2, 5):
@@ -178,6 +186,7 @@ def test_the_model_plays_as_it_was_evaluated(folder: Path) -> None:
     assert env.action_space("agent_0").contains(np.int64(action))
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     "flags", ["--vectorizer supersuit", "--vectorizer supersuit --num-cpus 2", "--vectorizer native --num-threads 2"]
 )
@@ -216,6 +225,7 @@ def test_other_worlds_are_trained(flags: str, capsys: pytest.CaptureFixture[str]
     assert ("arrivals" in printed, "all agents arrived" in printed) == ("restart" in flags, "restart" not in flags)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_training_learns() -> None:
     """After a short training nearly all held-out episodes succeed in 20 steps, of which few did before.
 
@@ -299,6 +309,7 @@ def test_a_model_holds_no_bytecode(folder: Path) -> None:
     assert not any(b"CodeType" in one for one in pickles)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
 def test_metrics_count_the_episodes_of_the_rollout(on_target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Episodes, success and steps in a row are those in the final infos of its rollout, world by world."""
