@@ -78,7 +78,7 @@ def walk(num_agents: int, num_steps: int, size: tuple[int, int]) -> Episode:
     return Episode(
         name="walk",
         config=GridConfig(size=size, num_agents=num_agents, on_target="restart"),
-        regions=(random.random(size) > 0.1).astype(np.int32),
+        walls=random.random(size) <= 0.1,
         agents=agents,
         targets=targets,
         present=np.ones(shape, dtype=np.bool_),

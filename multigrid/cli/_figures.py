@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
-from multigrid.maps.components import WALL
 from multigrid.policies.intervals import Estimate
 from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours
@@ -184,10 +183,10 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
 
 
 class HeatMap:
-    """Counts where agents were and where their moves were refused, over episodes on one map.
+    """Count where agents were and where their moves were refused, over episodes on one map.
 
     Attributes:
-        regions: int32 (W, H), the map: 0 at a wall.
+        walls: bool (W, H), the map: True at a wall.
         visits: int64 (W, H), how often an agent stood on a cell: at the reset, and after each step but those which it
             began and ended on its target. So an agent that rests there, or has left, is counted no more.
         blocked: int64 (W, H), how often an agent's move was refused while it stood there, in the same steps: by the
@@ -195,15 +194,14 @@ class HeatMap:
         episodes: how many episodes were counted.
     """
 
-    def __init__(self, regions: NDArray[np.int32]) -> None:
-        self.regions = regions
-        self.visits = np.zeros(regions.shape, dtype=np.int64)
-        self.blocked = np.zeros(regions.shape, dtype=np.int64)
+    def __init__(self, walls: NDArray[np.bool_]) -> None:
+        self.walls = walls
+        self.visits, self.blocked = np.zeros((2, *walls.shape), dtype=np.int64)
         self.episodes = 0
 
     def add(self, episode: Episode) -> None:
         """Count an episode, which is on the same map."""
-        assert np.array_equal(episode.regions, self.regions)
+        assert np.array_equal(episode.walls, self.walls)
         acting = np.ones(episode.outcomes.shape, dtype=bool)
         acting[1:] = (episode.distances[1:] > 0) | (episode.distances[:-1] > 0)
         refused = np.isin(episode.outcomes, BLOCKED) & acting
@@ -220,7 +218,7 @@ class HeatMaps:
 
     def add(self, episode: Episode) -> None:
         """Count an episode on its map."""
-        self._by_map.setdefault(episode.regions.tobytes(), HeatMap(episode.regions)).add(episode)
+        self._by_map.setdefault(episode.walls.tobytes(), HeatMap(episode.walls)).add(episode)
 
     def most_played(self) -> HeatMap:
         """Return the one of most episodes; of several the one whose episode came first."""
@@ -234,7 +232,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
         heat: over at least one episode.
         title: what was rolled out.
     """
-    width, height = heat.regions.shape
+    width, height = heat.walls.shape
     longer = max(width, height)
     # Inches; the thinnest maps are drawn wider than they are.
     wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
@@ -242,12 +240,11 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     rows, columns = (2, 1) if flat else (1, 2)
     figure = Figure(figsize=(max(columns * (wide + 1.3), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
     first, second = figure.subplots(rows, columns)
-    walls = heat.regions == WALL
     for axes, counts, label, colour in (
         (first, heat.visits, "visits per episode", _BLUE),
         (second, heat.blocked, "blocked moves per episode", _RED),
     ):
-        shown = np.ma.masked_array(counts / heat.episodes, mask=walls)
+        shown = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
         axes.set_facecolor(_WALL_COLOUR)
         # On a scale of square roots the paths of the others stay visible where one agent waits for long.
         scale = PowerNorm(0.5, vmin=0, vmax=float(shown.max()) or 1.0)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.maps.components import WALL
 
 __all__ = ["Episode", "find_settled"]
 
@@ -32,9 +31,9 @@ class Episode:
     name: str
     """The title of its page."""
     config: GridConfig
-    """The configuration of the world; with several maps, only `regions` is the map of this episode."""
-    regions: NDArray[np.int32]
-    """int32 (W, H), the map: 0 at a wall."""
+    """The configuration of the world; with several maps, only `walls` is the map of this episode."""
+    walls: NDArray[np.bool_]
+    """bool (W, H), the map: True at a wall."""
     agents: NDArray[np.int64]
     """int64 (T + 1, N, 2), the agents' cells; the last cell for an agent that has left."""
     targets: NDArray[np.int64]
@@ -56,12 +55,6 @@ class Episode:
     def num_steps(self) -> int:
         """The number of steps T."""
         return len(self.agents) - 1
-
-    @functools.cached_property
-    def walls(self) -> NDArray[np.bool_]:
-        """The map as bool (W, H), True at a wall."""
-        walls: NDArray[np.bool_] = self.regions == WALL
-        return walls
 
     @functools.cached_property
     def settled(self) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.arrays import LEFT, Arrays
+from multigrid.maps.components import WALL
 from multigrid.rendering.episode import Episode, find_settled
 
 __all__ = ["Scene", "scene_in", "scene_of"]
@@ -17,8 +18,8 @@ __all__ = ["Scene", "scene_in", "scene_of"]
 class Scene:
     """The state of one world that a frame shows."""
 
-    regions: NDArray[np.int32]
-    """int32 (W, H), 0 at a wall."""
+    walls: NDArray[np.bool_]
+    """bool (W, H), True at a wall."""
     agents: NDArray[np.int64]
     """int64 (N, 2), the agents' cells."""
     targets: NDArray[np.int64]
@@ -32,7 +33,7 @@ class Scene:
 
 
 def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
-    """Return the scene of one world; most of its fields are views of the arrays, not copies.
+    """Return the scene of one world; its cells are views of the arrays, not copies.
 
     Args:
         arrays: the arrays of E worlds.
@@ -49,7 +50,7 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     """
     present = arrays.status[world] != LEFT
     return Scene(
-        regions=arrays.components[arrays.map_index[world]],
+        walls=arrays.components[arrays.map_index[world]] == WALL,
         agents=arrays.location[world],
         targets=arrays.target[world],
         present=present,
@@ -67,7 +68,7 @@ def scene_of(episode: Episode, step: int) -> Scene:
     if not 0 <= step <= episode.num_steps:
         raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}, for the episode has so many steps")
     return Scene(
-        regions=episode.regions,
+        walls=episode.walls,
         agents=episode.agents[step],
         targets=episode.targets[step],
         present=episode.present[step],

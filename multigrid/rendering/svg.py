@@ -114,7 +114,7 @@ class _View(NamedTuple):
 
 def _draw(view: _View) -> str:
     episode, step, side, clock = view
-    width, height = (side * length for length in episode.regions.shape)
+    width, height = (side * length for length in episode.walls.shape)
     palette = colours(episode.config.num_agents)
     there = [agent for agent in range(len(palette)) if episode.present[step, agent]]
     squares = [_target(view, agent, palette[agent]) for agent in there]
@@ -139,7 +139,7 @@ def _draw(view: _View) -> str:
 
 
 def _ground(episode: Episode, side: int, width: int, height: int) -> str:
-    columns, rows = episode.regions.shape
+    columns, rows = episode.walls.shape
     lines = "".join(f"M{side * x} 0V{height}" for x in range(1, columns))
     lines += "".join(f"M0 {side * y}H{width}" for y in range(1, rows))
     strength = min(1, (side - _LINES_FROM + 1) / 16)
@@ -236,7 +236,7 @@ def _opacity(settled: np.bool_) -> str:
 
 def _side(episode: Episode, cell: int | None) -> int:
     if cell is None:
-        longer: int = max(episode.regions.shape)
+        longer: int = max(episode.walls.shape)
         return max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGER_SIDE // longer))
     if cell < 1:
         raise ValueError(f"cell is {cell}; expected at least 1 pixel")

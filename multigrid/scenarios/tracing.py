@@ -8,6 +8,7 @@ import numpy as np
 
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.maps.components import WALL
 from multigrid.rendering.episode import Episode
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
@@ -55,7 +56,7 @@ class EpisodeTrace:
         return Episode(
             name=name,
             config=self._env.config,
-            regions=self._env.config.components[self._states[0]["map_index"]],
+            walls=self._env.config.components[self._states[0]["map_index"]] == WALL,
             agents=fields["location"],
             targets=fields["target"],
             present=fields["status"] != LEFT,

@@ -154,7 +154,7 @@ def test_heat_maps_count_cells_and_refusals() -> None:
     config = GridConfig(walls="a.A\n#B.\n.b.", on_target="park", allow_stay=True, max_cycles=20)
     # a: edge, wall, right, right, then parked. b: stays thrice, goes to its target, then parked.
     episode = watched(config, [LEFT, STAY], [UP, STAY], [RIGHT, STAY], [STAY, DOWN], [STAY, UP], [RIGHT, STAY])
-    heat = HeatMap(episode.regions)
+    heat = HeatMap(episode.walls)
     heat.add(episode)
     # [x, y]; b arrives with its fourth step; a with its sixth, having stood on (1, 0) for three.
     assert heat.visits.tolist() == [[3, 0, 0], [3, 1, 4], [1, 0, 0]]
@@ -166,7 +166,7 @@ def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
     """The arrival counts, the steps after it do not, whatever the rule; bumping there is no blocked move either."""
     config = GridConfig(walls="aA...\nb...B", on_target=on_target, allow_stay=True, max_cycles=20)
     episode = watched(config, [RIGHT, RIGHT], [DOWN, RIGHT], [STAY, RIGHT], [DOWN, RIGHT])
-    heat = HeatMap(episode.regions)
+    heat = HeatMap(episode.walls)
     heat.add(episode)
     assert heat.visits.T.tolist() == [[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]
     assert heat.blocked.sum() == 0
@@ -175,7 +175,7 @@ def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
 def test_refusals_by_others_count_where_the_agent_stood() -> None:
     """Two that would swap, and two that ask for one cell, are blocked on their own cells."""
     config = GridConfig(walls="Bab.A", max_cycles=9)
-    heat = HeatMap(config.components[0])
+    heat = HeatMap(config.components[0] == 0)
     heat.add(watched(config, [RIGHT, LEFT]))
     assert heat.blocked.T.tolist() == [[0, 1, 1, 0, 0]]
     config = GridConfig(walls="Ba.bA", max_cycles=9)
@@ -191,7 +191,7 @@ def test_of_several_maps_the_most_played_is_shown() -> None:
         maps.add(watched(GridConfig(walls=picture), [RIGHT]))
     heat = maps.most_played()
     assert heat.episodes == 2
-    assert heat.regions[2, 1] == 0
+    assert heat.walls[2, 1]
     assert heat.visits.T.tolist() == [[2, 2, 0], [0, 0, 0]]
 
 

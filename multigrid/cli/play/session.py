@@ -161,7 +161,7 @@ class Session:
     def scene(self) -> Scene:
         """Return what there is to draw."""
         return Scene(
-            regions=self.config.components[0],
+            walls=self.config.components[0] == WALL,
             agents=self._state["location"],
             targets=self._state["target"],
             present=self.present,
