@@ -56,12 +56,7 @@ def _halve(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
-    """Return as many episodes, from the first on, as a number of frames can show whole; a longer first one is cut.
-
-    Args:
-        episodes: at least one.
-        max_frames: at least 1.
-    """
+    """Return as many episodes, from the first on, as a number of frames can show whole; a longer first one is cut."""
     fitting = [_cut(episodes[0], max_frames)]
     frames = fitting[0].num_steps + 1
     for episode in episodes[1:]:
@@ -81,32 +76,20 @@ def _cut(episode: Episode, frames: int) -> Episode:
 def write_gif(
     path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0, halve: bool = False
 ) -> None:
-    """Write episodes, one after the other, as a GIF that repeats for ever, with at most 50 steps a second.
+    """Write episodes of one configuration, one after the other, as a GIF that repeats for ever.
 
-    A GIF counts in hundredths of a second, and players take one hundredth for ten. All frames share one palette, so
-    that what does not move does not flicker.
-
-    Args:
-        path: where to.
-        episodes: at least one, all of one configuration.
-        frames_per_second: steps a second.
-        trails: how many of its last cells each agent draws behind it.
-        halve: whether to halve both sides of the frames.
+    A GIF counts in hundredths of a second, and players take one hundredth for ten: there are at most 50 steps a second.
+    All frames share one palette, so that what does not move does not flicker. `film_frames` says what `trails` and
+    `halve` are.
     """
-    samples = [
-        frame
-        for episode in episodes
-        for frame in film_frames(episode, trails, halve=halve, steps=_sample_steps(episode))
-    ]
+    samples = [frame for one in episodes for frame in film_frames(one, trails, halve=halve, steps=_sample_steps(one))]
     palette = _Palette(np.concatenate(samples))
     frames = itertools.chain.from_iterable(film_frames(episode, trails, halve=halve) for episode in episodes)
     images = map(palette.image, frames)
-    shown = max(20, 10 * round(100 / frames_per_second))
-    durations = [
-        shown + 1000 * HELD_SECONDS * (step == episode.num_steps)
-        for episode in episodes
-        for step in range(episode.num_steps + 1)
-    ]
+    milliseconds = max(20, 10 * round(100 / frames_per_second))
+    durations: list[float] = []
+    for episode in episodes:
+        durations += [milliseconds] * episode.num_steps + [milliseconds + 1000 * HELD_SECONDS]
     with replace_file(path) as temporary:
         next(images).save(
             temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False

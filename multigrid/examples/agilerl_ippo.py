@@ -33,10 +33,9 @@ from numpy.typing import NDArray
 
 import multigrid
 from multigrid.config import OnTarget
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 __all__ = ["arrival_rate", "main", "make_ippo", "rollout"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 def make_ippo(config: multigrid.GridConfig) -> IPPO:
@@ -97,18 +96,14 @@ def _rows(ippo: IPPO, field: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 
 def arrival_rate(ippo: IPPO, config: multigrid.GridConfig, episodes: int) -> float:
-    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive, their actions drawn."""
-    envs = multigrid.vector_env(episodes, config)  # a row for each agent of each world, zeros once it has left
-    rows, _ = envs.reset(seed=0)
-    arrived = np.full(episodes, np.nan)
-    for _ in range(config.max_cycles or 0):
-        actions, *_ = ippo.get_action({"agent_0": rows})
-        rows, _, _, _, infos = envs.step(actions["agent_0"])
-        if "csr" in infos:  # a world's first episode counts; the next ones begin by themselves
-            csr = np.where(infos["_csr"], infos["csr"], np.nan).reshape(episodes, -1)[:, 0]
-            arrived = np.where(np.isnan(arrived), csr, arrived)
-    envs.close()
-    return float(arrived.mean())
+    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
+
+    def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        # A row for each agent that is present, all under one name: they share one net.
+        actions, *_ = ippo.get_action({"agent_0": np.stack([observations[agent] for agent in env.agents])})
+        return dict(zip(env.agents, np.ravel(actions["agent_0"]).tolist(), strict=True))
+
+    return multigrid.evaluate(config, policy, range(episodes))["success"].mean
 
 
 def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
@@ -139,7 +134,7 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
     ippo = make_ippo(config)
     before = arrival_rate(ippo, config, episodes)
     with closing(AsyncPettingZooVecEnv([lambda: multigrid.parallel_env(config)] * worlds)) as envs:
-        observations, _ = envs.reset(seed=_FIRST_TRAINING_SEED + worlds * seed)
+        observations, _ = envs.reset(seed=FIRST_TRAINING_SEED + worlds * seed)
         for _ in range(steps // (worlds * config.num_agents * horizon)):
             experiences, observations = rollout(ippo, envs, observations, horizon)
             ippo.learn(experiences)

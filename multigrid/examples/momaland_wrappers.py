@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
 __all__ = ["EffortReward", "Figures", "QTable", "main", "make_env", "play"]
 
-_FIRST_TRAINING_SEED = 1_000_000
 _FREE = (multigrid.Outcome.STAYED, multigrid.Outcome.PARKED)
 
 
@@ -157,7 +157,7 @@ def main(
     for price in (None, *prices):
         table, env = QTable(5, np.random.default_rng(seed)), make_env(price or 0.0)
         if price is not None:
-            env.reset(seed=_FIRST_TRAINING_SEED + seed)
+            env.reset(seed=FIRST_TRAINING_SEED + seed)
             for _ in range(episodes):
                 play(env, table, None, explore=0.2, learn=True)
         # Some chance here too: two in each other's way, both sure of what is best, would stand there for ever.

@@ -34,10 +34,9 @@ from torch import Tensor, nn
 
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
 from multigrid._files import replace_file
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +186,7 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
     done = torch.zeros(length + 1, rows, dtype=torch.bool)  # done[t]: the step before t ended the row's episode
 
     began, env_seconds, played = time.perf_counter(), 0.0, 0
-    observations[-1] = torch.from_numpy(envs.reset(seed=_FIRST_TRAINING_SEED + options.seed * options.worlds)[0])
+    observations[-1] = torch.from_numpy(envs.reset(seed=FIRST_TRAINING_SEED + options.seed * options.worlds)[0])
     updates = math.ceil(options.steps / (length * rows))
     for number in range(updates):
         observations[0], done[0] = observations[-1], done[-1]

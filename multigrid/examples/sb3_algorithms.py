@@ -33,13 +33,13 @@ from stable_baselines3.common.vec_env import VecCheckNan, VecEnv
 
 from multigrid import GridConfig, vector_env
 from multigrid.integrations.sb3 import to_sb3
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
 __all__ = ["RECIPES", "Evaluation", "Recipe", "Result", "evaluate", "main"]
 
-_FIRST_TRAINING_SEED = 1_000_000
 
 WORLD = GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=12)
 """Small, and with a limit that few untrained policies keep."""
@@ -185,7 +185,7 @@ def main(
     set_random_seed(seed)
     model = recipe.make(vec_env)
     before = evaluate(model, recipe.world, episodes)
-    model.set_random_seed(_FIRST_TRAINING_SEED + seed * worlds)  # of the worlds, and of what is drawn from here on
+    model.set_random_seed(FIRST_TRAINING_SEED + seed * worlds)  # of the worlds, and of what is drawn from here on
     model.learn(recipe.steps if steps is None else steps)
     after = evaluate(model, recipe.world, episodes)
     vec_env.close()

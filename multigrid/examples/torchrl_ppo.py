@@ -20,7 +20,7 @@ PettingZoo 1.24.3 only, which is older than what multigrid needs; the warning is
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -36,13 +36,12 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from multigrid.config import OnTarget
 
 __all__ = ["add_advantages", "arrival_rate", "main", "make_env", "make_nets", "make_objectives"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 def make_env(config: multigrid.GridConfig, seed: int) -> PettingZooWrapper:
@@ -108,21 +107,19 @@ def add_advantages(gae: GAE, data: TensorDict) -> None:
 
 
 def arrival_rate(actor: ProbabilisticActor, config: multigrid.GridConfig, episodes: int) -> float:
-    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are drawn."""
-    envs = multigrid.vector_env(episodes, config)  # many worlds in one call; only the actor is TorchRL's
-    seen, _ = envs.reset(seed=0)
-    arrived = np.full(episodes, np.nan)
-    while np.isnan(arrived).any():
-        rows = torch.from_numpy(seen).reshape(episodes, config.num_agents, -1)
+    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
+
+    def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        # The net has a row for every agent, zeros for one that has left.
+        zeros = np.zeros_like(observations[env.agents[0]])
+        rows = np.stack([observations.get(agent, zeros) for agent in config.agents])
         # Without this, an actor outside a collector takes the likeliest action: two in each other's way stand for ever.
         with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
-            played = actor(TensorDict({"agent": {"observation": rows}}, [episodes]))
-        seen, _, _, _, infos = envs.step(played["agent", "action"].flatten().numpy())
-        if "csr" in infos:  # of worlds whose episode has ended; the first one counts
-            csr, ended = (infos[name].reshape(episodes, -1)[:, 0] for name in ("csr", "_csr"))
-            arrived = np.where(np.isnan(arrived) & ended, csr, arrived)
-    envs.close()
-    return float(arrived.mean())
+            output = actor(TensorDict({"agent": {"observation": torch.from_numpy(rows)}}))
+        actions = dict(zip(config.agents, output["agent", "action"].tolist(), strict=True))
+        return {agent: actions[agent] for agent in env.agents}
+
+    return multigrid.evaluate(config, policy, range(episodes))["success"].mean
 
 
 def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
@@ -148,7 +145,7 @@ def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", epi
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     config = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target=on_target, flatten=True, max_cycles=20)
-    env = make_env(config, _FIRST_TRAINING_SEED + seed)
+    env = make_env(config, FIRST_TRAINING_SEED + seed)
     actor, critic = make_nets(env)
     gae, loss = make_objectives(actor, critic)
     optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)

@@ -197,7 +197,7 @@ def test_of_several_maps_the_most_played_is_shown() -> None:
 
 def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
     """Walls are dark, y grows downwards, the most visited cell is the darkest and one without visits white."""
-    heat = HeatMap(np.array([[1, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]], dtype=np.int32))
+    heat = HeatMap(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=bool))
     heat.visits[4, 0], heat.visits[1, 2], heat.blocked[2, 1] = 40, 10, 3
     heat.episodes = 10
     figure = heat_figure(heat, "a title")
@@ -221,7 +221,7 @@ def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [(1, 40), (40, 1), (90, 2), (2, 3)])
 def test_maps_of_any_shape_have_a_heat_map(shape: tuple[int, int], tmp_path: Path) -> None:
     """Long and narrow maps are drawn without a warning, their last cell where it belongs."""
-    heat = HeatMap(np.ones(shape, dtype=np.int32))
+    heat = HeatMap(np.zeros(shape, dtype=bool))
     heat.visits[-1, -1] = heat.episodes = 1
     figure = heat_figure(heat, "a title that is as long as those of a rollout, 100 episodes")
     pixels = read_back(figure, tmp_path)

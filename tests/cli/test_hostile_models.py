@@ -24,7 +24,7 @@ from stable_baselines3 import PPO
 import multigrid
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.rollout.models import load_policy, read_trained
+from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy, make_policy_factory
 from multigrid.core.rules import RULES_VERSION
@@ -364,7 +364,7 @@ def test_hostile_descriptions_are_refused(name: str, folder: Path, capsys: pytes
     make, complaint = HOSTILE_DESCRIPTIONS[name]
     content = make(json.loads(path.read_text()))
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    for read in (read_trained, load_policy, lambda folder: make_policy_factory(str(folder))):
+    for read in (read_training, load_policy, lambda folder: make_policy_factory(str(folder))):
         with pytest.raises(ValueError, match=rf"run.config\.json.*{complaint}"):
             read(folder)
     assert main(["rollout", "--policy", str(folder)]) == 2
@@ -469,7 +469,7 @@ def outcome(folder: Path) -> str:
         if not any(str(folder / name) in str(error) for name in ("model.zip", "config.json")):
             raise AssertionError("the message names no file") from error
         return "refused"
-    config = dataclasses.replace(read_trained(folder).grid, max_cycles=5)
+    config = dataclasses.replace(read_training(folder).grid, max_cycles=5)
     assert 1 <= play_episode(NamedConfig("fuzz", config), chosen, seed=0).steps <= 5
     return "played"
 

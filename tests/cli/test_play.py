@@ -61,7 +61,8 @@ def test_the_others_follow_the_shortest_path():
     assert session.totals.tolist() == [0, 1]
     session.choose(1)
     session.play(Action.DOWN)
-    assert (session.steered, session.outcome, session.reward) == (1, Outcome.PARKED, 0)
+    assert session.steered == 1
+    assert (session.state["outcomes"][1], session.state["rewards"][1]) == (Outcome.PARKED, 0)
     assert session.totals.tolist() == [0, 1]
 
 
@@ -310,7 +311,7 @@ def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monke
         ("--seed -1", "--seed is -1; expected at least 0"),
         ("--fps 0", "--fps is 0; expected 1 to 60"),
         ("--scenario nothing", "there is no file 'nothing', nor a scenario of this name in the suite; "),
-        ("--scenario empty-9x7-2 --size 4", "--scenario has a world of its own"),
+        ("--scenario empty-9x7-2 --size 4", "--scenario has its own world, but --size came too"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
         ("--record .", "--record is ., which is a folder"),
         ("--size 2 --num-agents 9", "num_agents is 9"),

@@ -111,8 +111,8 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         ["success: all agents arrived", "1.000", "[0.510, 1.000]"],
         ["CSR: cooperative success rate", "1.000", "[0.510, 1.000]"],
         ["ISR: individual success rate", "1.000", "[1.000, 1.000]"],
-        ["sum of costs (steps)", "5.0", "[5.0, 5.0]"],
-        ["makespan (steps)", "3.0", "[3.0, 3.0]"],
+        ["sum of costs: steps until arrival, of all agents together", "5.0", "[5.0, 5.0]"],
+        ["makespan: steps until the last arrival", "3.0", "[3.0, 3.0]"],
     ]
     assert said.out.startswith("shortest-path: 4 episodes, mean [95 % confidence interval]")
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
@@ -448,7 +448,7 @@ def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
         ("--scenario none.json", "none.json"),
         ("--scenario by-hand.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
-        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --flatten, --max-cycles came too"),
+        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max_cycles=7 came too"),
         ("--suite maze --scenario by-hand.json", "--scenario and --suite say different worlds"),
         ("--suite desert", "--suite is desert, but no name is like that; there are .*maze-9x7-2"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),

@@ -482,7 +482,7 @@ def test_resume_refuses_what_the_weights_do_not_fit(
         (f"--resume {folder} --hidden 32", r"trained with hidden \(16,\), not \(32,\)"),
         (f"--resume {folder} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
         (f"--resume {folder} --steps 1280", "--steps is 1280, but the run has had [0-9]+ already"),
-        (f"--resume {tmp_path}", "whose config.json is not one of multigrid train --engine rllib"),
+        (f"--resume {tmp_path}", "is not what `multigrid train --engine rllib` writes"),
     ):
         assert main(["train", "--engine", "rllib", *flags.split(), "--folder", str(tmp_path / "on")]) == 2
         said = capsys.readouterr().err
@@ -515,7 +515,7 @@ def test_resume_refuses_a_description_of_anything_else(
     assert main(["train", "--engine", "rllib", "--resume", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"--resume is {tmp_path}, whose config.json is not one of" in said
+    assert f"{tmp_path / 'config.json'} is not what `multigrid train --engine rllib` writes" in said
 
 
 def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(

@@ -104,14 +104,7 @@ def play_episode(
 def play_world(
     world: NamedConfig, factory: PolicyFactory, options: RolloutOptions, advance: Callable[[], None]
 ) -> WorldResult:
-    """Play all episodes of a configuration.
-
-    Args:
-        world: its configuration has a limit of steps.
-        factory: makes the policies.
-        options: say how many episodes there are, and what is kept of them.
-        advance: called after each episode.
-    """
+    """Play all episodes of a configuration, which has a limit of steps; call `advance` after each."""
     heat: Any = None
     if "figures" in options.kinds:
         from multigrid.cli._figures import HeatMaps
@@ -129,5 +122,5 @@ def play_world(
         # Whole episodes of large worlds take much memory.
         results.append(result if keep else dataclasses.replace(result, episode=None))
         advance()
-    found = estimate_measures([result.measures for result in results])
-    return WorldResult(world, results, found, None if heat is None else heat.most_played())
+    estimates = estimate_measures([result.measures for result in results])
+    return WorldResult(world, results, estimates, None if heat is None else heat.most_played())

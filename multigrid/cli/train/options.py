@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +12,7 @@ import tyro
 
 import multigrid
 from multigrid.cli._options import check_flags
-from multigrid.cli.rollout.models import MALFORMED, stored_grid
+from multigrid.cli.rollout.models import make_grid, read_config
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 
@@ -177,25 +176,18 @@ def read_rllib_options(folder: Path) -> RLlibOptions:
     Raises:
         ValueError: its config.json is something else, or was written under other rules.
     """
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        rules = content["rules"]
+
+    def convert(content: dict[str, Any]) -> RLlibOptions:
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
-        flags |= {"grid": stored_grid(flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
-        for field in dataclasses.fields(RLlibOptions):
-            _check_kind(field.name, flags[field.name])
-    except (*MALFORMED, OSError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"--resume is {folder}, whose config.json is not one of {RLLIB_PROGRAM}: {reason}") from error
-    if rules != RULES_VERSION:
-        raise ValueError(
-            f"--resume is {folder}, trained under version {rules} of the rules, but this multigrid has version "
-            f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
-        )
-    return RLlibOptions(**flags)
+        flags |= {"grid": make_grid(flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
+        for name, value in flags.items():
+            _check_type(name, value)
+        return RLlibOptions(**flags)
+
+    return read_config(folder, convert, RLLIB_PROGRAM)
 
 
-def _check_kind(name: str, value: Any) -> None:
+def _check_type(name: str, value: Any) -> None:
     """Raise an error if a value is of another type than the flag."""
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
     kind = str(RLlibOptions.__dataclass_fields__[name].type)

@@ -38,6 +38,7 @@ from rich.console import Console
 from multigrid._files import create_folder
 from multigrid.cli._files import make_folder, write_json, write_rows
 from multigrid.cli._options import LARGEST_SEED
+from multigrid.cli.rollout.models import short_message
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import RLLIB_PROGRAM, RLlibOptions, check_rllib, describe, read_rllib_options
 from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_row
@@ -102,22 +103,21 @@ def _restore(algorithm: Algorithm, checkpoint: Path) -> None:
     try:
         algorithm.restore_from_path(str(checkpoint.absolute()))
     except Exception as error:
-        reason = " ".join(str(error).split())[:300]
         raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {reason}. Checkpoints are pickles, which can "
-            "run any code when they are loaded: resume only folders that you trust"
+            f"{checkpoint} cannot be restored: {type(error).__name__}: {short_message(error)}. Checkpoints are "
+            "pickles, which can run any code when they are loaded: resume only folders that you trust"
         ) from error
 
 
 @contextlib.contextmanager
 def _cluster(options: RLlibOptions) -> Iterator[None]:
     """Start Ray on this machine, or join a cluster, and leave it at the end; what this process has joined is kept."""
-    joined = ray.is_initialized()
-    if not joined:
-        ended = signal.getsignal(signal.SIGTERM)
+    initialized = ray.is_initialized()
+    if not initialized:
+        handler = signal.getsignal(signal.SIGTERM)
         _start(options)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, ended)  # Ray's own handler kills its processes before anything can clean up
+            signal.signal(signal.SIGTERM, handler)  # Ray's own handler kills its processes before anything can clean up
     try:
         cpus = int(ray.cluster_resources().get("CPU", 0))
         if cpus < options.num_env_runners:
@@ -127,7 +127,7 @@ def _cluster(options: RLlibOptions) -> Iterator[None]:
             )
         yield
     finally:
-        if not joined:
+        if not initialized:
             ray.shutdown()
 
 
@@ -248,9 +248,9 @@ class _Run:
 def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
     """Return the sums of `multigrid.integrations.rllib.CountEpisodes`."""
     # RLlib's sum over no episode is NaN.
-    known = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
-    reward = float(known.pop("reward"))
-    return RolloutCounts(**{name: int(count) for name, count in known.items()}, reward=reward)
+    counts = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
+    reward = float(counts.pop("reward"))
+    return RolloutCounts(**{name: int(count) for name, count in counts.items()}, reward=reward)
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path, int]:
@@ -259,7 +259,7 @@ def _last_checkpoint(folder: Path) -> tuple[Path, int]:
     Raises:
         ValueError: the folder has no checkpoint.
     """
-    found = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
-    if not found:
+    checkpoints = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
+    if not checkpoints:
         raise ValueError(f"--resume is {folder}, which has no checkpoint in it; expected a run of {RLLIB_PROGRAM}")
-    return found[-1], int(found[-1].name)
+    return checkpoints[-1], int(checkpoints[-1].name)

@@ -29,7 +29,7 @@ from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_ro
 from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
-from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.integrations.training import training_seed
 from multigrid.rendering.episode import Episode
 
 if TYPE_CHECKING:
@@ -159,15 +159,10 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
         gamma=options.gamma,
         ent_coef=options.entropy,
         policy_kwargs={"net_arch": list(options.hidden)},
-        seed=_training_seed(options),
+        # Those of a run's copies lie apart from those of another run's.
+        seed=training_seed(options.seed, worlds=options.copies),
         device="cpu",
     )
-
-
-def _training_seed(options: SB3Options) -> int:
-    """Return the seed of the first copy, those of a run's copies lying apart from those of another run's."""
-    room = 2**32 - FIRST_TRAINING_SEED - options.copies
-    return FIRST_TRAINING_SEED + int(np.random.SeedSequence(options.seed).generate_state(1)[0]) % room
 
 
 def _evaluate(model: Any, options: SB3Options) -> HeldOut:
