@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
 from multigrid.policies.intervals import Estimate
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours
+from multigrid.rendering.scene import Episode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.frame import Painter
-from multigrid.rendering.scene import scene_of
+from multigrid.rendering.scene import Episode, scene_of
 
 __all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
 

@@ -171,10 +171,6 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
 
     With ``policy = trained_policy(agent_modules(algorithm), np.random.default_rng(0))``, ``policy(env, observations)``
     is an action for each agent, sampled from the modules' distributions.
-
-    Args:
-        modules: a module for each agent, as `agent_modules` returns them.
-        generator: for sampling the actions.
     """
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
@@ -190,13 +186,9 @@ def sample_actions(
     observations: Sequence[NDArray[np.float32]],
     generator: np.random.Generator,
 ) -> list[int]:
-    """Sample an action for each of K agents, of one world or of several.
+    """Sample an action for each of K agents, of one world or of several, from their names and observations.
 
-    Args:
-        modules: one for each agent's name.
-        agents: K names.
-        observations: K arrays, float32 (D,).
-        generator: for the draws.
+    The observations are K arrays, float32 (D,). There is a module for each name.
     """
     stacked = torch.from_numpy(np.stack(observations))
     owners = np.array([id(modules[agent]) for agent in agents])

@@ -40,12 +40,7 @@ _CACHED_MAPS = 8
 class GeneralStyle:
     """Draw agents as numbered discs, targets as tinted rounded squares, and an agent on its target as a ringed disc.
 
-    Args:
-        config: the world.
-        width: the frame's, in pixels.
-        height: the frame's, in pixels.
-        trails: over how many cells each agent's past is drawn.
-        view_of: the index of the agent whose view stands out, or None.
+    The frame's width and height are in pixels; `multigrid.rendering.frame.RenderOptions` says what the other two are.
     """
 
     def __init__(self, config: GridConfig, width: int, height: int, trails: int, view_of: int | None) -> None:
@@ -97,14 +92,14 @@ class GeneralStyle:
     def _place_sprites(self, scene: Scene) -> list[Sprite]:
         """Return the sprites on the background, in order."""
         settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
-        on_the_way = np.flatnonzero(scene.present & ~settled).tolist()
-        here = np.flatnonzero(scene.present).tolist()
+        travelling = np.flatnonzero(scene.present & ~settled).tolist()
+        present = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)
-        sprites = [(self._sprite("target", index), targets[index]) for index in on_the_way]
+        sprites = [(self._sprite("target", index), targets[index]) for index in travelling]
         if self._trails and scene.trail is not None and len(scene.trail):
-            sprites.append((self._trail_layer(scene, here), (0, 0)))
+            sprites.append((self._trail_layer(scene, present), (0, 0)))
         kinds = np.where(settled, "settled", "agent").tolist()
-        sprites += [(self._sprite(kinds[index], index), agents[index]) for index in here]
+        sprites += [(self._sprite(kinds[index], index), agents[index]) for index in present]
         if self._view_of is not None and scene.present[self._view_of]:
             sprites += self._veils(scene.agents[self._view_of].tolist())
         return sprites
@@ -161,7 +156,7 @@ class GeneralStyle:
         centred.center = disc.get_rect().center
         disc.blit(text, centred, inked)
 
-    def _trail_layer(self, scene: Scene, here: list[int]) -> Any:
+    def _trail_layer(self, scene: Scene, present: list[int]) -> Any:
         """Draw the trails of all agents that are present, older pieces first and paler."""
         assert scene.trail is not None
         past = scene.trail[-self._trails :]
@@ -173,7 +168,7 @@ class GeneralStyle:
         layer = self._game.Surface(self._size, self._game.SRCALPHA)
         for age in range(len(past), 0, -1):
             opacity = round(_TRAIL_OPACITY * (1 - (age - 1) / self._trails))
-            for index in here:
+            for index in present:
                 if moved[-age, index]:
                     layer.fill(
                         (*self._colours[index], opacity), (low[-age, index].tolist(), spans[-age, index].tolist())

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import Colour, colours, contrast, mix
+from multigrid.rendering.scene import Episode
 
 __all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
 
@@ -37,7 +37,7 @@ def animated_svg(
         episode: the episode.
         seconds_per_step: the duration of a step.
         pause: seconds for which the last state stays.
-        cell: the side of a cell in pixels; by default the longer side has about 640.
+        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
 
     Raises:
         ValueError: an argument is out of range.
@@ -53,18 +53,13 @@ def animated_svg(
     ):
         if not good:
             raise ValueError(f"{name} is {shorten(value)}; expected a number of seconds")
-    played = episode.num_steps * seconds_per_step
-    clock = _Clock(seconds_per_step, played + pause) if played else None
+    duration = episode.num_steps * seconds_per_step
+    clock = _Clock(seconds_per_step, duration + pause) if duration else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
-    """Return an SVG of one state of an episode.
-
-    Args:
-        episode: the episode.
-        step: the step after which the state is shown, from 0, which is the reset, to T.
-        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
+    """Return an SVG of the state of an episode after a step, 0 to T; `cell` is as in `animated_svg`.
 
     Raises:
         ValueError: an argument is out of range.
@@ -116,9 +111,9 @@ def _draw(view: _View) -> str:
     episode, step, side, clock = view
     width, height = (side * length for length in episode.walls.shape)
     palette = colours(episode.config.num_agents)
-    there = [agent for agent in range(len(palette)) if episode.present[step, agent]]
-    squares = [_target(view, agent, palette[agent]) for agent in there]
-    discs = [_agent(view, agent, palette[agent]) for agent in there]
+    present = np.flatnonzero(episode.present[step]).tolist()
+    squares = [_target(view, agent, palette[agent]) for agent in present]
+    discs = [_agent(view, agent, palette[agent]) for agent in present]
     box = f'viewBox="0 0 {width} {height}"'
     letters = f'font-family="system-ui,sans-serif" font-weight="600" font-size="{_number(0.36 * side)}"'
     outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'

@@ -9,7 +9,7 @@ import numpy as np
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
 

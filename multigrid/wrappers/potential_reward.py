@@ -88,13 +88,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     equilibria (Devlin and Kudenko 2011, "Theoretical considerations of potential-based reward shaping for multi-agent
     systems").
 
-    Args:
-        env: any ParallelEnv; with the default `potential`, one whose infos have ``distance``.
-        gamma: the discount of the learner, 0 to 1.
-        potential: of the observation and the info of an agent.
-
-    Raises:
-        ValueError: `gamma` is out of range.
+    The arguments are those of `PotentialReward`; the potential is of the observation and the info of an agent.
 
     >>> import multigrid
     >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)
@@ -145,10 +139,10 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         Raises:
             TypeError, ValueError: it is no such state.
         """
+        env: Any = self.env
         given: Any = state
         if not isinstance(given, dict) or not {"env", "potentials"} <= given.keys():
             raise TypeError(f"the state is of type {type(given).__name__}; expected what get_state() returned")
-        env: Any = self.env
         env.set_state(state["env"])
         self._left = dict(state["potentials"])
 

@@ -26,7 +26,7 @@ from multigrid.cli._figures import (
 )
 from multigrid.policies.evaluation import MEASURES, estimate_measures, measure_episode
 from multigrid.policies.intervals import Estimate, bootstrap, wilson
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 
 pytestmark = pytest.mark.heavy

@@ -16,8 +16,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
 from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, random_policy, shortest_path_policy
-from multigrid.rendering.episode import find_settled
-from multigrid.rendering.scene import Scene
+from multigrid.rendering.scene import Scene, find_settled
 from multigrid.scenarios import RecordEpisode, Scenario
 
 __all__ = ["Others", "Session", "moves_by_sight"]

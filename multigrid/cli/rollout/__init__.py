@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from multigrid.cli._files import check_new
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_flags
 from multigrid.cli.rollout.play import play_world
 from multigrid.cli.rollout.policies import make_policy_factory
@@ -37,8 +38,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     # First the weights: a folder that describes a huge world is refused if they do not fit it.
     factory = make_policy_factory(options.policy)
     worlds = find_worlds(options)
-    if options.output is not None and options.output.exists():
-        raise FileExistsError(f"{options.output} exists already and is left alone; name another folder")
+    check_new(options.output)
     if options.kinds:
         # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
         importlib.import_module("multigrid.cli.rollout.files")

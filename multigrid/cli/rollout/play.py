@@ -12,7 +12,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies.evaluation import estimate_measures, measure_episode
 from multigrid.policies.intervals import Estimate
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.tracing import EpisodeTrace
 

@@ -21,13 +21,7 @@ INTERRUPTED = 130
 
 
 class TrainingBar:
-    """The progress bar of a training.
-
-    Args:
-        console: where to show it.
-        total: the steps of all agents to train for.
-        completed: the steps before the training begins.
-    """
+    """The progress bar of a training, in steps of all agents; `completed` are those before it begins."""
 
     def __init__(self, console: Console, total: int, completed: int = 0) -> None:
         self._progress = Progress(

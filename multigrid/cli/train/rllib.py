@@ -1,15 +1,9 @@
 """``multigrid train --engine rllib``: RLlib's PPO, its worlds played by env runners on one machine or a cluster.
 
-Every machine of a cluster needs Python, this package and its extra ``rllib`` in the same versions; then::
-
-    ray start --head --port 6379 --disable-usage-stats     # on one of them
-    ray start --address HEAD:6379 --disable-usage-stats    # on each of the others
-    multigrid train --engine rllib --address auto --num-env-runners 64 --copies 1024    # on any of them
-
-Ray 2.60 guards a cluster by a token where its first machine has ``~/.ray/auth_token``, which ``ray get-auth-token
---generate`` makes. Joining it takes the same file on every machine, and ``RAY_AUTH_MODE=token`` in the environment of
-all three commands. Learning, evaluations and the run folder stay on the machine of the last command; env runners are
-wherever a CPU is free.
+`RLlibOptions` says how a cluster is begun. Ray 2.60 guards it by a token where its first machine has
+``~/.ray/auth_token``, which ``ray get-auth-token --generate`` makes. Joining it takes the same file on every machine,
+and ``RAY_AUTH_MODE=token`` in the environment of every command. Learning, evaluations and the run folder stay on the
+machine of the last command; env runners are wherever a CPU is free.
 """
 
 from __future__ import annotations
@@ -179,7 +173,7 @@ class _Run:
     def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, console: Console, steps: int) -> None:
         self._folder, self._algorithm, self._options, self._console = folder, algorithm, options, console
         self._rows: list[dict[str, Any]] = []
-        self._evaluated: list[tuple[int, HeldOut]] = []
+        self._evaluations: list[tuple[int, HeldOut]] = []
         self._steps = steps
 
     def train(self) -> int:
@@ -191,8 +185,8 @@ class _Run:
         code = bar.run(lambda: self._play_rollouts(evaluate_at, bar))
         self._save()
         self._evaluate()
-        write_evaluations(self._folder, options.grid, self._rows, self._evaluated)
-        print_report(self._console, self._folder, options.grid, self._evaluated)
+        write_evaluations(self._folder, options.grid, self._rows, self._evaluations)
+        print_report(self._console, self._folder, options.grid, self._evaluations)
         return code
 
     def _play_rollouts(self, evaluate_at: list[float], bar: TrainingBar) -> None:
@@ -233,7 +227,7 @@ class _Run:
     def _evaluate(self) -> None:
         act = functools.partial(sample_actions, agent_modules(self._algorithm))
         held_out = play_held_out(self._options.grid, range(self._options.episodes), act)
-        self._evaluated.append((self._steps, held_out))
+        self._evaluations.append((self._steps, held_out))
 
     def _save(self) -> None:
         """Save the metrics, and a checkpoint, which has a temporary name until it is whole."""

@@ -30,7 +30,7 @@ from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.integrations.training import training_seed
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -49,7 +49,7 @@ class _Metrics(BaseCallback):
     def __init__(self, options: SB3Options, evaluate_at: frozenset[int], before: HeldOut, bar: TrainingBar) -> None:
         super().__init__()
         self.rows: list[dict[str, Any]] = []
-        self.evaluated = [(0, before)]
+        self.evaluations = [(0, before)]
         self._options, self._evaluate_at, self._bar = options, evaluate_at, bar
         self._num_agents = options.grid.num_agents
         self._lengths = np.zeros(options.copies, dtype=np.int64)
@@ -84,7 +84,7 @@ class _Metrics(BaseCallback):
     def _on_rollout_start(self) -> None:
         # The weights are now those that the steps so far have led to.
         if self.num_timesteps in self._evaluate_at:
-            self.evaluated.append((self.num_timesteps, _evaluate(self.model, self._options)))
+            self.evaluations.append((self.num_timesteps, _evaluate(self.model, self._options)))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -138,9 +138,9 @@ def _train_in(folder: Path, vec_env: VecEnv, options: SB3Options, console: Conso
     bar = TrainingBar(console, rollouts * rollout)
     callback = _Metrics(options, evaluate_at, _evaluate(model, options), bar)
     code = bar.run(lambda: model.learn(rollouts * rollout, callback=callback))
-    callback.evaluated.append((model.num_timesteps, _evaluate(model, options)))
+    callback.evaluations.append((model.num_timesteps, _evaluate(model, options)))
     _write_outputs(folder, options, model, callback)
-    print_report(console, folder, options.grid, callback.evaluated)
+    print_report(console, folder, options.grid, callback.evaluations)
     return code
 
 
@@ -177,7 +177,7 @@ def _write_outputs(folder: Path, options: SB3Options, model: PPO, callback: _Met
     with replace_file(folder / "model.zip") as temporary:
         model.save(temporary)
     write_rows(folder / "metrics.csv", _COLUMNS, callback.rows)
-    write_evaluations(folder, options.grid, callback.rows, callback.evaluated)
+    write_evaluations(folder, options.grid, callback.rows, callback.evaluations)
     episodes = _play_episodes(options, model)
     write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, halve=True)
     heat = HeatMaps()
