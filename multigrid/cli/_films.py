@@ -145,11 +145,7 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
 
     Such a video has even sides: a side that is not gets one more line, the same as its last.
     """
-    frames = film_frames(episode, trails)
-    first = next(frames)
-    odd = (0, first.shape[0] % 2), (0, first.shape[1] % 2), (0, 0)
-    held = round(HELD_SECONDS * frames_per_second)
-    last = first
+    last, held = episode.num_steps, round(HELD_SECONDS * frames_per_second)
     with replace_file(path) as temporary:
         writer: Any = imageio.get_writer(
             temporary,
@@ -164,18 +160,17 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
         )
         # imageio's own context manager leaves ffmpeg behind, writing, when it is left by an exception.
         with contextlib.closing(writer):
-            for last in itertools.chain([first], frames):
-                writer.append_data(np.pad(last, odd, mode="edge"))
-            for _ in range(held):
-                writer.append_data(np.pad(last, odd, mode="edge"))
-        _check_film(temporary, path, episode.num_steps + 1 + held)
+            for frame in film_frames(episode, trails, steps=[*range(last), *[last] * (1 + held)]):
+                odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
+                writer.append_data(np.pad(frame, odd, mode="edge"))
+        _check_film(temporary, path, last + 1 + held)
 
 
 def _check_film(written: Path, path: Path, expected: int) -> None:
     """Count the frames, for imageio does not say that ffmpeg has failed, on a full disk for one."""
     try:
-        found, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
+        num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
     except RuntimeError as error:
         raise OSError(f"{path} could not be written as a film; is the disk full?") from error
-    if found != expected:
-        raise OSError(f"{path} would have {found} frames in place of {expected}; is the disk full?")
+    if num_frames != expected:
+        raise OSError(f"{path} would have {num_frames} frames in place of {expected}; is the disk full?")

@@ -135,19 +135,11 @@ class SuperSuitVecEnv(VecEnv):
         return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise an error: SuperSuit's copies cannot be accessed.
-
-        Raises:
-            NotImplementedError: always.
-        """
+        """Raise a NotImplementedError: SuperSuit's copies cannot be accessed."""
         raise NotImplementedError(f"{shorten(attr_name)} cannot be set on SuperSuit's copies; make a new GridConfig")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Raise an error: SuperSuit's copies cannot be accessed.
-
-        Raises:
-            NotImplementedError: always.
-        """
+        """Raise a NotImplementedError: SuperSuit's copies cannot be accessed."""
         raise NotImplementedError(f"{method_name}() cannot be called on SuperSuit's copies")
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002

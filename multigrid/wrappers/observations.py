@@ -118,7 +118,7 @@ class GoalObservation(
             ValueError: the two are not of one shape, or not cells.
         """
         del info
-        reached = _reached(achieved_goal, desired_goal)
+        reached = _compare_goals(achieved_goal, desired_goal)
         return reached.astype(np.int64) if reached.ndim else int(reached)
 
     def compute_terminated(
@@ -126,7 +126,7 @@ class GoalObservation(
     ) -> bool | NDArray[np.bool_]:
         """Return whether such a step ends the episode: True where the two agree. Arguments as in `compute_reward`."""
         del info
-        reached = _reached(achieved_goal, desired_goal)
+        reached = _compare_goals(achieved_goal, desired_goal)
         return reached if reached.ndim else bool(reached)
 
     def compute_truncated(
@@ -134,11 +134,11 @@ class GoalObservation(
     ) -> bool | NDArray[np.bool_]:
         """Return whether such a step cuts the episode: False, for limits are ``TimeLimit``'s. Arguments as above."""
         del info
-        reached = _reached(achieved_goal, desired_goal)
+        reached = _compare_goals(achieved_goal, desired_goal)
         return np.zeros_like(reached) if reached.ndim else False
 
 
-def _reached(achieved_goal: ArrayLike, desired_goal: ArrayLike) -> NDArray[np.bool_]:
+def _compare_goals(achieved_goal: ArrayLike, desired_goal: ArrayLike) -> NDArray[np.bool_]:
     achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
     if achieved.shape != desired.shape or achieved.ndim not in (1, 2) or achieved.shape[-1] != 2:
         raise ValueError(

@@ -59,8 +59,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
-        self.gamma = _check_discount(gamma)
-        _check_callable(potential)
+        self.gamma = _check(gamma, potential)
         RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
         gymnasium.Wrapper.__init__(self, env)
         self.potential = potential
@@ -100,8 +99,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
         super().__init__(env)
-        self.gamma = _check_discount(gamma)
-        _check_callable(potential)
+        self.gamma = _check(gamma, potential)
         self.potential = potential
         self._left: dict[str, float] = {}
 
@@ -147,12 +145,10 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         self._left = dict(state["potentials"])
 
 
-def _check_discount(gamma: float) -> float:
+def _check(gamma: float, potential: Any) -> float:
+    """Return the discount as a float, once both arguments are checked."""
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
-    return float(gamma)
-
-
-def _check_callable(potential: Any) -> None:
     if not callable(potential):
         raise TypeError(f"potential is of type {type(potential).__name__}; expected a function of observation and info")
+    return float(gamma)

@@ -87,26 +87,27 @@ def play(options: PlayOptions) -> int:
     return 0
 
 
+@dataclasses.dataclass
 class _Saver:
-    """Saves the recordings of a session."""
+    """Save the recordings of a session, to a path or, without one, under the time of day."""
 
-    def __init__(self, session: Session, path: Path | None) -> None:
-        self._session, self._path = session, path
-        self.saved = False
+    session: Session
+    path: Path | None
+    saved: bool = False
 
     def save(self) -> str:
         """Save the episode so far, and say where, or why not."""
         free = (path for name in date_names() if not (path := Path(f"play-{name}.json")).exists())
-        path = self._path or next(free)
+        path = self.path or next(free)
         try:
             self.write(path)
         except (OSError, ValueError) as error:
             return f"Not saved: {error}"
         self.saved = True
-        return f"Saved to {path}: {self._session.steps} steps"
+        return f"Saved to {path}: {self.session.steps} steps"
 
     def write(self, path: Path) -> None:
-        multigrid.scenarios.save(self._session.recording(), path)
+        multigrid.scenarios.save(self.session.recording(), path)
 
 
 def _check(options: PlayOptions) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["TrainingConfig", "load_policy", "make_grid", "read_config", "read_training", "short_message"]
+__all__ = ["TrainingConfig", "check_hidden", "load_policy", "make_grid", "one_line", "read_config", "read_training"]
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """The errors that reading untrusted JSON, and making a `GridConfig` of it, can raise."""
@@ -55,7 +55,7 @@ def read_training(folder: Path) -> TrainingConfig:
     """
 
     def convert(content: dict[str, Any]) -> TrainingConfig:
-        return TrainingConfig(make_grid(content["grid"]), _check_hidden(content["hidden"]))
+        return TrainingConfig(make_grid(content["grid"]), check_hidden(content["hidden"]))
 
     return read_config(folder, convert)
 
@@ -75,7 +75,7 @@ def read_config(
             return convert(content)
     except _MALFORMED as error:
         raise ValueError(
-            f"{path} is not what `{program}` writes: {type(error).__name__}: {short_message(error)}; "
+            f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}; "
             f"expected the folder of a run of `{program}`"
         ) from error
     raise ValueError(
@@ -103,7 +103,8 @@ def make_grid(fields: Any) -> GridConfig:
     return GridConfig(**fields)
 
 
-def _check_hidden(sizes: Any) -> tuple[int, ...]:
+def check_hidden(sizes: Any) -> tuple[int, ...]:
+    """Return the sizes of hidden layers; raise a ValueError unless they are a list of integers of at least 1."""
     if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
         raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
     return tuple(sizes)
@@ -155,10 +156,10 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     return policy
 
 
-def short_message(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     r"""Return the message of an error in one line, cut short: a hostile file can make it long.
 
-    >>> short_message(ValueError("two\nlines"))
+    >>> one_line(ValueError("two\nlines"))
     'two lines'
     """
     return " ".join(str(error).split())[:300]
@@ -178,7 +179,7 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for bytes that are not what they should be.
         raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {short_message(error)}; "
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}; "
             f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
         ) from error
 

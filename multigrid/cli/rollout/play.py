@@ -85,16 +85,14 @@ def play_episode(
     observations, _ = face.reset(seed=seed)
     if trace is not None:
         trace.note()
-    steps = 0
     while env.agents:
         observations, *_ = face.step(policy(env, observations))
-        steps += 1
         if trace is not None:
             trace.note()
     name = f"{world.name}-{seed}"
     return EpisodeResult(
         seed=seed,
-        steps=steps,
+        steps=int(env.get_state()["steps"]),
         measures=measure_episode(env.metrics()),
         episode=None if trace is None else trace.episode(name),
         recording=None if recorder is None else recorder.scenario(name),

@@ -12,7 +12,7 @@ import tyro
 
 import multigrid
 from multigrid.cli._options import check_flags
-from multigrid.cli.rollout.models import make_grid, read_config
+from multigrid.cli.rollout.models import check_hidden, make_grid, read_config
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 
@@ -179,7 +179,8 @@ def read_rllib_options(folder: Path) -> RLlibOptions:
 
     def convert(content: dict[str, Any]) -> RLlibOptions:
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
-        flags |= {"grid": make_grid(flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
+        flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
+        flags |= {"folder": None, "resume": None}
         for name, value in flags.items():
             _check_type(name, value)
         return RLlibOptions(**flags)
@@ -192,8 +193,6 @@ def _check_type(name: str, value: Any) -> None:
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
     kind = str(RLlibOptions.__dataclass_fields__[name].type)
     fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
-    if name == "hidden":
-        fits = all(type(size) is int for size in value)
     if not fits:
         raise TypeError(f"{name} is {value!r}; expected {kind}")
 

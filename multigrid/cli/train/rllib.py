@@ -32,7 +32,7 @@ from rich.console import Console
 from multigrid._files import create_folder
 from multigrid.cli._files import make_folder, write_json, write_rows
 from multigrid.cli._options import LARGEST_SEED
-from multigrid.cli.rollout.models import short_message
+from multigrid.cli.rollout.models import one_line
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import RLLIB_PROGRAM, RLlibOptions, check_rllib, describe, read_rllib_options
 from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_row
@@ -98,7 +98,7 @@ def _restore(algorithm: Algorithm, checkpoint: Path) -> None:
         algorithm.restore_from_path(str(checkpoint.absolute()))
     except Exception as error:
         raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {short_message(error)}. Checkpoints are "
+            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. Checkpoints are "
             "pickles, which can run any code when they are loaded: resume only folders that you trust"
         ) from error
 

@@ -54,9 +54,6 @@ class _Metrics(BaseCallback):
         self._num_agents = options.grid.num_agents
         self._lengths = np.zeros(options.copies, dtype=np.int64)
         self._counts = RolloutCounts()
-        self._began = 0.0
-
-    def _on_training_start(self) -> None:
         self._began = time.perf_counter()
 
     def _on_step(self) -> bool:
