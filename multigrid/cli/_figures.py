@@ -194,7 +194,8 @@ class HeatMap:
         """Count an episode, which is on the same map."""
         assert np.array_equal(episode.walls, self.walls)
         acting = np.ones(episode.outcomes.shape, dtype=bool)
-        acting[1:] = (episode.distances[1:] > 0) | (episode.distances[:-1] > 0)
+        resting = episode.settled | ~episode.present
+        acting[1:] = ~(resting[1:] & resting[:-1])
         blocked = np.isin(episode.outcomes, BLOCKED) & acting
         for counts, mask in ((self.visits, acting), (self.blocked, blocked)):
             np.add.at(counts, tuple(episode.agents[mask].T), 1)

@@ -107,11 +107,11 @@ def arrival_rate(ippo: IPPO, config: multigrid.GridConfig, episodes: int) -> flo
 
 
 def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
-    """Train three agents on a small grid, and tell how often all arrive within 20 steps, before and after.
+    """Train three agents on a small grid, and measure how often all arrive within 20 steps, before and after.
 
     Args:
         steps: of all agents together, those of agents that have left included; whole rounds of 1536 are played.
-        seed: of the nets, of the actions drawn, and of the worlds.
+        seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "leave" or "park".
         episodes: held-out episodes, with seeds below those of training.
 

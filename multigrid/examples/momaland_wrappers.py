@@ -142,12 +142,12 @@ def play(env: LinearizeReward, table: QTable, seed: int | None, explore: float, 
 def main(
     *, prices: tuple[float, ...] = (0.0, 0.2, 1.0), episodes: int = 1000, seed: int = 0, tests: int = 200
 ) -> dict[float | None, Figures]:
-    """Learn at each price of a step, and tell how often agents arrive within 20 steps, and how much they move.
+    """Learn at each price of a step, and measure how often agents arrive within 20 steps, and how much they move.
 
     Args:
         prices: what a step costs, where an arrival pays 1.
         episodes: how many to learn from, at each price.
-        seed: of the worlds and of the actions drawn.
+        seed: of the worlds and of the sampled actions.
         tests: held-out episodes, with seeds below those of training.
 
     Returns:

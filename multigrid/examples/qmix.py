@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from torch.nn.functional import elu, one_hot
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 __all__ = ["MAP", "Agents", "Dense", "Mixer", "Options", "Trainer", "evaluate", "main"]
 
@@ -196,7 +197,7 @@ class Worlds:
 
 
 @torch.no_grad()
-def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 1_000_000, **settings: Any) -> np.ndarray:
+def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **settings: Any) -> np.ndarray:
     """Play greedily on seeds that training did not use. On a map with fixed starts all episodes are the same one.
 
     Returns:
@@ -328,7 +329,7 @@ def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict
     learners, steps, checks = options.learners, options.steps, options.checks
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
-    env = Worlds(learners, options.worlds, options.seed, **settings)
+    env = Worlds(learners, options.worlds, FIRST_TRAINING_SEED + options.seed, **settings)
     trainer = Trainer(options, env)
     replay = Replay(2500, *env.shape)
 

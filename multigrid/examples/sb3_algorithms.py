@@ -53,13 +53,13 @@ def a2c(vec_env: VecEnv) -> BaseAlgorithm:
 
 def dqn(vec_env: VecEnv) -> BaseAlgorithm:
     """DQN with a gradient step for every eight rows, or nearly so."""
-    return DQN("MlpPolicy", vec_env, **_replayed(vec_env))
+    return DQN("MlpPolicy", vec_env, **_replay_settings(vec_env))
 
 
 def qr_dqn(vec_env: VecEnv) -> BaseAlgorithm:
     """QR-DQN, which learns 25 quantiles of the return, as often as DQN."""
     net: dict[str, Any] = {"net_arch": [64, 64], "n_quantiles": 25}
-    return QRDQN("MlpPolicy", vec_env, **_replayed(vec_env) | {"policy_kwargs": net})
+    return QRDQN("MlpPolicy", vec_env, **_replay_settings(vec_env) | {"policy_kwargs": net})
 
 
 def maskable_ppo(vec_env: VecEnv) -> BaseAlgorithm:
@@ -83,7 +83,7 @@ _ON_POLICY: dict[str, Any] = {
 }
 
 
-def _replayed(vec_env: VecEnv) -> dict[str, Any]:
+def _replay_settings(vec_env: VecEnv) -> dict[str, Any]:
     """What both learners with a replay buffer are given."""
     return {
         # Each call of the env brings num_envs transitions.

@@ -109,11 +109,11 @@ def arrival_rate(models: dict[str, dict[str, Model]], config: multigrid.GridConf
 
 
 def main(*, steps: int = 8000, seed: int = 0, on_target: OnTarget = "park", episodes: int = 200) -> dict[str, float]:
-    """Train two agents on a small grid, and tell how often both arrive within 20 steps, before and after.
+    """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
     Args:
         steps: steps of the world to play; learning takes place after each 500.
-        seed: of the nets, of the actions drawn, and of the worlds.
+        seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "park" or "stay".
         episodes: held-out episodes, with seeds below those of training.
 

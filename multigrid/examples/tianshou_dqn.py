@@ -79,7 +79,7 @@ def arrival_rate(dqn: DQN[Any], config: multigrid.GridConfig, episodes: int) -> 
 
 
 def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", episodes: int = 200) -> dict[str, float]:
-    """Train two agents on a small grid, and tell how often both arrive within 15 steps, before and after.
+    """Train two agents on a small grid, and measure how often both arrive within 15 steps, before and after.
 
     Args:
         steps: turns to play, of both agents together.

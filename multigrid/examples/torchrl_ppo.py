@@ -85,7 +85,7 @@ def make_nets(env: PettingZooWrapper) -> tuple[ProbabilisticActor, TensorDictMod
 
 
 def make_objectives(actor: ProbabilisticActor, critic: TensorDictModule) -> tuple[GAE, ClipPPOLoss]:
-    """Return the advantages and the loss, told where each agent's figures are, and who is there."""
+    """Return the advantages and the loss, with the keys of each agent's values, and of the mask of those present."""
     gae = GAE(gamma=0.95, lmbda=0.9, value_network=critic)
     loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.01, critic_coeff=0.5)
     loss.loss_mask_key = ("agent", "mask")
@@ -123,11 +123,11 @@ def arrival_rate(actor: ProbabilisticActor, config: multigrid.GridConfig, episod
 
 
 def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
-    """Train two agents on a small grid, and tell how often both arrive within 20 steps, before and after.
+    """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
     Args:
         steps: steps of the world to play, a multiple of 500.
-        seed: of the nets, of the actions drawn, and of the worlds.
+        seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "park", "leave" or "stay".
         episodes: held-out episodes, with seeds below those of training.
 

@@ -85,7 +85,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
 class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy sees nothing of Ray
     """Adds to the results, under ``env_runners`` / ``multigrid``, sums over what an iteration has sampled.
 
-    ``episodes``, ``successes`` (episodes in which all agents arrived) and ``steps`` of episodes that ended;
+    ``episodes``, ``successes`` (by termination: all agents arrived) and ``steps`` of episodes that ended;
     ``agent_steps`` and their ``reward`` of all steps.
     """
 

@@ -38,7 +38,7 @@ class _Planner:
         self.now, self.occupant = now, {cell: agent for agent, cell in enumerate(now)}
         self.after: list[int | None] = [None] * len(now)
         self.actions = [int(Action.STAY)] * len(now)
-        self.taken: set[int] = set()
+        self.reserved: set[int] = set()
         self.luck = self.generator.random((len(now), len(self.moves))).tolist()
         for agent in sorted(range(len(now)), key=lambda agent: -waited[agent]):
             if self.after[agent] is None:
@@ -51,15 +51,15 @@ class _Planner:
         options.sort(key=lambda option: (distances[option[1]], option[1] in self.occupant, self.luck[agent][option[0]]))
         for action, cell in options:
             other = self.occupant.get(cell)
-            if cell in self.taken or (other is not None and other != agent and self.after[other] == here):
+            if cell in self.reserved or (other is not None and other != agent and self.after[other] == here):
                 continue
-            self.taken.add(cell)
+            self.reserved.add(cell)
             self.after[agent], self.actions[agent] = cell, action
             if other is None or self.after[other] is not None or self._choose(other):
                 return True
             # The other could not make way, and stays where it is.
         self.after[agent], self.actions[agent] = here, int(Action.STAY)
-        self.taken.add(here)
+        self.reserved.add(here)
         return False
 
 

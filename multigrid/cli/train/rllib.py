@@ -35,7 +35,7 @@ from multigrid.cli._options import LARGEST_SEED
 from multigrid.cli.rollout.models import one_line
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import RLLIB_PROGRAM, RLlibOptions, check_rllib, describe, read_rllib_options
-from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_row
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
 from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "train"]
 
-_COLUMNS = ("iteration", "steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "env_runners", "seconds")
+_COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")
 
 
 def main(arguments: Sequence[str]) -> int:

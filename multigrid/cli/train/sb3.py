@@ -25,7 +25,7 @@ from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import act, make_policy
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import SB3Options, check_sb3, describe
-from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_row
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
 from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
@@ -40,7 +40,7 @@ __all__ = ["main", "train"]
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
 _HEAT_EPISODES = 20
-_COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
+_COLUMNS = ("steps", *COLUMNS, "seconds")
 
 
 class _Metrics(BaseCallback):
