@@ -186,7 +186,7 @@ class Judge:
 def told(world: Worlds) -> np.ndarray:
     """Of each agent of each world: cell, target, status, reward, terminated, distance."""
     w = world.arrays
-    return np.concatenate([w.location, w.goal, np.stack([w.status, w.rewards, w.terminated, w.distances], -1)], -1)
+    return np.concatenate([w.location, w.target, np.stack([w.status, w.rewards, w.terminated, w.distances], -1)], -1)
 
 
 @pytest.mark.parametrize("collisions", COLLISIONS)

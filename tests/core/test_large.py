@@ -93,13 +93,13 @@ class Inspector:
         w = self.world.arrays
         everyone = np.ones(w.status.shape, dtype=bool)
         self.labels = self.labels_of_maps[w.map_index].ravel()
-        at, goal = self.cells(w.location), self.cells(w.goal)
+        at, goal = self.cells(w.location), self.cells(w.target)
         for cells in (at, goal):
             self.who_is_at(cells, cells, everyone)
         assert (at != goal).all()
         self.check_places(at, goal)
         assert (w.status == TRAVELLING).all()
-        for told in (w.rewards, w.terminated, w.truncated, w.over, w.arrivals):
+        for told in (w.rewards, w.terminated, w.truncated, w.episode_over, w.arrivals):
             assert not told.any()
         self.arrivals = np.zeros(w.status.shape, dtype=int)
 
@@ -108,19 +108,19 @@ class Inspector:
         assert (self.labels[at] > 0).all(), "an agent in a wall or outside"
         assert (self.labels[at] == self.labels[goal]).all(), "a target that its agent cannot reach"
         w = self.world.arrays
-        assert (w.distances == np.abs(w.location - w.goal).sum(axis=2)).all()
+        assert (w.distances == np.abs(w.location - w.target).sum(axis=2)).all()
 
     def drawn_actions(self) -> np.ndarray:
         """Some towards the target along x, some along y, and some at random: enough to arrive, and to meet."""
         w = self.world.arrays
-        toward = np.sign(w.goal - w.location)
+        toward = np.sign(w.target - w.location)
         lot = self.random.integers(0, 256, w.status.shape, dtype=np.uint8)
         return np.where(lot < 100, 1 - toward[..., 0], np.where(lot < 200, 2 - toward[..., 1], lot % 5))
 
     def step(self) -> None:
         """Let all worlds play a step, and look at what has become of everyone."""
         w = self.world.arrays
-        status, goal, at = w.status.copy(), self.cells(w.goal), self.cells(w.location)
+        status, goal, at = w.status.copy(), self.cells(w.target), self.cells(w.location)
         w.actions[...] = actions = self.drawn_actions()
         assert self.world.step() == rules.ALL_VALID
         here, travelling = status != LEFT, status == TRAVELLING
@@ -152,7 +152,7 @@ class Inspector:
         self.check_rewards(here, standing, arrived)
         settled = {"park": PARKED, "leave": LEFT}.get(self.config.on_target, TRAVELLING)
         assert (w.status == np.where(arrived, settled, status)).all()
-        next_goal = self.cells(w.goal)
+        next_goal = self.cells(w.target)
         if self.config.on_target == "restart":
             assert (next_goal != after).all(), "a new target where the agent stands"
             assert (next_goal == goal)[~arrived].all(), "a new target before the old one was reached"

@@ -175,7 +175,7 @@ def put(place: Any, value: Any) -> Callable[[Any], Any]:
 
 BAD_STATES: list[tuple[Callable[[Any], Any], Any, str]] = [
     (lambda state: None, TypeError, "the state is of type NoneType; expected what get_state"),
-    (lambda state: [state], TypeError, "the state is of type list; expected what get_state"),
+    (lambda state: "state", TypeError, "the state is of type str; expected what get_state"),
     (lambda state: {}, ValueError, "in the state is missing"),
     (changed("location", lambda array: array.astype(float)), ValueError, "location in the state is float64 of shape"),
     (changed("location", lambda array: array[..., None]), ValueError, "location in the state is int64 of shape"),
