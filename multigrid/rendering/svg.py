@@ -47,12 +47,10 @@ def animated_svg(
     >>> animated_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
     4
     """
-    for name, value, good in (
-        ("seconds_per_step", seconds_per_step, 0 < seconds_per_step < np.inf),
-        ("pause", pause, 0 <= pause < np.inf),
-    ):
-        if not good:
-            raise ValueError(f"{name} is {shorten(value)}; expected a number of seconds")
+    if not 0 < seconds_per_step < np.inf:
+        raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
+    if not 0 <= pause < np.inf:
+        raise ValueError(f"pause is {shorten(pause)}; expected a number of seconds")
     duration = episode.num_steps * seconds_per_step
     clock = _Clock(seconds_per_step, duration + pause) if duration else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))

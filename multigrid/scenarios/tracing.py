@@ -42,10 +42,7 @@ class EpisodeTrace:
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
 
     def episode(self, name: str) -> Episode:
-        """Return the episode so far.
-
-        Args:
-            name: its title.
+        """Return the episode so far, with a name for its title.
 
         Raises:
             ValueError: `note` has not been called.

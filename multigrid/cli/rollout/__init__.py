@@ -25,10 +25,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:
-    """Play all episodes, print the metrics, and write the files that the options name.
-
-    Returns:
-        0.
+    """Play all episodes, print the metrics, write the files that the options name, and return 0.
 
     Raises:
         ValueError: an option is out of range, or two exclude one another.

@@ -91,11 +91,7 @@ def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
 
 
 def check_options(options: RolloutOptions) -> None:
-    """Check the options.
-
-    Raises:
-        ValueError: one is out of range, or two exclude one another.
-    """
+    """Raise a ValueError if an option is out of range, or two exclude one another."""
     check_flags(options, episodes=1, seed=0, keep=0, trails=0)
     if not 0 < options.fps <= 60:
         raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")

@@ -153,11 +153,7 @@ def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
 
 
 def check_sb3(options: SB3Options) -> None:
-    """Check the options.
-
-    Raises:
-        ValueError: one is out of range, or two exclude one another.
-    """
+    """Raise a ValueError if an option is out of range, or two exclude one another."""
     _check_both(options, num_threads=1, num_cpus=0)
     if options.engine != "sb3":
         raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train.rllib runs; use that")
@@ -171,11 +167,7 @@ def check_sb3(options: SB3Options) -> None:
 
 
 def read_rllib_options(folder: Path) -> RLlibOptions:
-    """Return the options of an earlier run, but for its folder.
-
-    Raises:
-        ValueError: its config.json is something else, or was written under other rules.
-    """
+    """Return the options of an earlier run, but for its folder; raise errors as `read_config` does."""
 
     def convert(content: dict[str, Any]) -> RLlibOptions:
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
@@ -198,11 +190,7 @@ def _check_type(name: str, value: Any) -> None:
 
 
 def check_rllib(options: RLlibOptions) -> None:
-    """Check the options.
-
-    Raises:
-        ValueError: one is out of range, or the weights of the earlier run do not fit them.
-    """
+    """Raise a ValueError if an option is out of range, or the weights of the earlier run do not fit them."""
     _check_both(options, num_env_runners=0, checkpoint_every=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")

@@ -248,11 +248,7 @@ def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path, int]:
-    """Return the last checkpoint of a run, and the steps that it was trained for, which are its name.
-
-    Raises:
-        ValueError: the folder has no checkpoint.
-    """
+    """Return the last checkpoint of a run, and the steps that it was trained for, which are its name."""
     checkpoints = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
     if not checkpoints:
         raise ValueError(f"--resume is {folder}, which has no checkpoint in it; expected a run of {RLLIB_PROGRAM}")
