@@ -12,7 +12,7 @@ worlds. Here it does not; hence `rollout`, with what else is wrong in 2.58.0 wor
 - `AsyncAgentsWrapper`, made for agents that come and go, raises "cannot reshape array" when an agent has left one world
   and not another. It is not used: rows that are NaN are set to zero, and not learned from.
 - `IPPO.learn` takes the observations agent by agent, but log-probabilities and advantages step by step, so that with
-  more than one agent an action is judged by another one's advantage. All rows are handed over as one agent's.
+  more than one agent an action is judged by another one's advantage. All rows are passed as one agent's.
 - `train_multi_agent_on_policy` forgets all ends as soon as a world ends: advantages run on into the next episode, and
   nothing says so. It is not used.
 - The last observation of an episode is lost, for that of the next one comes in its place. An episode that ran out of
@@ -66,11 +66,11 @@ def rollout(
     """
     record: list[tuple[NDArray[Any], ...]] = []
     for _ in range(steps):
-        seen = observations
-        action, log_prob, _, value = ippo.get_action(_without_nan(seen))
+        current = observations
+        action, log_prob, _, value = ippo.get_action(_without_nan(current))
         observations, reward, terminated, truncated, _ = envs.step(action)
         end = {agent: (terminated[agent] == 1) | (truncated[agent] == 1) for agent in ippo.agent_ids}
-        record.append(tuple(_rows(ippo, field) for field in (seen, action, log_prob, reward, end, value)))
+        record.append(tuple(_rows(ippo, field) for field in (current, action, log_prob, reward, end, value)))
     states, actions, log_probs, rewards, ended, values = (np.stack(field) for field in zip(*record, strict=True))
 
     _, _, _, following = ippo.get_action(_without_nan(observations))

@@ -83,20 +83,20 @@ class QTable:
         self.values: defaultdict[bytes, NDArray[np.float64]] = defaultdict(lambda: np.zeros(num_actions))
         self.generator = generator
 
-    def of(self, seen: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
+    def of(self, observation: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
         """Return the values of all actions, which `learn` changes."""
-        return self.values[(seen["target"] - seen["agent"]).tobytes()]
+        return self.values[(observation["target"] - observation["agent"]).tobytes()]
 
-    def act(self, seen: dict[str, NDArray[np.int64]], explore: float = 0.0) -> int:
+    def act(self, observation: dict[str, NDArray[np.int64]], explore: float = 0.0) -> int:
         """Return a best action, any of several; with probability `explore`, any at all."""
-        values = self.of(seen)
+        values = self.of(observation)
         best = np.arange(len(values)) if self.generator.random() < explore else np.flatnonzero(values == values.max())
         return int(self.generator.choice(best))
 
-    def learn(self, seen: Any, action: int, reward: float, then: Any, *, terminated: bool) -> None:
+    def learn(self, observation: Any, action: int, reward: float, following: Any, *, terminated: bool) -> None:
         """Move the value of an action a fifth of the way towards what followed."""
-        goal = reward if terminated else reward + 0.95 * self.of(then).max()
-        self.of(seen)[action] += 0.2 * (goal - self.of(seen)[action])
+        goal = reward if terminated else reward + 0.95 * self.of(following).max()
+        self.of(observation)[action] += 0.2 * (goal - self.of(observation)[action])
 
 
 def make_env(price: float) -> LinearizeReward:
@@ -126,15 +126,15 @@ class Figures(NamedTuple):
 
 def play(env: LinearizeReward, table: QTable, seed: int | None, explore: float, *, learn: bool = False) -> Figures:
     """Play an episode, by a table that learns on the way or does not."""
-    seen, _ = env.reset(seed=seed)
+    observations, _ = env.reset(seed=seed)
     infos: dict[str, Any] = {}
     while env.agents:
-        actions = {agent: table.act(seen[agent], explore) for agent in env.agents}
-        then, rewards, terminations, _, infos = env.step(actions)
+        actions = {agent: table.act(observations[agent], explore) for agent in env.agents}
+        later, rewards, terminations, _, infos = env.step(actions)
         if learn:
             for agent, action in actions.items():
-                table.learn(seen[agent], action, rewards[agent], then[agent], terminated=terminations[agent])
-        seen = then
+                table.learn(observations[agent], action, rewards[agent], later[agent], terminated=terminations[agent])
+        observations = later
     arrivals, effort = np.mean(list(infos["episode"]["r"].values()), axis=0).tolist()
     return Figures(float(arrivals == 1), arrivals, abs(effort))
 

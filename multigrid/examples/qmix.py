@@ -1,4 +1,4 @@
-"""QMIX beside independent Q-learning where somebody has to give way: what `state()` is for. Torch only.
+"""QMIX beside independent Q-learning where an agent has to give way: what `state()` is for. Torch only.
 
 Agent a walks ahead of b in a corridor with one lay-by, and a's target comes first. Who has arrived parks: if a takes
 the short way, b is shut out for ever. Nobody sees the others: an agent is shown its own cell and its own target. All
@@ -80,10 +80,10 @@ class Agents(nn.Module):
             Dense(learners, width, actions),
         )
 
-    def forward(self, seen: Tensor) -> Tensor:
+    def forward(self, observed: Tensor) -> Tensor:
         """Value actions: int64 (K, M, N, 2), own cell and own target, to float32 (K, M, N, actions)."""
-        learners, rows, agents, _ = seen.shape
-        x = one_hot(seen, self.cells).float().view(learners, rows * agents, 2 * self.cells)
+        learners, rows, agents, _ = observed.shape
+        x = one_hot(observed, self.cells).float().view(learners, rows * agents, 2 * self.cells)
         values: Tensor = self.layers(x).view(learners, rows, agents, -1)
         return values
 
@@ -125,7 +125,7 @@ class Replay:
 
     def __init__(self, steps: int, learners: int, worlds: int, agents: int) -> None:
         shape = (steps, learners, worlds)
-        self.seen = torch.zeros(*shape, agents, 2, dtype=torch.int64)
+        self.observed = torch.zeros(*shape, agents, 2, dtype=torch.int64)
         self.states = torch.zeros(*shape, agents, dtype=torch.int64)
         self.actions = torch.zeros(*shape, agents, dtype=torch.int64)
         self.rewards = torch.zeros(*shape, agents)
@@ -183,8 +183,8 @@ class Worlds:
 
     def look(self) -> dict[str, Tensor]:
         """What each agent sees, int64 (K, E, N, 2), and the state, int64 (K, E, N), which is for training alone."""
-        seen = [self._numbered(self.observations[part]) for part in ("agent", "target")]
-        return {"seen": torch.stack(seen, -1), "states": self._numbered(self.envs.state())}
+        observed = [self._numbered(self.observations[part]) for part in ("agent", "target")]
+        return {"observed": torch.stack(observed, -1), "states": self._numbered(self.envs.state())}
 
     def step(self, actions: Tensor) -> dict[str, Tensor]:
         """Play actions of (K, E, N). A world that is over begins anew, whatever its actions are."""
@@ -207,7 +207,7 @@ def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **
     arrived = torch.zeros(learners, episodes, dtype=torch.bool)
     over = arrived.clone()
     while not over.all():
-        flags = worlds.step(agents(worlds.look()["seen"]).argmax(-1))
+        flags = worlds.step(agents(worlds.look()["observed"]).argmax(-1))
         arrived |= flags["terminated"].bool() & ~over
         over |= flags["ended"]
     return arrived.double().mean(1).numpy()
@@ -276,10 +276,10 @@ class Trainer:
         self.old_mixer.load_state_dict(self.mixer.state_dict())
 
     def explore(self, look: dict[str, Tensor], step: int) -> Tensor:
-        """Return the best actions in what is seen, int64 (K, E, N), some of them replaced by random ones."""
+        """Return the best actions for what is observed, int64 (K, E, N), some of them replaced by random ones."""
         options = self.options
         with torch.no_grad():
-            values = self.agents(look["seen"])
+            values = self.agents(look["observed"])
         actions: Tensor = values.argmax(-1)
         share = max(options.epsilon, 1 - (1 - options.epsilon) * step / (options.exploring * options.steps))
         strays = torch.rand(actions.shape) < share
@@ -288,11 +288,11 @@ class Trainer:
     def learn(self, replay: Replay) -> None:
         """Take a gradient step on steps of the replay."""
         now, returns, discount, later = replay.sample(self.options.batch, self.options.n_step, self.options.gamma)
-        values = self.agents(replay.seen[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
+        values = self.agents(replay.observed[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
         with torch.no_grad():
             # The new nets choose and the old ones value: double Q-learning.
-            best = self.agents(replay.seen[later]).argmax(3, keepdim=True)
-            next_values = self.old_agents(replay.seen[later]).gather(3, best).squeeze(3)
+            best = self.agents(replay.observed[later]).argmax(3, keepdim=True)
+            next_values = self.old_agents(replay.observed[later]).gather(3, best).squeeze(3)
         if self.options.method == "iql":
             errors = values - (returns + discount[..., None] * next_values)
         else:
@@ -353,7 +353,7 @@ def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="QMIX, VDN or independent Q-learning where somebody has to give way.")
+    parser = argparse.ArgumentParser(description="QMIX, VDN or independent Q-learning where an agent has to give way.")
     parser.add_argument("--method", choices=METHODS, default="qmix")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--learners", type=int, default=1)

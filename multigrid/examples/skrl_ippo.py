@@ -59,8 +59,8 @@ def make_models(config: multigrid.GridConfig) -> dict[str, dict[str, Model]]:
     layers = [{"name": "net", "input": "OBSERVATIONS", "layers": [64, 64], "activations": "tanh"}]
 
     def model(kind: Callable[..., Model], output: str, agent: str) -> Model:
-        seen, actions = env.observation_space(agent), env.action_space(agent)
-        return kind(observation_space=seen, action_space=actions, network=layers, output=output)
+        spaces = {"observation_space": env.observation_space(agent), "action_space": env.action_space(agent)}
+        return kind(**spaces, network=layers, output=output)
 
     return {
         agent: {"policy": model(categorical_model, "ACTIONS", agent), "value": model(deterministic_model, "ONE", agent)}

@@ -7,7 +7,7 @@ Every ``on_target`` works; here it is "leave", which needs three settings:
 
 - ``done_on_any=False``: by default `PettingZooWrapper` begins a new episode as soon as one agent is done.
 - ``use_mask=True``: whoever has left keeps a row, of zeros, and ``("agent", "mask")`` is False there.
-- ``loss_mask_key``: tells the loss to leave such rows out. The loss cannot be told to leave them out when it
+- ``loss_mask_key``: makes the loss leave such rows out. The loss cannot leave them out when it
   standardises the advantages too, so that is done here, before.
 
 Each agent has the value of its own observation: all agents are paid for themselves, and a critic of MultiAgentMLP that
