@@ -136,7 +136,7 @@ class Series:
     num_agents: Sequence[int]
     """K numbers, rising."""
     estimates: Sequence[Mapping[str, Estimate]]
-    """K estimates by measure, as `multigrid.policies.intervals.estimates`."""
+    """K estimates by measure, as `multigrid.policies.evaluation.estimate_measures`."""
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:

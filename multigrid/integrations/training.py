@@ -1,4 +1,4 @@
-"""What trainings with different libraries share."""
+"""Seeds, sampling and observations, for training with any library."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -36,9 +37,8 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     factory = make_policy_factory(options.policy)
     worlds = find_worlds(options)
     check_new(options.output)
-    if options.kinds:
-        # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
-        importlib.import_module("multigrid.cli.rollout.files")
+    # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
+    files: Any = importlib.import_module("multigrid.cli.rollout.files") if options.kinds else None
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
@@ -47,8 +47,6 @@ def rollout(options: RolloutOptions, console: Console) -> int:
             progress.update(task, description=world.name)
             results.append(play_world(world, factory, options, lambda: progress.advance(task)))
     print_report(results, options)
-    if options.kinds:
-        from multigrid.cli.rollout.files import write_outputs
-
-        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
+    if files is not None:
+        console.print(Text(f"outputs in {files.write_outputs(results, options)}"), soft_wrap=True)
     return 0
