@@ -111,7 +111,7 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         ["success: all agents arrived", "1.000", "[0.510, 1.000]"],
         ["CSR: cooperative success rate", "1.000", "[0.510, 1.000]"],
         ["ISR: individual success rate", "1.000", "[1.000, 1.000]"],
-        ["sum of costs: steps until arrival, of all agents together", "5.0", "[5.0, 5.0]"],
+        ["sum of costs: steps until arrival", "5.0", "[5.0, 5.0]"],
         ["makespan: steps until the last arrival", "3.0", "[3.0, 3.0]"],
     ]
     assert said.out.startswith("shortest-path: 4 episodes, mean [95 % confidence interval]")

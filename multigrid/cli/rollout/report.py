@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from rich.console import Console
@@ -65,7 +66,7 @@ def _title(name: str) -> str:
     if name == "success":
         return "success: all agents arrived"
     label = LABELS[name]
-    return f"{label.short}: {label.meaning.split(':')[0]}"
+    return f"{label.short}: {re.split('[:,]', label.meaning)[0]}"
 
 
 def _format(name: str, estimate: Estimate, digits: int = 3, between: str = ", ") -> tuple[str, str]:
