@@ -60,13 +60,7 @@ class Dense(nn.Module):
 
 
 class Agents(nn.Module):
-    """The values of an agent's actions, from what it alone sees; one net for all agents of a learner.
-
-    Args:
-        learners: K.
-        cells: C, how many cells a world has.
-        actions: how many actions there are.
-        width: of the two hidden layers.
+    """The values of an agent's actions, from its own observation; one net for all agents of each of K learners.
 
     >>> Agents(3, 24, 5)(torch.zeros(3, 7, 2, 2, dtype=torch.int64)).shape
     torch.Size([3, 7, 2, 5])
@@ -89,13 +83,7 @@ class Agents(nn.Module):
 
 
 class Mixer(nn.Module):
-    """The team's value, which rises with each agent's, by weights that the state sets.
-
-    Args:
-        learners: K.
-        cells: C, how many cells a world has.
-        agents: N.
-        width: of the hidden layer.
+    """The team's value, which rises with each agent's, by weights that the state sets, for each of K learners.
 
     >>> Mixer(3, 24, 2)(torch.zeros(3, 7, 2), torch.zeros(3, 7, 2, dtype=torch.int64)).shape
     torch.Size([3, 7])
@@ -322,7 +310,7 @@ def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict
         evaluated, and ``success`` (checks + 1, K); and ``agents``, the nets.
 
     Raises:
-        ValueError: an unknown method, no steps, or worlds whose agents do not end together, or never.
+        ValueError: as `Options`, and for worlds whose agents do not end together, or never.
     """
     names = {field.name for field in dataclasses.fields(Options)} & settings.keys()
     options = Options(method, **{name: settings.pop(name) for name in names})
