@@ -35,7 +35,6 @@ __all__ = ["MAP", "Agents", "Dense", "Mixer", "Options", "Trainer", "evaluate", 
 
 METHODS = ("qmix", "vdn", "iql")
 
-
 MAP = """
     #...##
     ba..AB
