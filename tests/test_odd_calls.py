@@ -68,10 +68,10 @@ EXCLUDED = {
     "multigrid._files": "a helper, for a path that is checked already",
     "multigrid.config.resolve_config": "a helper of the factories",
     "multigrid.config.check_limit": "a helper of the configuration",
-    "multigrid.wrappers.goal_observation.GoalObservation.observation": "takes what the env has returned",
-    "multigrid.wrappers.pixel_observation.PixelObservation.observation": "takes what the env has returned",
-    "multigrid.wrappers.relative_position.RelativePosition.observation": "takes what the env has returned",
-    "multigrid.wrappers.clip_reward.ClipReward.reward": "takes what the env has returned",
+    "multigrid.wrappers.observations.GoalObservation.observation": "takes what the env has returned",
+    "multigrid.wrappers.observations.PixelObservation.observation": "takes what the env has returned",
+    "multigrid.wrappers.observations.RelativePosition.observation": "takes what the env has returned",
+    "multigrid.wrappers.rewards.ClipReward.reward": "takes what the env has returned",
     "multigrid.wrappers.potential_reward.minus_distance": "takes what the env has returned",
 }
 """What is left out, with the reason: modules with all that is in them, and single names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multigrid import GridConfig
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 
 PARTS = ["agent", "target", "others", "view", "walls", "action_mask"]
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
@@ -83,7 +83,7 @@ def walk(num_agents: int, num_steps: int, size: tuple[int, int]) -> Episode:
     return Episode(
         name="walk",
         config=GridConfig(size=size, num_agents=num_agents, on_target="restart"),
-        regions=(random.random(size) > 0.1).astype(np.int32),
+        walls=random.random(size) <= 0.1,
         agents=agents,
         targets=targets,
         present=np.ones(shape, dtype=np.bool_),

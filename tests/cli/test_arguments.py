@@ -39,7 +39,7 @@ REFUSED = {
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
         ("--scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
-        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --flatten, --max-cycles came too"),
+        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max_cycles=7 came too"),
         ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
         ("--suite desert", "--suite is desert, but no name is like that; there are .*maze-9x7-2"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),

@@ -26,7 +26,7 @@ from multigrid.cli._figures import (
 )
 from multigrid.policies.evaluation import MEASURES
 from multigrid.policies.intervals import Estimate, bootstrap, wilson
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 
 pytestmark = pytest.mark.heavy
@@ -130,7 +130,7 @@ def test_heat_maps_count_cells_and_refusals() -> None:
     config = GridConfig(walls="a.A\n#B.\n.b.", on_target="park", allow_stay=True, max_cycles=20)
     # a: edge, wall, right, right, then parked. b: stays thrice, goes to its target, then parked.
     episode = watched(config, [LEFT, STAY], [UP, STAY], [RIGHT, STAY], [STAY, DOWN], [STAY, UP], [RIGHT, STAY])
-    heat = HeatMap(episode.regions)
+    heat = HeatMap(episode.walls)
     heat.add(episode)
     # [x, y]; b arrives with its fourth step; a with its sixth, having stood on (1, 0) for three.
     assert heat.visits.tolist() == [[3, 0, 0], [3, 1, 4], [1, 0, 0]]
@@ -142,7 +142,7 @@ def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
     """The arrival counts, the steps after it do not, whatever the rule; bumping there is no blocked move either."""
     config = GridConfig(walls="aA...\nb...B", on_target=on_target, allow_stay=True, max_cycles=20)
     episode = watched(config, [RIGHT, RIGHT], [DOWN, RIGHT], [STAY, RIGHT], [DOWN, RIGHT])
-    heat = HeatMap(episode.regions)
+    heat = HeatMap(episode.walls)
     heat.add(episode)
     assert heat.visits.T.tolist() == [[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]
     assert heat.blocked.sum() == 0
@@ -151,7 +151,7 @@ def test_resting_on_a_target_is_no_visit(on_target: Any) -> None:
 def test_refusals_by_others_count_where_the_agent_stood() -> None:
     """Two that would swap, and two that ask for one cell, are blocked on their own cells."""
     config = GridConfig(walls="Bab.A", max_cycles=9)
-    heat = HeatMap(config.components[0])
+    heat = HeatMap(config.components[0] == 0)
     heat.add(watched(config, [RIGHT, LEFT]))
     assert heat.blocked.T.tolist() == [[0, 1, 1, 0, 0]]
     config = GridConfig(walls="Ba.bA", max_cycles=9)
@@ -167,13 +167,13 @@ def test_of_several_maps_the_most_played_is_shown() -> None:
         maps.add(watched(GridConfig(walls=picture), [RIGHT]))
     heat = maps.most_played()
     assert heat.episodes == 2
-    assert heat.regions[2, 1] == 0
+    assert heat.walls[2, 1]
     assert heat.visits.T.tolist() == [[2, 2, 0], [0, 0, 0]]
 
 
 def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
     """Walls are dark, y grows downwards, the most visited cell is the darkest and one without visits white."""
-    heat = HeatMap(np.array([[1, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]], dtype=np.int32))
+    heat = HeatMap(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=bool))
     heat.visits[4, 0], heat.visits[1, 2], heat.blocked[2, 1] = 40, 10, 3
     heat.episodes = 10
     figure = heat_figure(heat, "a title")
@@ -197,7 +197,7 @@ def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [(1, 40), (40, 1), (90, 2), (2, 3)])
 def test_maps_of_any_shape_have_a_heat_map(shape: tuple[int, int], tmp_path: Path) -> None:
     """Long and narrow maps are drawn without a warning, their last cell where it belongs."""
-    heat = HeatMap(np.ones(shape, dtype=np.int32))
+    heat = HeatMap(np.zeros(shape, dtype=bool))
     heat.visits[-1, -1] = heat.episodes = 1
     figure = heat_figure(heat, "a title that is as long as those of a rollout, 100 episodes")
     pixels = read_back(figure, tmp_path)

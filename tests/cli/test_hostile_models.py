@@ -25,7 +25,7 @@ import multigrid
 from accidents import change_values, damage
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.rollout.models import load_policy, read_trained
+from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy, make_policy_factory
 from multigrid.core.rules import RULES_VERSION
@@ -363,7 +363,7 @@ def test_hostile_folders_are_refused(spoil: Any, name: str, folder: Path, capsys
     complaint = spoil(name, folder)
     assert [(folder / name).read_bytes() for name in ("model.zip", "config.json")] != before
     by_name = spoil is with_hostile_description
-    for read in (lambda folder: make_policy_factory(str(folder)), *[read_trained, load_policy][: 2 * by_name]):
+    for read in (lambda folder: make_policy_factory(str(folder)), *[read_training, load_policy][: 2 * by_name]):
         with pytest.raises(ValueError, match=complaint):
             read(folder)
     assert main(["rollout", "--policy", str(folder)]) == 2
@@ -436,7 +436,7 @@ def outcome(folder: Path) -> str:
         if not any(str(folder / name) in str(error) for name in ("model.zip", "config.json")):
             raise AssertionError("the message names no file") from error
         return "refused"
-    config = dataclasses.replace(read_trained(folder).grid, max_cycles=5)
+    config = dataclasses.replace(read_training(folder).grid, max_cycles=5)
     assert 1 <= play_episode(NamedConfig("fuzz", config), chosen, seed=0).steps <= 5
     return "played"
 

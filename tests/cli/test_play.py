@@ -60,7 +60,8 @@ def test_the_others_follow_the_shortest_path():
     assert session.totals.tolist() == [0, 1]
     session.choose(1)
     session.play(Action.DOWN)
-    assert (session.steered, session.outcome, session.reward) == (1, Outcome.PARKED, 0)
+    assert session.steered == 1
+    assert (session.state["outcomes"][1], session.state["rewards"][1]) == (Outcome.PARKED, 0)
     assert session.totals.tolist() == [0, 1]
 
 

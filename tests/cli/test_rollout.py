@@ -87,8 +87,8 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         ["success: all agents arrived", "1.000", "[0.510, 1.000]"],
         ["CSR: cooperative success rate", "1.000", "[0.510, 1.000]"],
         ["ISR: individual success rate", "1.000", "[1.000, 1.000]"],
-        ["sum of costs (steps)", "5.0", "[5.0, 5.0]"],
-        ["makespan (steps)", "3.0", "[3.0, 3.0]"],
+        ["sum of costs: steps until arrival", "5.0", "[5.0, 5.0]"],
+        ["makespan: steps until the last arrival", "3.0", "[3.0, 3.0]"],
     ]
     assert printed.startswith("shortest-path: 4 episodes, mean [95 % confidence interval]")
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"

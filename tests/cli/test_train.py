@@ -28,6 +28,7 @@ from multigrid.cli.train.options import SB3Options
 from multigrid.cli.train.report import print_report
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
+from multigrid.integrations.training import training_seed
 
 pytestmark = pytest.mark.heavy
 
@@ -338,7 +339,7 @@ def test_metrics_count_the_episodes_of_the_rollout(on_target: str, monkeypatch: 
 def test_runs_share_no_training_episodes() -> None:
     """The copies of runs with different seeds play different episodes, all of them above the held-out seeds."""
     copies = SB3Options().copies
-    firsts = sorted(train_module._training_seed(SB3Options(seed=seed)) for seed in range(300))
+    firsts = sorted(training_seed(seed, worlds=SB3Options().copies) for seed in range(300))
     assert firsts[0] >= 1_000_000
     assert firsts[-1] + copies < 2**32
     assert min(later - earlier for earlier, later in itertools.pairwise(firsts)) >= copies

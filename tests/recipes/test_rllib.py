@@ -484,7 +484,7 @@ def test_resume_refuses_what_the_weights_do_not_fit(
         (f"--resume {folder} --hidden 32", r"trained with hidden \(16,\), not \(32,\)"),
         (f"--resume {folder} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
         (f"--resume {folder} --steps 1280", "--steps is 1280, but the run has had [0-9]+ already"),
-        (f"--resume {tmp_path}", "whose config.json is not one of multigrid train --engine rllib"),
+        (f"--resume {tmp_path}", "is not what `multigrid train --engine rllib` writes"),
     ):
         assert re.search(complaint, refusal(f"{flags} --folder {tmp_path / 'on'}", capsys))
     assert list(tmp_path.iterdir()) == []
@@ -511,7 +511,7 @@ def test_resume_refuses_a_description_of_anything_else(
     changed = json.dumps(json.loads((folder / "config.json").read_text()) | {name: value})
     deep = isinstance(value, str) and value.startswith("[")
     (tmp_path / "config.json").write_text(value if deep else changed)
-    complaint = f"--resume is {tmp_path}, whose config.json is not one of"
+    complaint = f"{tmp_path / 'config.json'} is not what `multigrid train --engine rllib` writes"
     assert complaint in refusal(f"--resume {tmp_path}", capsys)
 
 

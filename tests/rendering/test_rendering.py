@@ -37,7 +37,7 @@ def documented(pixels, cells, agent, target):
 def scene_with(config, agents, targets, **more):
     """A scene of everyone present on the first map, unless more is said."""
     more = {"present": np.ones(len(agents), bool), "settled": np.zeros(len(agents), bool), **more}
-    return Scene(config.components[0], np.array(agents), np.array(targets), **more)
+    return Scene(config.components[0] == 0, np.array(agents), np.array(targets), **more)
 
 
 def at(frame, config, x, y, *beside):

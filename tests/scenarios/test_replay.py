@@ -15,10 +15,10 @@ import multigrid
 from helpers import names
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.cli import main
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.replay.packing import pack
+from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import animated_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.replay_page import Replay, show_episode

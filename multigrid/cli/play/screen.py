@@ -6,6 +6,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from multigrid.actions import Outcome
 from multigrid.cli.play.session import Session
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
@@ -44,10 +45,10 @@ def figures(session: Session) -> list[tuple[str, str]]:
     return [
         ("agent", f"{session.steered} of {session.config.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
-        ("reward", f"{session.reward:.3g}"),
+        ("reward", f"{session.state['rewards'][session.steered]:.3g}"),
         ("total", f"{session.totals[session.steered]:.3g}"),
-        ("distance", f"{session.distance}"),
-        ("last move", session.outcome.name.lower()),
+        ("distance", f"{session.state['distances'][session.steered]:.0f}"),
+        ("last move", Outcome(session.state["outcomes"][session.steered]).name.lower()),
     ]
 
 
