@@ -18,7 +18,7 @@ REFUSED = {
     "play": [
         ("--seed -1", "--seed is -1; expected at least 0"),
         ("--fps 0", "--fps is 0; expected 1 to 60"),
-        ("--scenario empty-9x7-2 --size 4", "--scenario has a world of its own"),
+        ("--scenario empty-9x7-2 --size 4", "--scenario has its own world, but --size came too"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
         ("--record .", "--record is ., which is a folder"),

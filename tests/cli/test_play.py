@@ -308,6 +308,13 @@ def test_scenarios_are_played_from_their_start(headless, tmp_path):
     assert played.actions[:, 0].tolist() == [1]
 
 
+def test_a_game_follows_another_after_pygame_quit(headless):
+    """The fonts of a game that came before pygame.quit() are loaded anew."""
+    for _ in range(2):
+        assert main(["play", "--seed", "3"]) == 0
+        pygame.quit()
+
+
 def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monkeypatch):
     """F without --record takes a new name each time; a write that fails leaves what was there, and is told."""
     headless += [pygame.K_d, pygame.K_f, pygame.K_d, pygame.K_f]

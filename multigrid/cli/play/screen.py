@@ -274,9 +274,16 @@ def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
     return _font(size).render(text, True, colour)  # noqa: FBT003 (as above)
 
 
-@cache
 def _font(size: int) -> Any:
-    """Return the type that comes with pygame, in a height of so many pixels."""
+    """Return the font that comes with pygame, in a height in pixels."""
     font = import_pygame().font
-    font.init()
-    return font.Font(None, size)
+    if not font.get_init():
+        # After pygame.quit(), fonts that were loaded before it cannot be used.
+        _load_font.cache_clear()
+        font.init()
+    return _load_font(size)
+
+
+@cache
+def _load_font(size: int) -> Any:
+    return import_pygame().font.Font(None, size)
