@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multigrid import GridConfig
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 
 PARTS = ["agent", "target", "others", "view", "walls", "action_mask"]
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
@@ -14,6 +14,11 @@ COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
 def some_walls(width: int, height: int, density: float, seed: int) -> np.ndarray:
     """Random walls; what they cut off is for the configuration to judge."""
     return np.random.default_rng(seed).random((width, height)) < density
+
+
+def walls_of(picture: str) -> np.ndarray:
+    """Walls, bool [x, y], of the lines of a picture, "#" for a wall."""
+    return np.array([[character == "#" for character in line] for line in picture.split()]).T
 
 
 def room(walls: np.ndarray) -> int:
@@ -78,7 +83,7 @@ def walk(num_agents: int, num_steps: int, size: tuple[int, int]) -> Episode:
     return Episode(
         name="walk",
         config=GridConfig(size=size, num_agents=num_agents, on_target="restart"),
-        regions=(random.random(size) > 0.1).astype(np.int32),
+        walls=random.random(size) <= 0.1,
         agents=agents,
         targets=targets,
         present=np.ones(shape, dtype=np.bool_),

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
-from multigrid.maps.components import WALL
 from multigrid.policies.intervals import Estimate
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours
+from multigrid.rendering.scene import Episode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,8 +87,8 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     >>> smooth(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
     [1.0, 2.0, 3.0, 5.0]
     """
-    known = np.isfinite(values)
-    sums, counts = (np.concatenate([[0.0], np.cumsum(part)]) for part in (np.where(known, values, 0.0), known))
+    finite = np.isfinite(values)
+    sums, counts = (np.concatenate([[0.0], np.cumsum(part)]) for part in (np.where(finite, values, 0.0), finite))
     ends = np.arange(1, len(values) + 1)
     begins = np.maximum(ends - window, 0)
     number = counts[ends] - counts[begins]
@@ -101,9 +100,7 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
     """Draw the learning curve, a panel for each measure: training faint, smooth, and evaluations with intervals.
 
-    Args:
-        rows: the metrics, with the column "steps" and those of the panels.
-        panels: what to draw, one below the other.
+    The rows are the metrics, with the column "steps" and those of the panels.
     """
     figure = Figure(figsize=(6.4, 0.5 + 2.5 * len(panels)), layout="constrained")
     all_axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
@@ -139,34 +136,27 @@ class Series:
     num_agents: Sequence[int]
     """K numbers, rising."""
     estimates: Sequence[Mapping[str, Estimate]]
-    """K estimates by measure, as `multigrid.policies.intervals.estimates`."""
+    """K estimates by measure, as `multigrid.policies.evaluation.estimate_measures`."""
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
-    """Draw success, of all agents and of single ones, over the number of agents; throughput where there is no such.
-
-    Args:
-        series: at least one.
-        title: what was rolled out.
-    """
+    """Draw success, of all agents and of single ones, over the number of agents; throughput where there is no such."""
     lifelong = math.isnan(series[0].estimates[0]["csr"].mean)
-    shown = (
+    labels = (
         {"throughput": "throughput (arrivals per step)"}
         if lifelong
         else {"csr": "share of episodes in which all arrived", "isr": "share of agents that arrived"}
     )
-    figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.6), layout="constrained")
-    all_axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    figure = Figure(figsize=(4.4 * len(labels) + 0.4, 3.6), layout="constrained")
+    all_axes = figure.subplots(1, len(labels), squeeze=False)[0]
     counts = sorted({count for one in series for count in one.num_agents})
-    for axes, (measure, label) in zip(all_axes, shown.items(), strict=True):
+    for axes, (measure, label) in zip(all_axes, labels.items(), strict=True):
         for index, one in enumerate(series):
             colour, mark = _SERIES[index % len(_SERIES)], _MARKS[index % len(_MARKS)]
             # Side by side, so that the intervals of several lines do not hide one another.
             beside = 1.03 ** (index - (len(series) - 1) / 2)
-            where, values = (
-                [count * beside for count in one.num_agents],
-                [by_measure[measure] for by_measure in one.estimates],
-            )
+            where = [count * beside for count in one.num_agents]
+            values = [by_measure[measure] for by_measure in one.estimates]
             axes.plot(where, [value.mean for value in values], color=colour, linewidth=1.6)
             _draw_estimates(axes, where, values, colour=colour, mark=mark, name=one.name)
         axes.set_xscale("log", base=2)
@@ -184,10 +174,10 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
 
 
 class HeatMap:
-    """Counts where agents were and where their moves were refused, over episodes on one map.
+    """Count where agents were and where their moves were refused, over episodes on one map.
 
     Attributes:
-        regions: int32 (W, H), the map: 0 at a wall.
+        walls: bool (W, H), the map: True at a wall.
         visits: int64 (W, H), how often an agent stood on a cell: at the reset, and after each step but those which it
             began and ended on its target. So an agent that rests there, or has left, is counted no more.
         blocked: int64 (W, H), how often an agent's move was refused while it stood there, in the same steps: by the
@@ -195,20 +185,20 @@ class HeatMap:
         episodes: how many episodes were counted.
     """
 
-    def __init__(self, regions: NDArray[np.int32]) -> None:
-        self.regions = regions
-        self.visits = np.zeros(regions.shape, dtype=np.int64)
-        self.blocked = np.zeros(regions.shape, dtype=np.int64)
+    def __init__(self, walls: NDArray[np.bool_]) -> None:
+        self.walls = walls
+        self.visits, self.blocked = np.zeros((2, *walls.shape), dtype=np.int64)
         self.episodes = 0
 
     def add(self, episode: Episode) -> None:
         """Count an episode, which is on the same map."""
-        assert np.array_equal(episode.regions, self.regions)
+        assert np.array_equal(episode.walls, self.walls)
         acting = np.ones(episode.outcomes.shape, dtype=bool)
-        acting[1:] = (episode.distances[1:] > 0) | (episode.distances[:-1] > 0)
-        refused = np.isin(episode.outcomes, BLOCKED) & acting
-        for counts, counted in ((self.visits, acting), (self.blocked, refused)):
-            np.add.at(counts, tuple(episode.agents[counted].T), 1)
+        resting = episode.settled | ~episode.present
+        acting[1:] = ~(resting[1:] & resting[:-1])
+        blocked = np.isin(episode.outcomes, BLOCKED) & acting
+        for counts, mask in ((self.visits, acting), (self.blocked, blocked)):
+            np.add.at(counts, tuple(episode.agents[mask].T), 1)
         self.episodes += 1
 
 
@@ -220,7 +210,7 @@ class HeatMaps:
 
     def add(self, episode: Episode) -> None:
         """Count an episode on its map."""
-        self._by_map.setdefault(episode.regions.tobytes(), HeatMap(episode.regions)).add(episode)
+        self._by_map.setdefault(episode.walls.tobytes(), HeatMap(episode.walls)).add(episode)
 
     def most_played(self) -> HeatMap:
         """Return the one of most episodes; of several the one whose episode came first."""
@@ -228,13 +218,8 @@ class HeatMaps:
 
 
 def heat_figure(heat: HeatMap, title: str = "") -> Figure:
-    """Draw visits and blocked moves of an episode, side by side, y growing downwards as in frames; walls are dark.
-
-    Args:
-        heat: over at least one episode.
-        title: what was rolled out.
-    """
-    width, height = heat.regions.shape
+    """Draw visits and blocked moves of an episode, side by side, y growing downwards as in frames; walls are dark."""
+    width, height = heat.walls.shape
     longer = max(width, height)
     # Inches; the thinnest maps are drawn wider than they are.
     wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
@@ -242,17 +227,16 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     rows, columns = (2, 1) if flat else (1, 2)
     figure = Figure(figsize=(max(columns * (wide + 1.3), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
     first, second = figure.subplots(rows, columns)
-    walls = heat.regions == WALL
     for axes, counts, label, colour in (
         (first, heat.visits, "visits per episode", _BLUE),
         (second, heat.blocked, "blocked moves per episode", _RED),
     ):
-        shown = np.ma.masked_array(counts / heat.episodes, mask=walls)
+        values = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
         axes.set_facecolor(_WALL_COLOUR)
         # On a scale of square roots the paths of the others stay visible where one agent waits for long.
-        scale = PowerNorm(0.5, vmin=0, vmax=float(shown.max()) or 1.0)
+        scale = PowerNorm(0.5, vmin=0, vmax=float(values.max()) or 1.0)
         aspect: Any = "auto" if _THINNEST in (wide, tall) else "equal"
-        image = axes.imshow(shown.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
+        image = axes.imshow(values.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
         bar = figure.colorbar(image, cax=axes.inset_axes((1.0 + 0.12 / wide, 0, 0.16 / wide, 1)))
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=2)

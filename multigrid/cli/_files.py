@@ -13,7 +13,7 @@ from typing import Any
 
 from multigrid._files import create_folder, replace_file
 
-__all__ = ["date_names", "make_folder", "staged_folder", "write_json", "write_rows"]
+__all__ = ["check_new", "date_names", "make_folder", "staged_folder", "write_json", "write_rows"]
 
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
@@ -23,16 +23,20 @@ def make_folder(folder: Path | None, parent: str = "runs") -> Path:
         FileExistsError: the named folder exists already; nothing in it is touched.
     """
     if folder is not None:
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError as error:
-            raise FileExistsError(f"{folder} exists already and is left alone; name another folder") from error
+        check_new(folder)
+        folder.mkdir(parents=True)
         return folder
     for name in date_names():
         with contextlib.suppress(FileExistsError):
             (Path(parent) / name).mkdir(parents=True)
             return Path(parent) / name
     raise FileExistsError(f"{parent}/{name} and all names before it are taken; name a folder")
+
+
+def check_new(folder: Path | None) -> None:
+    """Raise a FileExistsError if a folder has a name, and something exists under it."""
+    if folder is not None and os.path.lexists(folder):
+        raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
 
 
 def date_names() -> list[str]:
@@ -54,8 +58,7 @@ def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path
     Raises:
         FileExistsError: the destination exists, at the beginning or at the end; nothing in it is changed.
     """
-    if folder is not None and os.path.lexists(folder):
-        raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
+    check_new(folder)
     # A folder without a given name is made at once, or another process could take the same name.
     destination = make_folder(None, parent) if folder is None else folder
     try:

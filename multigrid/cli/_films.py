@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.frame import Painter
-from multigrid.rendering.scene import scene_of
+from multigrid.rendering.scene import Episode, scene_of
 
 __all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
 
@@ -56,12 +55,7 @@ def _halve(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
-    """Return as many episodes, from the first on, as a number of frames can show whole; a longer first one is cut.
-
-    Args:
-        episodes: at least one.
-        max_frames: at least 1.
-    """
+    """Return as many episodes, from the first on, as a number of frames can show whole; a longer first one is cut."""
     fitting = [_cut(episodes[0], max_frames)]
     frames = fitting[0].num_steps + 1
     for episode in episodes[1:]:
@@ -81,32 +75,20 @@ def _cut(episode: Episode, frames: int) -> Episode:
 def write_gif(
     path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0, halve: bool = False
 ) -> None:
-    """Write episodes, one after the other, as a GIF that repeats for ever, with at most 50 steps a second.
+    """Write episodes of one configuration, one after the other, as a GIF that repeats for ever.
 
-    A GIF counts in hundredths of a second, and players take one hundredth for ten. All frames share one palette, so
-    that what does not move does not flicker.
-
-    Args:
-        path: where to.
-        episodes: at least one, all of one configuration.
-        frames_per_second: steps a second.
-        trails: how many of its last cells each agent draws behind it.
-        halve: whether to halve both sides of the frames.
+    A GIF counts in hundredths of a second, and players take one hundredth for ten: there are at most 50 steps a second.
+    All frames share one palette, so that what does not move does not flicker. `film_frames` says what `trails` and
+    `halve` are.
     """
-    samples = [
-        frame
-        for episode in episodes
-        for frame in film_frames(episode, trails, halve=halve, steps=_sample_steps(episode))
-    ]
+    samples = [frame for one in episodes for frame in film_frames(one, trails, halve=halve, steps=_sample_steps(one))]
     palette = _Palette(np.concatenate(samples))
     frames = itertools.chain.from_iterable(film_frames(episode, trails, halve=halve) for episode in episodes)
     images = map(palette.image, frames)
-    shown = max(20, 10 * round(100 / frames_per_second))
-    durations = [
-        shown + 1000 * HELD_SECONDS * (step == episode.num_steps)
-        for episode in episodes
-        for step in range(episode.num_steps + 1)
-    ]
+    milliseconds = max(20, 10 * round(100 / frames_per_second))
+    durations: list[float] = []
+    for episode in episodes:
+        durations += [milliseconds] * episode.num_steps + [milliseconds + 1000 * HELD_SECONDS]
     with replace_file(path) as temporary:
         next(images).save(
             temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False
@@ -163,11 +145,7 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
 
     Such a video has even sides: a side that is not gets one more line, the same as its last.
     """
-    frames = film_frames(episode, trails)
-    first = next(frames)
-    odd = (0, first.shape[0] % 2), (0, first.shape[1] % 2), (0, 0)
-    held = round(HELD_SECONDS * frames_per_second)
-    last = first
+    last, held = episode.num_steps, round(HELD_SECONDS * frames_per_second)
     with replace_file(path) as temporary:
         writer: Any = imageio.get_writer(
             temporary,
@@ -182,18 +160,17 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
         )
         # imageio's own context manager leaves ffmpeg behind, writing, when it is left by an exception.
         with contextlib.closing(writer):
-            for last in itertools.chain([first], frames):
-                writer.append_data(np.pad(last, odd, mode="edge"))
-            for _ in range(held):
-                writer.append_data(np.pad(last, odd, mode="edge"))
-        _check_film(temporary, path, episode.num_steps + 1 + held)
+            for frame in film_frames(episode, trails, steps=[*range(last), *[last] * (1 + held)]):
+                odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
+                writer.append_data(np.pad(frame, odd, mode="edge"))
+        _check_film(temporary, path, last + 1 + held)
 
 
 def _check_film(written: Path, path: Path, expected: int) -> None:
     """Count the frames, for imageio does not say that ffmpeg has failed, on a full disk for one."""
     try:
-        found, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
+        num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
     except RuntimeError as error:
         raise OSError(f"{path} could not be written as a film; is the disk full?") from error
-    if found != expected:
-        raise OSError(f"{path} would have {found} frames in place of {expected}; is the disk full?")
+    if num_frames != expected:
+        raise OSError(f"{path} would have {num_frames} frames in place of {expected}; is the disk full?")

@@ -30,7 +30,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def _list_sources() -> list[Path]:
     """Return the files that kernels depend on, including those of the constants that they import."""
     here = Path(__file__).parent
-    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py")
+    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
     return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
 
 

@@ -19,7 +19,6 @@ from multigrid.core.metrics import world_metrics
 from multigrid.core.worlds import Worlds
 from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
-from multigrid.maps.components import WALL
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
@@ -212,7 +211,7 @@ class OneWorld(OneCallAtATime):
     def _format_text(self) -> str:
         scene = self._get_scene()
         cells = (np.where(scene.present[:, None], cells, -1) for cells in (scene.agents, scene.targets))
-        return format_map(scene.regions == WALL, *cells)
+        return format_map(scene.walls, *cells)
 
     def close(self) -> None:
         """Close the window, if there is one. The episode can be continued; closing twice is allowed."""

@@ -12,7 +12,7 @@ worlds. Here it does not; hence `rollout`, with what else is wrong in 2.58.0 wor
 - `AsyncAgentsWrapper`, made for agents that come and go, raises "cannot reshape array" when an agent has left one world
   and not another. It is not used: rows that are NaN are set to zero, and not learned from.
 - `IPPO.learn` takes the observations agent by agent, but log-probabilities and advantages step by step, so that with
-  more than one agent an action is judged by another one's advantage. All rows are handed over as one agent's.
+  more than one agent an action is judged by another one's advantage. All rows are passed as one agent's.
 - `train_multi_agent_on_policy` forgets all ends as soon as a world ends: advantages run on into the next episode, and
   nothing says so. It is not used.
 - The last observation of an episode is lost, for that of the next one comes in its place. An episode that ran out of
@@ -33,10 +33,9 @@ from numpy.typing import NDArray
 
 import multigrid
 from multigrid.config import OnTarget
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 __all__ = ["arrival_rate", "main", "make_ippo", "rollout"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 def make_ippo(config: multigrid.GridConfig) -> IPPO:
@@ -67,11 +66,11 @@ def rollout(
     """
     record: list[tuple[NDArray[Any], ...]] = []
     for _ in range(steps):
-        seen = observations
-        action, log_prob, _, value = ippo.get_action(_without_nan(seen))
+        current = observations
+        action, log_prob, _, value = ippo.get_action(_without_nan(current))
         observations, reward, terminated, truncated, _ = envs.step(action)
         end = {agent: (terminated[agent] == 1) | (truncated[agent] == 1) for agent in ippo.agent_ids}
-        record.append(tuple(_rows(ippo, field) for field in (seen, action, log_prob, reward, end, value)))
+        record.append(tuple(_rows(ippo, field) for field in (current, action, log_prob, reward, end, value)))
     states, actions, log_probs, rewards, ended, values = (np.stack(field) for field in zip(*record, strict=True))
 
     _, _, _, following = ippo.get_action(_without_nan(observations))
@@ -97,26 +96,22 @@ def _rows(ippo: IPPO, field: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 
 def arrival_rate(ippo: IPPO, config: multigrid.GridConfig, episodes: int) -> float:
-    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive, their actions drawn."""
-    envs = multigrid.vector_env(episodes, config)  # a row for each agent of each world, zeros once it has left
-    rows, _ = envs.reset(seed=0)
-    arrived = np.full(episodes, np.nan)
-    for _ in range(config.max_cycles or 0):
-        actions, *_ = ippo.get_action({"agent_0": rows})
-        rows, _, _, _, infos = envs.step(actions["agent_0"])
-        if "csr" in infos:  # a world's first episode counts; the next ones begin by themselves
-            csr = np.where(infos["_csr"], infos["csr"], np.nan).reshape(episodes, -1)[:, 0]
-            arrived = np.where(np.isnan(arrived), csr, arrived)
-    envs.close()
-    return float(arrived.mean())
+    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
+
+    def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        # A row for each agent that is present, all under one name: they share one net.
+        actions, *_ = ippo.get_action({"agent_0": np.stack([observations[agent] for agent in env.agents])})
+        return dict(zip(env.agents, np.ravel(actions["agent_0"]).tolist(), strict=True))
+
+    return multigrid.evaluate(config, policy, range(episodes))["success"].mean
 
 
 def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
-    """Train three agents on a small grid, and tell how often all arrive within 20 steps, before and after.
+    """Train three agents on a small grid, and measure how often all arrive within 20 steps, before and after.
 
     Args:
         steps: of all agents together, those of agents that have left included; whole rounds of 1536 are played.
-        seed: of the nets, of the actions drawn, and of the worlds.
+        seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "leave" or "park".
         episodes: held-out episodes, with seeds below those of training.
 
@@ -139,7 +134,7 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
     ippo = make_ippo(config)
     before = arrival_rate(ippo, config, episodes)
     with closing(AsyncPettingZooVecEnv([lambda: multigrid.parallel_env(config)] * worlds)) as envs:
-        observations, _ = envs.reset(seed=_FIRST_TRAINING_SEED + worlds * seed)
+        observations, _ = envs.reset(seed=FIRST_TRAINING_SEED + worlds * seed)
         for _ in range(steps // (worlds * config.num_agents * horizon)):
             experiences, observations = rollout(ippo, envs, observations, horizon)
             ippo.learn(experiences)

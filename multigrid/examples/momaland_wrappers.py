@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
 __all__ = ["EffortReward", "Figures", "QTable", "main", "make_env", "play"]
 
-_FIRST_TRAINING_SEED = 1_000_000
 _FREE = (multigrid.Outcome.STAYED, multigrid.Outcome.PARKED)
 
 
@@ -83,20 +83,20 @@ class QTable:
         self.values: defaultdict[bytes, NDArray[np.float64]] = defaultdict(lambda: np.zeros(num_actions))
         self.generator = generator
 
-    def of(self, seen: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
+    def of(self, observation: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
         """Return the values of all actions, which `learn` changes."""
-        return self.values[(seen["target"] - seen["agent"]).tobytes()]
+        return self.values[(observation["target"] - observation["agent"]).tobytes()]
 
-    def act(self, seen: dict[str, NDArray[np.int64]], explore: float = 0.0) -> int:
+    def act(self, observation: dict[str, NDArray[np.int64]], explore: float = 0.0) -> int:
         """Return a best action, any of several; with probability `explore`, any at all."""
-        values = self.of(seen)
+        values = self.of(observation)
         best = np.arange(len(values)) if self.generator.random() < explore else np.flatnonzero(values == values.max())
         return int(self.generator.choice(best))
 
-    def learn(self, seen: Any, action: int, reward: float, then: Any, *, terminated: bool) -> None:
+    def learn(self, observation: Any, action: int, reward: float, following: Any, *, terminated: bool) -> None:
         """Move the value of an action a fifth of the way towards what followed."""
-        goal = reward if terminated else reward + 0.95 * self.of(then).max()
-        self.of(seen)[action] += 0.2 * (goal - self.of(seen)[action])
+        goal = reward if terminated else reward + 0.95 * self.of(following).max()
+        self.of(observation)[action] += 0.2 * (goal - self.of(observation)[action])
 
 
 def make_env(price: float) -> LinearizeReward:
@@ -126,15 +126,15 @@ class Figures(NamedTuple):
 
 def play(env: LinearizeReward, table: QTable, seed: int | None, explore: float, *, learn: bool = False) -> Figures:
     """Play an episode, by a table that learns on the way or does not."""
-    seen, _ = env.reset(seed=seed)
+    observations, _ = env.reset(seed=seed)
     infos: dict[str, Any] = {}
     while env.agents:
-        actions = {agent: table.act(seen[agent], explore) for agent in env.agents}
-        then, rewards, terminations, _, infos = env.step(actions)
+        actions = {agent: table.act(observations[agent], explore) for agent in env.agents}
+        later, rewards, terminations, _, infos = env.step(actions)
         if learn:
             for agent, action in actions.items():
-                table.learn(seen[agent], action, rewards[agent], then[agent], terminated=terminations[agent])
-        seen = then
+                table.learn(observations[agent], action, rewards[agent], later[agent], terminated=terminations[agent])
+        observations = later
     arrivals, effort = np.mean(list(infos["episode"]["r"].values()), axis=0).tolist()
     return Figures(float(arrivals == 1), arrivals, abs(effort))
 
@@ -142,12 +142,12 @@ def play(env: LinearizeReward, table: QTable, seed: int | None, explore: float, 
 def main(
     *, prices: tuple[float, ...] = (0.0, 0.2, 1.0), episodes: int = 1000, seed: int = 0, tests: int = 200
 ) -> dict[float | None, Figures]:
-    """Learn at each price of a step, and tell how often agents arrive within 20 steps, and how much they move.
+    """Learn at each price of a step, and measure how often agents arrive within 20 steps, and how much they move.
 
     Args:
         prices: what a step costs, where an arrival pays 1.
         episodes: how many to learn from, at each price.
-        seed: of the worlds and of the actions drawn.
+        seed: of the worlds and of the sampled actions.
         tests: held-out episodes, with seeds below those of training.
 
     Returns:
@@ -157,7 +157,7 @@ def main(
     for price in (None, *prices):
         table, env = QTable(5, np.random.default_rng(seed)), make_env(price or 0.0)
         if price is not None:
-            env.reset(seed=_FIRST_TRAINING_SEED + seed)
+            env.reset(seed=FIRST_TRAINING_SEED + seed)
             for _ in range(episodes):
                 play(env, table, None, explore=0.2, learn=True)
         # Some chance here too: two in each other's way, both sure of what is best, would stand there for ever.

@@ -34,10 +34,9 @@ from torch import Tensor, nn
 
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
 from multigrid._files import replace_file
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,8 +111,8 @@ def make_net(envs: MultiGridVectorEnv, hidden: tuple[int, ...]) -> nn.ModuleDict
     return nn.ModuleDict({"actor": mlp(envs.config.num_actions, 0.01), "critic": mlp(1, 1.0)})
 
 
-def _drawn(logits: Tensor, stream: torch.Generator) -> Tensor:
-    """Draw an action for each row of logits (R, actions): int64 (R,)."""
+def _sample(logits: Tensor, stream: torch.Generator) -> Tensor:
+    """Sample an action for each row of logits (R, actions): int64 (R,)."""
     return torch.multinomial(logits.softmax(dim=1), 1, generator=stream).squeeze(1)
 
 
@@ -121,14 +120,14 @@ def _drawn(logits: Tensor, stream: torch.Generator) -> Tensor:
 def evaluate(net: nn.ModuleDict, config: GridConfig, episodes: int) -> Evaluation:
     """Play the episodes with the seeds 0, 1, ..., one a world, with streams of their own."""
     envs, stream = vector_env(episodes, config), torch.Generator().manual_seed(0)
-    seen, _ = envs.reset(seed=0)
+    rows, _ = envs.reset(seed=0)
     playing, successes, steps, returns = np.ones(episodes, dtype=bool), 0.0, 0.0, 0.0
     while playing.any():
-        actions = _drawn(net["actor"](torch.from_numpy(seen)), stream)
-        seen, rewards, _, _, infos = envs.step(actions.numpy())
+        actions = _sample(net["actor"](torch.from_numpy(rows)), stream)
+        rows, rewards, _, _, infos = envs.step(actions.numpy())
         steps += playing.sum()
         returns += rewards.reshape(episodes, -1).mean(axis=1)[playing].sum()
-        if "csr" in infos:  # the figures that the env tells of worlds whose episode has ended, a row for each agent
+        if "csr" in infos:  # the metrics of worlds whose episode has ended, a row for each agent
             csr, ended = (infos[name].reshape(episodes, -1)[:, 0] for name in ("csr", "_csr"))
             successes += (csr[playing & ended] == 1).sum()
             playing &= ~ended
@@ -163,8 +162,8 @@ def _update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[T
     for _ in range(options.epochs):
         # Parts of nearly equal size: a small last one would be a noisy step as large as the others.
         parts = math.ceil(len(batch[0]) / options.batch_size)
-        for chosen in torch.randperm(len(batch[0])).tensor_split(parts):
-            observations, actions, old, advantages, returns = (array[chosen] for array in batch)
+        for part in torch.randperm(len(batch[0])).tensor_split(parts):
+            observations, actions, old, advantages, returns = (array[part] for array in batch)
             log_probabilities = net["actor"](observations).log_softmax(dim=1)
             ratio = (log_probabilities.gather(1, actions[:, None]).squeeze(1) - old).exp()
             gain = torch.min(ratio * advantages, ratio.clamp(1 - options.clip, 1 + options.clip) * advantages).mean()
@@ -187,18 +186,18 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
     done = torch.zeros(length + 1, rows, dtype=torch.bool)  # done[t]: the step before t ended the row's episode
 
     began, env_seconds, played = time.perf_counter(), 0.0, 0
-    observations[-1] = torch.from_numpy(envs.reset(seed=_FIRST_TRAINING_SEED + options.seed * options.worlds)[0])
+    observations[-1] = torch.from_numpy(envs.reset(seed=FIRST_TRAINING_SEED + options.seed * options.worlds)[0])
     updates = math.ceil(options.steps / (length * rows))
     for number in range(updates):
         observations[0], done[0] = observations[-1], done[-1]
         for t in range(length):
             with torch.no_grad():
                 logits[t] = net["actor"](observations[t])
-            actions[t] = _drawn(logits[t], stream)
+            actions[t] = _sample(logits[t], stream)
             asked = time.perf_counter()
-            seen, reward, ended, limited, infos = envs.step(actions[t].numpy())
+            following, reward, ended, limited, infos = envs.step(actions[t].numpy())
             env_seconds += time.perf_counter() - asked
-            observations[t + 1], rewards[t] = torch.from_numpy(seen), torch.from_numpy(reward)
+            observations[t + 1], rewards[t] = torch.from_numpy(following), torch.from_numpy(reward)
             terminated[t], alive[t] = torch.from_numpy(ended), torch.from_numpy(infos["alive"])
             done[t + 1] = torch.from_numpy(ended | limited)
 

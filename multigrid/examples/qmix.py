@@ -1,4 +1,4 @@
-"""QMIX beside independent Q-learning where somebody has to give way: what `state()` is for. Torch only.
+"""QMIX beside independent Q-learning where an agent has to give way: what `state()` is for. Torch only.
 
 Agent a walks ahead of b in a corridor with one lay-by, and a's target comes first. Who has arrived parks: if a takes
 the short way, b is shut out for ever. Nobody sees the others: an agent is shown its own cell and its own target. All
@@ -20,6 +20,7 @@ world have to end together: on_target "park" or "stay" will do, "leave" and "res
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,11 @@ from torch import Tensor, nn
 from torch.nn.functional import elu, one_hot
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
-__all__ = ["MAP", "Agents", "Dense", "Mixer", "evaluate", "main"]
+__all__ = ["MAP", "Agents", "Dense", "Mixer", "Options", "Trainer", "evaluate", "main"]
 
 METHODS = ("qmix", "vdn", "iql")
-
 
 MAP = """
     #...##
@@ -58,13 +59,7 @@ class Dense(nn.Module):
 
 
 class Agents(nn.Module):
-    """The values of an agent's actions, from what it alone sees; one net for all agents of a learner.
-
-    Args:
-        learners: K.
-        cells: C, how many cells a world has.
-        actions: how many actions there are.
-        width: of the two hidden layers.
+    """The values of an agent's actions, from its own observation; one net for all agents of each of K learners.
 
     >>> Agents(3, 24, 5)(torch.zeros(3, 7, 2, 2, dtype=torch.int64)).shape
     torch.Size([3, 7, 2, 5])
@@ -78,22 +73,16 @@ class Agents(nn.Module):
             Dense(learners, width, actions),
         )
 
-    def forward(self, seen: Tensor) -> Tensor:
+    def forward(self, observed: Tensor) -> Tensor:
         """Value actions: int64 (K, M, N, 2), own cell and own target, to float32 (K, M, N, actions)."""
-        learners, rows, agents, _ = seen.shape
-        x = one_hot(seen, self.cells).float().view(learners, rows * agents, 2 * self.cells)
+        learners, rows, agents, _ = observed.shape
+        x = one_hot(observed, self.cells).float().view(learners, rows * agents, 2 * self.cells)
         values: Tensor = self.layers(x).view(learners, rows, agents, -1)
         return values
 
 
 class Mixer(nn.Module):
-    """The team's value, which rises with each agent's, by weights that the state sets.
-
-    Args:
-        learners: K.
-        cells: C, how many cells a world has.
-        agents: N.
-        width: of the hidden layer.
+    """The team's value, which rises with each agent's, by weights that the state sets, for each of K learners.
 
     >>> Mixer(3, 24, 2)(torch.zeros(3, 7, 2), torch.zeros(3, 7, 2, dtype=torch.int64)).shape
     torch.Size([3, 7])
@@ -123,7 +112,7 @@ class Replay:
 
     def __init__(self, steps: int, learners: int, worlds: int, agents: int) -> None:
         shape = (steps, learners, worlds)
-        self.seen = torch.zeros(*shape, agents, 2, dtype=torch.int64)
+        self.observed = torch.zeros(*shape, agents, 2, dtype=torch.int64)
         self.states = torch.zeros(*shape, agents, dtype=torch.int64)
         self.actions = torch.zeros(*shape, agents, dtype=torch.int64)
         self.rewards = torch.zeros(*shape, agents)
@@ -160,9 +149,9 @@ class Worlds:
     """K learners' worlds, E each, with cells as single numbers."""
 
     def __init__(self, learners: int, worlds: int, seed: int, **settings: Any) -> None:
-        told: dict[str, Any] = {"walls": MAP, "on_target": "park", "reward": "shared", "max_cycles": 30} | settings
-        told |= {"observe": ("agent", "target"), "allow_stay": True}
-        self.envs = multigrid.vector_env(learners * worlds, **told)
+        fields: dict[str, Any] = {"walls": MAP, "on_target": "park", "reward": "shared", "max_cycles": 30} | settings
+        fields |= {"observe": ("agent", "target"), "allow_stay": True}
+        self.envs = multigrid.vector_env(learners * worlds, **fields)
         config = self.envs.config
         if config.on_target not in ("park", "stay"):
             raise ValueError(f"on_target is {config.on_target!r}; expected 'park' or 'stay', where all end together")
@@ -181,13 +170,13 @@ class Worlds:
 
     def look(self) -> dict[str, Tensor]:
         """What each agent sees, int64 (K, E, N, 2), and the state, int64 (K, E, N), which is for training alone."""
-        seen = [self._numbered(self.observations[part]) for part in ("agent", "target")]
-        return {"seen": torch.stack(seen, -1), "states": self._numbered(self.envs.state())}
+        observed = [self._numbered(self.observations[part]) for part in ("agent", "target")]
+        return {"observed": torch.stack(observed, -1), "states": self._numbered(self.envs.state())}
 
     def step(self, actions: Tensor) -> dict[str, Tensor]:
         """Play actions of (K, E, N). A world that is over begins anew, whatever its actions are."""
-        self.observations, *told, _ = self.envs.step(actions.flatten().numpy())
-        rewards, terminated, truncated = (torch.as_tensor(array).view(self.shape) for array in told)
+        self.observations, *results, _ = self.envs.step(actions.flatten().numpy())
+        rewards, terminated, truncated = (torch.as_tensor(array).view(self.shape) for array in results)
         # All agents of a world end together, so that the first one's flags are the world's.
         played, self.over = ~self.over, (terminated | truncated)[..., 0]
         flags = {"terminated": terminated[..., 0].float(), "ended": self.over, "played": played.float()}
@@ -195,7 +184,7 @@ class Worlds:
 
 
 @torch.no_grad()
-def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 1_000_000, **settings: Any) -> np.ndarray:
+def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **settings: Any) -> np.ndarray:
     """Play greedily on seeds that training did not use. On a map with fixed starts all episodes are the same one.
 
     Returns:
@@ -205,114 +194,153 @@ def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 1_000
     arrived = torch.zeros(learners, episodes, dtype=torch.bool)
     over = arrived.clone()
     while not over.all():
-        told = worlds.step(agents(worlds.look()["seen"]).argmax(-1))
-        arrived |= told["terminated"].bool() & ~over
-        over |= told["ended"]
+        flags = worlds.step(agents(worlds.look()["observed"]).argmax(-1))
+        arrived |= flags["terminated"].bool() & ~over
+        over |= flags["ended"]
     return arrived.double().mean(1).numpy()
 
 
-def main(
-    method: str = "qmix",
-    steps: int = 1500,
-    learners: int = 1,
-    seed: int = 0,
-    *,
-    worlds: int = 32,
-    n_step: int = 1,
-    gamma: float = 0.9,
-    learning_rate: float = 3e-3,
-    exploring: float = 0.6,
-    epsilon: float = 0.05,
-    batch: int = 128,
-    renew: int = 20,
-    checks: int = 10,
-    verbose: bool = True,
-    **settings: Any,
-) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What is trained, and how.
+
+    Raises:
+        ValueError: an unknown method, or no steps.
+    """
+
+    method: str = "qmix"
+    """"qmix", "vdn" (the sum of the agents' values) or "iql" (independent Q-learning)."""
+    steps: int = 1500
+    """Steps of each world, with one gradient step each but for the first 50."""
+    learners: int = 1
+    """K, trained side by side."""
+    seed: int = 0
+    """Of nets, exploration and worlds."""
+    worlds: int = 32
+    """E, for each learner."""
+    n_step: int = 1
+    """How many rewards a target sums before it trusts a value; not corrected for exploration."""
+    gamma: float = 0.9
+    """The discount."""
+    learning_rate: float = 3e-3
+    """Adam's at the beginning; it falls in a line, almost to 0."""
+    exploring: float = 0.6
+    """The share of the steps over which random actions fall from all of them to `epsilon`."""
+    epsilon: float = 0.05
+    """The share of random actions from there on."""
+    batch: int = 128
+    """Steps for each learner's gradient."""
+    renew: int = 20
+    """After how many steps the target nets are copied anew."""
+    checks: int = 10
+    """How often it evaluates after the beginning, at most once a step."""
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method is {self.method!r}; expected one of {', '.join(METHODS)}")
+        if min(self.steps, self.n_step, self.checks) < 1:
+            raise ValueError(
+                f"steps is {self.steps}, n_step {self.n_step}, checks {self.checks}; expected integers of at least 1"
+            )
+
+
+class Trainer:
+    """The nets of K learners, the target nets, and the optimizer."""
+
+    def __init__(self, options: Options, env: Worlds) -> None:
+        self.options = options
+        learners, _, num_agents = env.shape
+        num_actions = env.envs.config.num_actions
+        self.agents, self.old_agents = (Agents(learners, env.cells, num_actions) for _ in range(2))
+        self.mixer, self.old_mixer = (Mixer(learners, env.cells, num_agents) for _ in range(2))
+        weights = [*self.agents.parameters(), *(self.mixer.parameters() if options.method == "qmix" else ())]
+        self.adam = torch.optim.Adam(weights, options.learning_rate)
+        self.fall = torch.optim.lr_scheduler.LinearLR(self.adam, 1.0, 0.0, options.steps)
+
+    def renew(self) -> None:
+        """Copy the nets to the target nets."""
+        self.old_agents.load_state_dict(self.agents.state_dict())
+        self.old_mixer.load_state_dict(self.mixer.state_dict())
+
+    def explore(self, look: dict[str, Tensor], step: int) -> Tensor:
+        """Return the best actions for what is observed, int64 (K, E, N), some of them replaced by random ones."""
+        options = self.options
+        with torch.no_grad():
+            values = self.agents(look["observed"])
+        actions: Tensor = values.argmax(-1)
+        share = max(options.epsilon, 1 - (1 - options.epsilon) * step / (options.exploring * options.steps))
+        strays = torch.rand(actions.shape) < share
+        return torch.where(strays, torch.randint(values.shape[-1], actions.shape), actions)
+
+    def learn(self, replay: Replay) -> None:
+        """Take a gradient step on steps of the replay."""
+        now, returns, discount, later = replay.sample(self.options.batch, self.options.n_step, self.options.gamma)
+        values = self.agents(replay.observed[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
+        with torch.no_grad():
+            # The new nets choose and the old ones value: double Q-learning.
+            best = self.agents(replay.observed[later]).argmax(3, keepdim=True)
+            next_values = self.old_agents(replay.observed[later]).gather(3, best).squeeze(3)
+        if self.options.method == "iql":
+            errors = values - (returns + discount[..., None] * next_values)
+        else:
+            summed = self.options.method == "vdn"
+            with torch.no_grad():
+                after = next_values.sum(2) if summed else self.old_mixer(next_values, replay.states[later])
+            team = values.sum(2) if summed else self.mixer(values, replay.states[now])
+            errors = (team - (returns.mean(2) + discount * after))[..., None]
+        # A mean over each learner's steps, a sum over learners: none feels another's.
+        loss = (errors.square() * replay.played[now][..., None]).mean((1, 2)).sum()
+        self.adam.zero_grad()
+        loss.backward()
+        self.adam.step()
+        self.fall.step()
+
+
+def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict[str, Any]:
     """Train, and evaluate before, on the way and after.
 
     Args:
-        method: "qmix", "vdn" (the sum of the agents' values) or "iql" (independent Q-learning).
-        steps: of each world, with one gradient step each but for the first 50.
-        learners: K, trained side by side.
-        seed: of nets, exploration and worlds.
-        worlds: E, for each learner.
-        n_step: how many rewards a target sums before it trusts a value; not corrected for exploration.
-        gamma: the discount.
-        learning_rate: Adam's at the beginning; it falls in a line, almost to 0.
-        exploring: the share of the steps over which random actions fall from all of them to `epsilon`.
-        epsilon: the share of random actions from there on.
-        batch: steps for each learner's gradient.
-        renew: after how many steps the target nets are copied anew.
-        checks: how often it evaluates after the beginning, at most once a step.
+        method: that of `Options`.
         verbose: whether to print.
-        settings: of the worlds, as for `multigrid.vector_env`.
+        settings: the other fields of `Options`, and those of the worlds, as for `multigrid.vector_env`.
 
     Returns:
         ``before`` and ``after``, float64 (K,), as `evaluate`; the curve, ``steps`` (checks + 1,), after which it was
         evaluated, and ``success`` (checks + 1, K); and ``agents``, the nets.
 
     Raises:
-        ValueError: an unknown method, no steps, or worlds whose agents do not end together, or never.
+        ValueError: as `Options`, and for worlds whose agents do not end together, or never.
     """
-    if method not in METHODS:
-        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
-    if min(steps, n_step, checks) < 1:
-        raise ValueError(f"steps is {steps}, n_step {n_step}, checks {checks}; expected integers of at least 1")
+    names = {field.name for field in dataclasses.fields(Options)} & settings.keys()
+    options = Options(method, **{name: settings.pop(name) for name in names})
+    learners, steps, checks = options.learners, options.steps, options.checks
     torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    env = Worlds(learners, worlds, seed, **settings)
-    num_agents, num_actions = env.shape[2], env.envs.config.num_actions
-    agents, old_agents = (Agents(learners, env.cells, num_actions) for _ in range(2))
-    mixer, old_mixer = (Mixer(learners, env.cells, num_agents) for _ in range(2))
-    adam = torch.optim.Adam([*agents.parameters(), *(mixer.parameters() if method == "qmix" else ())], learning_rate)
-    fall = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, steps)
-    replay = Replay(2500, learners, worlds, num_agents)
+    torch.manual_seed(options.seed)
+    env = Worlds(learners, options.worlds, FIRST_TRAINING_SEED + options.seed, **settings)
+    trainer = Trainer(options, env)
+    replay = Replay(2500, *env.shape)
 
-    curve = [(0, evaluate(agents, learners, **settings))]
+    curve = [(0, evaluate(trainer.agents, learners, **settings))]
     for step in range(steps):
-        if step % renew == 0:
-            old_agents.load_state_dict(agents.state_dict())
-            old_mixer.load_state_dict(mixer.state_dict())
+        if step % options.renew == 0:
+            trainer.renew()
         look = env.look()
-        with torch.no_grad():
-            actions = agents(look["seen"]).argmax(-1)
-        strays = torch.rand(env.shape) < max(epsilon, 1 - (1 - epsilon) * step / (exploring * steps))
-        actions = torch.where(strays, torch.randint(num_actions, env.shape), actions)
+        actions = trainer.explore(look, step)
         replay.add(**look, actions=actions, **env.step(actions))
-        if step >= max(50, n_step):
-            now, returns, discount, later = replay.sample(batch, n_step, gamma)
-            values = agents(replay.seen[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
-            with torch.no_grad():
-                # The new nets choose and the old ones value: double Q-learning.
-                best = agents(replay.seen[later]).argmax(3, keepdim=True)
-                next_values = old_agents(replay.seen[later]).gather(3, best).squeeze(3)
-            if method == "iql":
-                errors = values - (returns + discount[..., None] * next_values)
-            else:
-                summed = method == "vdn"
-                with torch.no_grad():
-                    after = next_values.sum(2) if summed else old_mixer(next_values, replay.states[later])
-                team = values.sum(2) if summed else mixer(values, replay.states[now])
-                errors = (team - (returns.mean(2) + discount * after))[..., None]
-            # A mean over each learner's steps, a sum over learners: none feels another's.
-            loss = (errors.square() * replay.played[now][..., None]).mean((1, 2)).sum()
-            adam.zero_grad()
-            loss.backward()
-            adam.step()
-            fall.step()
+        if step >= max(50, options.n_step):
+            trainer.learn(replay)
         if (step + 1) * checks // steps > step * checks // steps:
-            curve.append((step + 1, evaluate(agents, learners, **settings)))
+            curve.append((step + 1, evaluate(trainer.agents, learners, **settings)))
             if verbose:
                 print(f"{method} after {step + 1:6,} steps: both arrive with {curve[-1][1].mean():.0%} of the learners")
     marks, success = (np.array(part) for part in zip(*curve, strict=True))
     if verbose:
         print(f"{method}: before training {success[0].mean():.0%}, after {success[-1].mean():.0%}; each: {success[-1]}")
-    return {"before": success[0], "after": success[-1], "steps": marks, "success": success, "agents": agents}
+    return {"before": success[0], "after": success[-1], "steps": marks, "success": success, "agents": trainer.agents}
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="QMIX, VDN or independent Q-learning where somebody has to give way.")
+    parser = argparse.ArgumentParser(description="QMIX, VDN or independent Q-learning where an agent has to give way.")
     parser.add_argument("--method", choices=METHODS, default="qmix")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--learners", type=int, default=1)

@@ -33,13 +33,13 @@ from stable_baselines3.common.vec_env import VecCheckNan, VecEnv
 
 from multigrid import GridConfig, vector_env
 from multigrid.integrations.sb3 import to_sb3
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
 __all__ = ["RECIPES", "Evaluation", "Recipe", "Result", "evaluate", "main"]
 
-_FIRST_TRAINING_SEED = 1_000_000
 
 WORLD = GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=12)
 """Small, and with a limit that few untrained policies keep."""
@@ -53,13 +53,13 @@ def a2c(vec_env: VecEnv) -> BaseAlgorithm:
 
 def dqn(vec_env: VecEnv) -> BaseAlgorithm:
     """DQN with a gradient step for every eight rows, or nearly so."""
-    return DQN("MlpPolicy", vec_env, **_replayed(vec_env))
+    return DQN("MlpPolicy", vec_env, **_replay_settings(vec_env))
 
 
 def qr_dqn(vec_env: VecEnv) -> BaseAlgorithm:
     """QR-DQN, which learns 25 quantiles of the return, as often as DQN."""
     net: dict[str, Any] = {"net_arch": [64, 64], "n_quantiles": 25}
-    return QRDQN("MlpPolicy", vec_env, **_replayed(vec_env) | {"policy_kwargs": net})
+    return QRDQN("MlpPolicy", vec_env, **_replay_settings(vec_env) | {"policy_kwargs": net})
 
 
 def maskable_ppo(vec_env: VecEnv) -> BaseAlgorithm:
@@ -83,7 +83,7 @@ _ON_POLICY: dict[str, Any] = {
 }
 
 
-def _replayed(vec_env: VecEnv) -> dict[str, Any]:
+def _replay_settings(vec_env: VecEnv) -> dict[str, Any]:
     """What both learners with a replay buffer are given."""
     return {
         # Each call of the env brings num_envs transitions.
@@ -135,7 +135,7 @@ class Result(NamedTuple):
 
 
 def evaluate(model: BaseAlgorithm, config: GridConfig, episodes: int) -> Evaluation:
-    """Play the episodes with the seeds 0, 1, ..., one a world, the actions drawn.
+    """Play the episodes with the seeds 0, 1, ..., one a world, the actions sampled.
 
     Two agents in each other's way, both doing what is best, would stand there for ever. DQN and QR-DQN do, but for
     the steps, at their last rate of exploration, in which they draw the actions of all rows at random. The draws are
@@ -145,17 +145,17 @@ def evaluate(model: BaseAlgorithm, config: GridConfig, episodes: int) -> Evaluat
     model.action_space.seed(0)
     vec_env = to_sb3(vector_env(episodes, config, autoreset_mode="SameStep"))
     vec_env.seed(0)
-    seen: Any = vec_env.reset()
+    observations: Any = vec_env.reset()
     agents, playing = config.num_agents, np.ones(episodes, dtype=bool)
     successes = returns = 0.0
     while playing.any():
         masks: Any = {"action_masks": vec_env.action_masks()} if isinstance(model, MaskablePPO) else {}
-        actions, _ = model.predict(seen, deterministic=False, **masks)
-        seen, rewards, _, infos = vec_env.step(actions)
+        actions, _ = model.predict(observations, deterministic=False, **masks)
+        observations, rewards, _, infos = vec_env.step(actions)
         returns += rewards.reshape(episodes, agents).mean(axis=1)[playing].sum()
         for world in np.flatnonzero(playing):
             figures = infos[world * agents]
-            if "csr" in figures:  # the figures that a world's last step tells
+            if "csr" in figures:  # the metrics are among the infos of a world's last step
                 successes += figures["csr"] == 1
                 playing[world] = False
     vec_env.close()
@@ -185,7 +185,7 @@ def main(
     set_random_seed(seed)
     model = recipe.make(vec_env)
     before = evaluate(model, recipe.world, episodes)
-    model.set_random_seed(_FIRST_TRAINING_SEED + seed * worlds)  # of the worlds, and of what is drawn from here on
+    model.set_random_seed(FIRST_TRAINING_SEED + seed * worlds)  # of the worlds, and of all that is random from here on
     model.learn(recipe.steps if steps is None else steps)
     after = evaluate(model, recipe.world, episodes)
     vec_env.close()

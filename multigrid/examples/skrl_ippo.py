@@ -17,9 +17,8 @@ Bugs worked around (found here, in 2.1.1):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.memories.torch import RandomMemory
@@ -30,6 +29,7 @@ from skrl.utils import set_seed
 from skrl.utils.model_instantiators.torch import categorical_model, deterministic_model
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["arrival_rate", "main", "make_models", "make_trainer"]
 
-_FIRST_TRAINING_SEED = 1_000_000
 _EMPTY_BY_DEFAULT = (
     "learning_rate_scheduler_kwargs",
     "observation_preprocessor_kwargs",
@@ -60,8 +59,8 @@ def make_models(config: multigrid.GridConfig) -> dict[str, dict[str, Model]]:
     layers = [{"name": "net", "input": "OBSERVATIONS", "layers": [64, 64], "activations": "tanh"}]
 
     def model(kind: Callable[..., Model], output: str, agent: str) -> Model:
-        seen, actions = env.observation_space(agent), env.action_space(agent)
-        return kind(observation_space=seen, action_space=actions, network=layers, output=output)
+        spaces = {"observation_space": env.observation_space(agent), "action_space": env.action_space(agent)}
+        return kind(**spaces, network=layers, output=output)
 
     return {
         agent: {"policy": model(categorical_model, "ACTIONS", agent), "value": model(deterministic_model, "ONE", agent)}
@@ -99,29 +98,22 @@ def make_trainer(config: multigrid.GridConfig, models: dict[str, dict[str, Model
 
 
 def arrival_rate(models: dict[str, dict[str, Model]], config: multigrid.GridConfig, episodes: int) -> float:
-    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are drawn."""
-    envs = multigrid.vector_env(episodes, config)  # many worlds in one call; only the policies are skrl's
-    policies = [models[agent]["policy"] for agent in config.agents]
-    seen, _ = envs.reset(seed=0)
-    arrived = np.full(episodes, np.nan)
-    while np.isnan(arrived).any():
-        by_agent = torch.from_numpy(seen).reshape(episodes, config.num_agents, -1).unbind(dim=1)
-        with torch.no_grad():
-            actions = [policy.act({"observations": rows})[0] for policy, rows in zip(policies, by_agent, strict=True)]
-        seen, _, _, _, infos = envs.step(torch.cat(actions, dim=1).flatten().numpy())
-        if "csr" in infos:  # of worlds whose episode has ended; the first one counts
-            csr, ended = (infos[name].reshape(episodes, -1)[:, 0] for name in ("csr", "_csr"))
-            arrived = np.where(np.isnan(arrived) & ended, csr, arrived)
-    envs.close()
-    return float(arrived.mean())
+    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
+
+    @torch.no_grad()
+    def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        rows = {agent: torch.from_numpy(observations[agent])[None] for agent in env.agents}
+        return {agent: int(models[agent]["policy"].act({"observations": row})[0]) for agent, row in rows.items()}
+
+    return multigrid.evaluate(config, policy, range(episodes))["success"].mean
 
 
 def main(*, steps: int = 8000, seed: int = 0, on_target: OnTarget = "park", episodes: int = 200) -> dict[str, float]:
-    """Train two agents on a small grid, and tell how often both arrive within 20 steps, before and after.
+    """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
     Args:
         steps: steps of the world to play; learning takes place after each 500.
-        seed: of the nets, of the actions drawn, and of the worlds.
+        seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "park" or "stay".
         episodes: held-out episodes, with seeds below those of training.
 
@@ -137,7 +129,7 @@ def main(*, steps: int = 8000, seed: int = 0, on_target: OnTarget = "park", epis
             "and under 'restart' nobody has arrived for good"
         )
     torch.set_num_threads(1)
-    set_seed(_FIRST_TRAINING_SEED + seed)  # torch's, and that of the environment's first reset
+    set_seed(FIRST_TRAINING_SEED + seed)  # torch's, and that of the environment's first reset
     config = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target=on_target, flatten=True, max_cycles=20)
     models = make_models(config)
     trainer = make_trainer(config, models, steps)

@@ -34,10 +34,9 @@ from tianshou.utils.net.common import Net
 
 import multigrid
 from multigrid.config import OnTarget
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 __all__ = ["arrival_rate", "main", "make_dqn"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 def make_dqn(config: multigrid.GridConfig) -> DQN[Any]:
@@ -64,27 +63,23 @@ def make_dqn(config: multigrid.GridConfig) -> DQN[Any]:
 def arrival_rate(dqn: DQN[Any], config: multigrid.GridConfig, episodes: int) -> float:
     """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive.
 
-    A tenth of the actions is drawn at random: two agents in each other's way, both doing what they value most, would
-    stand there for ever.
+    A tenth of the actions is random: two agents in each other's way, both doing what they value most, would stand there
+    for ever.
     """
-    envs = multigrid.vector_env(episodes, config)  # a row for each agent of each world
-    stream = np.random.default_rng(0)
-    rows, _ = envs.reset(seed=0)
-    arrived = np.full(episodes, np.nan)
-    for _ in range(config.max_cycles or 0):
+    generator = np.random.default_rng(0)
+
+    def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         with torch.no_grad():
-            values, _ = dqn.policy.model(rows)
-        drawn = stream.integers(config.num_actions, size=len(rows))
-        rows, _, _, _, infos = envs.step(np.where(stream.random(len(rows)) < 0.1, drawn, values.argmax(dim=1).numpy()))
-        if "csr" in infos:  # a world's first episode counts; the next ones begin by themselves
-            csr = np.where(infos["_csr"], infos["csr"], np.nan).reshape(episodes, -1)[:, 0]
-            arrived = np.where(np.isnan(arrived), csr, arrived)
-    envs.close()
-    return float(arrived.mean())
+            values, _ = dqn.policy.model(np.stack([observations[agent] for agent in env.agents]))
+        random = generator.integers(config.num_actions, size=len(values))
+        actions = np.where(generator.random(len(values)) < 0.1, random, values.argmax(dim=1).numpy())
+        return dict(zip(env.agents, actions.tolist(), strict=True))
+
+    return multigrid.evaluate(config, policy, range(episodes))["success"].mean
 
 
 def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", episodes: int = 200) -> dict[str, float]:
-    """Train two agents on a small grid, and tell how often both arrive within 15 steps, before and after.
+    """Train two agents on a small grid, and measure how often both arrive within 15 steps, before and after.
 
     Args:
         steps: turns to play, of both agents together.
@@ -113,7 +108,7 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", ep
         return PettingZooEnv(multigrid.env(config))
 
     envs = DummyVectorEnv([make] * 32)
-    envs.seed(_FIRST_TRAINING_SEED + len(envs) * seed)
+    envs.seed(FIRST_TRAINING_SEED + len(envs) * seed)
     dqn = make_dqn(config)
     agents = MultiAgentOffPolicyAlgorithm(algorithms=[dqn] * config.num_agents, env=make())
 

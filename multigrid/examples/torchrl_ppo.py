@@ -7,7 +7,7 @@ Every ``on_target`` works; here it is "leave", which needs three settings:
 
 - ``done_on_any=False``: by default `PettingZooWrapper` begins a new episode as soon as one agent is done.
 - ``use_mask=True``: whoever has left keeps a row, of zeros, and ``("agent", "mask")`` is False there.
-- ``loss_mask_key``: tells the loss to leave such rows out. The loss cannot be told to leave them out when it
+- ``loss_mask_key``: makes the loss leave such rows out. The loss cannot leave them out when it
   standardises the advantages too, so that is done here, before.
 
 Each agent has the value of its own observation: all agents are paid for themselves, and a critic of MultiAgentMLP that
@@ -20,7 +20,7 @@ PettingZoo 1.24.3 only, which is older than what multigrid needs; the warning is
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -36,13 +36,12 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import multigrid
+from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from multigrid.config import OnTarget
 
 __all__ = ["add_advantages", "arrival_rate", "main", "make_env", "make_nets", "make_objectives"]
-
-_FIRST_TRAINING_SEED = 1_000_000
 
 
 def make_env(config: multigrid.GridConfig, seed: int) -> PettingZooWrapper:
@@ -86,7 +85,7 @@ def make_nets(env: PettingZooWrapper) -> tuple[ProbabilisticActor, TensorDictMod
 
 
 def make_objectives(actor: ProbabilisticActor, critic: TensorDictModule) -> tuple[GAE, ClipPPOLoss]:
-    """Return the advantages and the loss, told where each agent's figures are, and who is there."""
+    """Return the advantages and the loss, with the keys of each agent's values, and of the mask of those present."""
     gae = GAE(gamma=0.95, lmbda=0.9, value_network=critic)
     loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.01, critic_coeff=0.5)
     loss.loss_mask_key = ("agent", "mask")
@@ -108,29 +107,27 @@ def add_advantages(gae: GAE, data: TensorDict) -> None:
 
 
 def arrival_rate(actor: ProbabilisticActor, config: multigrid.GridConfig, episodes: int) -> float:
-    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are drawn."""
-    envs = multigrid.vector_env(episodes, config)  # many worlds in one call; only the actor is TorchRL's
-    seen, _ = envs.reset(seed=0)
-    arrived = np.full(episodes, np.nan)
-    while np.isnan(arrived).any():
-        rows = torch.from_numpy(seen).reshape(episodes, config.num_agents, -1)
+    """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
+
+    def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        # The net has a row for every agent, zeros for one that has left.
+        zeros = np.zeros_like(observations[env.agents[0]])
+        rows = np.stack([observations.get(agent, zeros) for agent in config.agents])
         # Without this, an actor outside a collector takes the likeliest action: two in each other's way stand for ever.
         with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
-            played = actor(TensorDict({"agent": {"observation": rows}}, [episodes]))
-        seen, _, _, _, infos = envs.step(played["agent", "action"].flatten().numpy())
-        if "csr" in infos:  # of worlds whose episode has ended; the first one counts
-            csr, ended = (infos[name].reshape(episodes, -1)[:, 0] for name in ("csr", "_csr"))
-            arrived = np.where(np.isnan(arrived) & ended, csr, arrived)
-    envs.close()
-    return float(arrived.mean())
+            output = actor(TensorDict({"agent": {"observation": torch.from_numpy(rows)}}))
+        actions = dict(zip(config.agents, output["agent", "action"].tolist(), strict=True))
+        return {agent: actions[agent] for agent in env.agents}
+
+    return multigrid.evaluate(config, policy, range(episodes))["success"].mean
 
 
 def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", episodes: int = 200) -> dict[str, float]:
-    """Train two agents on a small grid, and tell how often both arrive within 20 steps, before and after.
+    """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
     Args:
         steps: steps of the world to play, a multiple of 500.
-        seed: of the nets, of the actions drawn, and of the worlds.
+        seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "park", "leave" or "stay".
         episodes: held-out episodes, with seeds below those of training.
 
@@ -148,7 +145,7 @@ def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", epi
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     config = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target=on_target, flatten=True, max_cycles=20)
-    env = make_env(config, _FIRST_TRAINING_SEED + seed)
+    env = make_env(config, FIRST_TRAINING_SEED + seed)
     actor, critic = make_nets(env)
     gae, loss = make_objectives(actor, critic)
     optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)

@@ -94,13 +94,13 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for k, env in enumerate(self.envs):
             resets = k in waiting
             if not resets:
-                asked = set(env.agents)
-                acts = {agent: row_actions[row] for row, agent in self._rows[k] if agent in asked}
+                acting = set(env.agents)
+                acts = {agent: row_actions[row] for row, agent in self._rows[k] if agent in acting}
                 observations, gained, ended, cut, agent_infos = env.step(acts)
                 resets = not env.agents and self.autoreset_mode is AutoresetMode.SAME_STEP
-                infos = self._store(infos, k, observations, agent_infos, asked, final=resets)
+                infos = self._store(infos, k, observations, agent_infos, acting, final=resets)
                 for row, agent in self._rows[k]:
-                    if agent in asked:
+                    if agent in acting:
                         rewards[row], terminated[row], truncated[row] = gained[agent], ended[agent], cut[agent]
                     truncated[row] |= not (env.agents or terminated[row])
             if resets:
@@ -108,10 +108,10 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._observations(), rewards, terminated, truncated, infos
 
     def _store(
-        self, infos: Any, k: int, observations: Any, agent_infos: Any, asked: Any = (), *, final: bool = False
+        self, infos: Any, k: int, observations: Any, agent_infos: Any, acting: Any = (), *, final: bool = False
     ) -> Any:
         """Store the observations of an env's rows, and return the infos with theirs."""
-        present = {*asked, *self.envs[k].agents}
+        present = {*acting, *self.envs[k].agents}
         for row, agent in self._rows[k]:
             alive = agent in present
             self._latest[row] = observations[agent] if alive else self._nothing

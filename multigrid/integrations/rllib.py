@@ -29,7 +29,7 @@ from ray.tune.registry import register_env
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.integrations.training import FIRST_TRAINING_SEED, sample_rows
+from multigrid.integrations.training import sample_rows, training_seed
 from multigrid.policies import Policy
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the env; the same seed gives other episodes on other env runners."""
         if seed is not None:
-            drawn = int(np.random.SeedSequence([seed, self._runner]).generate_state(1)[0])
-            seed = FIRST_TRAINING_SEED + drawn % (2**32 - FIRST_TRAINING_SEED)
+            seed = training_seed(seed, self._runner)
         return super().reset(seed=seed, options=options)
 
     def step(self, action_dict: Mapping[str, Any]) -> Any:
@@ -86,7 +85,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
 class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy sees nothing of Ray
     """Adds to the results, under ``env_runners`` / ``multigrid``, sums over what an iteration has sampled.
 
-    ``episodes``, ``successes`` (episodes in which all agents arrived) and ``steps`` of episodes that ended;
+    ``episodes``, ``successes`` (by termination: all agents arrived) and ``steps`` of episodes that ended;
     ``agent_steps`` and their ``reward`` of all steps.
     """
 
@@ -97,9 +96,9 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy sees nothing of
     def on_sample_end(self, *, samples: Any, metrics_logger: Any, **_: Any) -> None:
         """Count the steps of a sample, whether or not their episodes have ended."""
         for episode in samples:
-            played = episode.agent_episodes.values()
-            reward = sum(float(one.get_return()) for one in played)
-            _count(metrics_logger, agent_steps=sum(len(one) for one in played), reward=reward)
+            by_agent = episode.agent_episodes.values()
+            reward = sum(float(one.get_return()) for one in by_agent)
+            _count(metrics_logger, agent_steps=sum(len(one) for one in by_agent), reward=reward)
 
 
 def register() -> str:
@@ -172,10 +171,6 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
 
     With ``policy = trained_policy(agent_modules(algorithm), np.random.default_rng(0))``, ``policy(env, observations)``
     is an action for each agent, sampled from the modules' distributions.
-
-    Args:
-        modules: a module for each agent, as `agent_modules` returns them.
-        generator: for sampling the actions.
     """
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
@@ -191,13 +186,9 @@ def sample_actions(
     observations: Sequence[NDArray[np.float32]],
     generator: np.random.Generator,
 ) -> list[int]:
-    """Sample an action for each of K agents, of one world or of several.
+    """Sample an action for each of K agents, of one world or of several, from their names and observations.
 
-    Args:
-        modules: one for each agent's name.
-        agents: K names.
-        observations: K arrays, float32 (D,).
-        generator: for the draws.
+    The observations are K arrays, float32 (D,). There is a module for each name.
     """
     stacked = torch.from_numpy(np.stack(observations))
     owners = np.array([id(modules[agent]) for agent in agents])

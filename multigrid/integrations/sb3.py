@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from multigrid._checks import check_int, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.integrations.training import map_parts
 from multigrid.parts import flat_slices
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]
@@ -198,11 +200,7 @@ class MultiGridVecEnv(VecEnv):
 
     def _own(self, observations: Any) -> Any:
         """Return observations that no later call changes."""
-        if self.vector_env.copy:
-            return observations
-        if isinstance(observations, dict):
-            return {part: rows.copy() for part, rows in observations.items()}
-        return observations.copy()
+        return observations if self.vector_env.copy else map_parts(np.copy, observations)
 
     def _list_infos(self, vector_infos: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the infos as a dict for each row."""
@@ -233,11 +231,7 @@ class MultiGridVecEnv(VecEnv):
         """Give agents that leave before their world ends a last observation, and zeros from here on."""
         departing = dones & ~vector_infos["_final_info"] if "_final_info" in vector_infos else dones
         for row in np.flatnonzero(departing).tolist():
-            infos[row]["terminal_observation"] = (
-                {part: rows[row].copy() for part, rows in observations.items()}
-                if isinstance(observations, dict)
-                else observations[row].copy()
-            )
+            infos[row]["terminal_observation"] = map_parts(partial(np.take, indices=row, axis=0), observations)
         for array in observations.values() if isinstance(observations, dict) else [observations]:
             array[departing] = 0
 

@@ -29,6 +29,7 @@ from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.training import map_parts
 
 __all__ = ["SuperSuitVecEnv", "to_sb3"]
 
@@ -101,7 +102,7 @@ class SuperSuitVecEnv(VecEnv):
             pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
         spread: Any = decompress_info
         infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - it has no other way in
-        return _copy(venv.observations_buffers), infos
+        return map_parts(np.copy, venv.observations_buffers), infos
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Store the actions of the next step, one for each row."""
@@ -134,19 +135,11 @@ class SuperSuitVecEnv(VecEnv):
         return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise an error: SuperSuit's copies cannot be accessed.
-
-        Raises:
-            NotImplementedError: always.
-        """
+        """Raise a NotImplementedError: SuperSuit's copies cannot be accessed."""
         raise NotImplementedError(f"{shorten(attr_name)} cannot be set on SuperSuit's copies; make a new GridConfig")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Raise an error: SuperSuit's copies cannot be accessed.
-
-        Raises:
-            NotImplementedError: always.
-        """
+        """Raise a NotImplementedError: SuperSuit's copies cannot be accessed."""
         raise NotImplementedError(f"{method_name}() cannot be called on SuperSuit's copies")
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
@@ -166,9 +159,3 @@ def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
                 # SuperSuit's own word for it makes its workers die of an AssertionError.
                 pipe.send("terminate")
             process.join()
-
-
-def _copy(observations: Any) -> Any:
-    if isinstance(observations, dict):
-        return {part: rows.copy() for part, rows in observations.items()}
-    return observations.copy()

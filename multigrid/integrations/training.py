@@ -1,14 +1,42 @@
-"""What trainings with different libraries share."""
+"""Seeds, sampling and observations, for training with any library."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIRST_TRAINING_SEED", "sample_rows"]
+__all__ = ["FIRST_TRAINING_SEED", "map_parts", "sample_rows", "training_seed"]
 
 FIRST_TRAINING_SEED = 1_000_000
 """The least seed that a training gives a world; seeds below are for evaluation, on episodes that no training plays."""
+
+
+def training_seed(*entropy: int, worlds: int = 0) -> int:
+    """Return a seed for the first world of a training, far from those that other entropy gives.
+
+    Args:
+        entropy: integers of at least 0.
+        worlds: how many seeds above it are used, too; all of them are below 2**32.
+
+    >>> training_seed(0), training_seed(0, 1)
+    (2969811710, 3965924996)
+    """
+    room = 2**32 - FIRST_TRAINING_SEED - worlds
+    return FIRST_TRAINING_SEED + int(np.random.SeedSequence(entropy).generate_state(1)[0]) % room
+
+
+def map_parts(function: Callable[[NDArray[Any]], NDArray[Any]], observations: Any) -> Any:
+    """Return observations, a dict of parts or an array, with a function applied to each array.
+
+    >>> map_parts(np.copy, {"agent": np.array([3, 1])})
+    {'agent': array([3, 1])}
+    """
+    if isinstance(observations, dict):
+        return {part: function(rows) for part, rows in observations.items()}
+    return function(observations)
 
 
 def sample_rows(probabilities: NDArray[np.float64], generator: np.random.Generator) -> list[int]:

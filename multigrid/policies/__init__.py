@@ -13,8 +13,6 @@ an action for every agent that is still there.
 1.0
 """
 
-from multigrid.policies.policy import Policy
-from multigrid.policies.random import random_policy
-from multigrid.policies.shortest_paths import shortest_path_policy
+from multigrid.policies.baselines import Policy, random_policy, shortest_path_policy
 
 __all__ = ["Policy", "random_policy", "shortest_path_policy"]

@@ -58,12 +58,12 @@ def evaluate(config: GridConfig, policy: Policy, seeds: Iterable[int]) -> dict[s
         raise TypeError(f"seeds are of type {type(seeds).__name__}; expected integers, such as range(100)")
     if config.max_cycles is None:
         raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
-    checked = [check_seed(seed) for seed in seeds]
-    if not checked:
+    episode_seeds = [check_seed(seed) for seed in seeds]
+    if not episode_seeds:
         raise ValueError("seeds are empty; expected at least one integer")
     env = MultiGridEnv(config)
     episodes = []
-    for seed in checked:
+    for seed in episode_seeds:
         observations, _ = env.reset(seed=seed)
         while env.agents:
             observations, *_ = env.step(policy(env, observations))
@@ -89,9 +89,9 @@ def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Esti
     >>> estimate_measures([one, one])["sum_of_costs"]
     Estimate(mean=7.0, low=7.0, high=7.0)
     """
-    found = {}
+    estimates = {}
     for name in MEASURES:
         values = np.array([episode[name] for episode in episodes], dtype=np.float64)
         interval = wilson if name in _RATES else bootstrap
-        found[name] = UNDEFINED if np.isnan(values).any() else interval(values)
-    return found
+        estimates[name] = UNDEFINED if np.isnan(values).any() else interval(values)
+    return estimates

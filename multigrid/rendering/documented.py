@@ -52,12 +52,11 @@ class DocumentedStyle:
         return frame
 
     def _sprite(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
-        found = self._cached.get((colour, x, y))
-        if found is None:
+        if (colour, x, y) not in self._cached:
             if len(self._cached) == _CACHED:
                 self._cached.clear()
-            found = self._cached[colour, x, y] = self._draw(colour, x, y)
-        return found
+            self._cached[colour, x, y] = self._draw(colour, x, y)
+        return self._cached[colour, x, y]
 
     def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
         """Draw the target or the agent in its cell; its exact pixels depend on the cell."""

@@ -65,13 +65,12 @@ class Painter:
 
     Args:
         config: the world.
-        size: the longer side of a frame in pixels, at least 16; cells are squares.
-        trails: over how many cells the past of each agent is drawn, paler with age; 0 for none.
-        view_of: the index of an agent whose window of `view_radius` cells stands out; None for no agent.
+        size: as in `RenderOptions`, at least 16; cells are squares.
+        trails: as in `RenderOptions`, paler with age; 0 for none.
+        view_of: as in `RenderOptions`.
 
     Raises:
-        TypeError: an argument is no integer.
-        ValueError: an integer is out of range.
+        TypeError, ValueError: as `check_render_options`.
 
     >>> from multigrid.core.worlds import Worlds
     >>> from multigrid.rendering.scene import scene_in

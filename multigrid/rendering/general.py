@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.maps.components import WALL
 from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_on
 from multigrid.rendering.palette import colours, contrast, mix, tint
 from multigrid.rendering.scene import Scene
@@ -41,12 +40,7 @@ _CACHED_MAPS = 8
 class GeneralStyle:
     """Draw agents as numbered discs, targets as tinted rounded squares, and an agent on its target as a ringed disc.
 
-    Args:
-        config: the world.
-        width: the frame's, in pixels.
-        height: the frame's, in pixels.
-        trails: over how many cells each agent's past is drawn.
-        view_of: the index of the agent whose view stands out, or None.
+    The frame's width and height are in pixels; `multigrid.rendering.frame.RenderOptions` says what the other two are.
     """
 
     def __init__(self, config: GridConfig, width: int, height: int, trails: int, view_of: int | None) -> None:
@@ -63,34 +57,32 @@ class GeneralStyle:
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
         """Draw a scene: uint8 (height, width, 3), a fresh array."""
-        self._canvas.blit(self._background(scene.regions), (0, 0))
+        self._canvas.blit(self._background(scene.walls), (0, 0))
         self._canvas.blits(self._place_sprites(scene), doreturn=False)
         width, height = self._size
         frame = np.empty((height, width, 3), np.uint8)
         surface_on(frame).blit(self._canvas, (0, 0))
         return frame
 
-    def _background(self, regions: NDArray[np.int32]) -> Any:
-        key = regions.tobytes()
-        found = self._backgrounds.get(key)
-        if found is None:
+    def _background(self, walls: NDArray[np.bool_]) -> Any:
+        key = walls.tobytes()
+        if key not in self._backgrounds:
             if len(self._backgrounds) == _CACHED_MAPS:
                 self._backgrounds.clear()
-            found = self._backgrounds[key] = self._draw_background(regions)
-        return found
+            self._backgrounds[key] = self._draw_background(walls)
+        return self._backgrounds[key]
 
-    def _draw_background(self, regions: NDArray[np.int32]) -> Any:
+    def _draw_background(self, walls: NDArray[np.bool_]) -> Any:
         """Draw the map without agents and targets."""
         width, height = self._size
         pixels = np.full((height, width, 3), _WHITE, np.uint8)
-        columns, rows = (self._edges(cells, end) for cells, end in zip(regions.shape, self._size, strict=True))
+        columns, rows = (self._edges(cells, end) for cells, end in zip(walls.shape, self._size, strict=True))
         strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
         if strength:
             line = mix(_LINE, _WHITE, 1 - strength)
             pixels[:, columns[1:-1]] = line
             pixels[rows[1:-1], :] = line
-        walls = np.repeat(np.repeat(regions == WALL, np.diff(columns), axis=0), np.diff(rows), axis=1)
-        pixels[walls.T] = _WALL
+        pixels[np.repeat(np.repeat(walls, np.diff(columns), axis=0), np.diff(rows), axis=1).T] = _WALL
         for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
             edge[(edge != _WALL).any(axis=1)] = _BORDER
         background = self._canvas.copy()
@@ -100,14 +92,14 @@ class GeneralStyle:
     def _place_sprites(self, scene: Scene) -> list[Sprite]:
         """Return the sprites on the background, in order."""
         settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
-        on_the_way = np.flatnonzero(scene.present & ~settled).tolist()
-        here = np.flatnonzero(scene.present).tolist()
+        travelling = np.flatnonzero(scene.present & ~settled).tolist()
+        present = np.flatnonzero(scene.present).tolist()
         agents, targets = self._corners(scene.agents), self._corners(scene.targets)
-        sprites = [(self._sprite("target", index), targets[index]) for index in on_the_way]
+        sprites = [(self._sprite("target", index), targets[index]) for index in travelling]
         if self._trails and scene.trail is not None and len(scene.trail):
-            sprites.append((self._trail_layer(scene, here), (0, 0)))
+            sprites.append((self._trail_layer(scene, present), (0, 0)))
         kinds = np.where(settled, "settled", "agent").tolist()
-        sprites += [(self._sprite(kinds[index], index), agents[index]) for index in here]
+        sprites += [(self._sprite(kinds[index], index), agents[index]) for index in present]
         if self._view_of is not None and scene.present[self._view_of]:
             sprites += self._veils(scene.agents[self._view_of].tolist())
         return sprites
@@ -125,10 +117,9 @@ class GeneralStyle:
         return [(x, y) for x, y in corners.tolist()]
 
     def _sprite(self, kind: str, index: int) -> Any:
-        found = self._sprites.get((kind, index))
-        if found is None:
-            found = self._sprites[kind, index] = self._draw(kind, index)
-        return found
+        if (kind, index) not in self._sprites:
+            self._sprites[kind, index] = self._draw(kind, index)
+        return self._sprites[kind, index]
 
     def _draw(self, kind: str, index: int) -> Any:
         side, colour = self._sprite_side, self._colours[index]
@@ -165,7 +156,7 @@ class GeneralStyle:
         centred.center = disc.get_rect().center
         disc.blit(text, centred, inked)
 
-    def _trail_layer(self, scene: Scene, here: list[int]) -> Any:
+    def _trail_layer(self, scene: Scene, present: list[int]) -> Any:
         """Draw the trails of all agents that are present, older pieces first and paler."""
         assert scene.trail is not None
         past = scene.trail[-self._trails :]
@@ -177,7 +168,7 @@ class GeneralStyle:
         layer = self._game.Surface(self._size, self._game.SRCALPHA)
         for age in range(len(past), 0, -1):
             opacity = round(_TRAIL_OPACITY * (1 - (age - 1) / self._trails))
-            for index in here:
+            for index in present:
                 if moved[-age, index]:
                     layer.fill(
                         (*self._colours[index], opacity), (low[-age, index].tolist(), spans[-age, index].tolist())

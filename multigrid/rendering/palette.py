@@ -39,10 +39,10 @@ def colours(num_agents: int) -> list[Colour]:
     >>> colours(2)
     [(0, 114, 178), (230, 159, 0)]
     """
-    return [*_FIRST[:num_agents], *map(_generated, range(num_agents - len(_FIRST)))]
+    return [*_FIRST[:num_agents], *map(_generate, range(num_agents - len(_FIRST)))]
 
 
-def _generated(index: int) -> Colour:
+def _generate(index: int) -> Colour:
     lightness = _DARKEST + (_LIGHTEST - _DARKEST) * (_LIGHTNESS_STEP * index % 1)
     red, green, blue = colorsys.hls_to_rgb(_HUE_STEP * index % 1, lightness, _SATURATION)
     return round(255 * red), round(255 * green), round(255 * blue)

@@ -1,24 +1,37 @@
-"""The state of one world that a frame shows, from its arrays or from an episode."""
+"""The state of one world that a frame shows, and a whole episode, from which films, pages and figures are made."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, Arrays
-from multigrid.rendering.episode import Episode, find_settled
+from multigrid.maps.components import WALL
 
-__all__ = ["Scene", "scene_in", "scene_of"]
+__all__ = ["Episode", "Scene", "find_settled", "scene_in", "scene_of"]
+
+
+def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where an agent is present and stands on its target, as booleans in the shape of the arguments.
+
+    >>> find_settled(np.array([0.0, 3.0, 0.0]), np.array([True, True, False])).tolist()
+    [True, False, False]
+    """
+    settled: NDArray[np.bool_] = (distances == 0) & present
+    return settled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scene:
     """The state of one world that a frame shows."""
 
-    regions: NDArray[np.int32]
-    """int32 (W, H), 0 at a wall."""
+    walls: NDArray[np.bool_]
+    """bool (W, H), True at a wall."""
     agents: NDArray[np.int64]
     """int64 (N, 2), the agents' cells."""
     targets: NDArray[np.int64]
@@ -31,8 +44,46 @@ class Scene:
     """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Episode:
+    """An episode of T steps; index 0 is the state after the reset, index t the state after step t."""
+
+    name: str
+    """The title of its page."""
+    config: GridConfig
+    """The configuration of the world; with several maps, only `walls` is the map of this episode."""
+    walls: NDArray[np.bool_]
+    """bool (W, H), the map: True at a wall."""
+    agents: NDArray[np.int64]
+    """int64 (T + 1, N, 2), the agents' cells; the last cell for an agent that has left."""
+    targets: NDArray[np.int64]
+    """int64 (T + 1, N, 2), the cells of their targets."""
+    present: NDArray[np.bool_]
+    """bool (T + 1, N), False for an agent that has left."""
+    distances: NDArray[np.float64]
+    """float64 (T + 1, N), the L1 distance of each agent to its target."""
+    arrivals: NDArray[np.int64]
+    """int64 (T + 1, N), the number of arrivals of each agent so far."""
+    outcomes: NDArray[np.int64]
+    """int64 (T + 1, N), as `multigrid.Outcome` numbers them; "stayed" for an agent that had left."""
+    rewards: NDArray[np.float64]
+    """float64 (T + 1, N), 0 after the reset."""
+    metrics: dict[str, Any]
+    """The figures of the whole episode, as `multigrid.core.metrics` defines them."""
+
+    @property
+    def num_steps(self) -> int:
+        """The number of steps T."""
+        return len(self.agents) - 1
+
+    @functools.cached_property
+    def settled(self) -> NDArray[np.bool_]:
+        """Which agents stand on their targets, as bool (T + 1, N); False for an agent that has left."""
+        return find_settled(self.distances, self.present)
+
+
 def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
-    """Return the scene of one world; most of its fields are views of the arrays, not copies.
+    """Return the scene of one world; its cells are views of the arrays, not copies.
 
     Args:
         arrays: the arrays of E worlds.
@@ -49,7 +100,7 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     """
     present = arrays.status[world] != LEFT
     return Scene(
-        regions=arrays.components[arrays.map_index[world]],
+        walls=arrays.components[arrays.map_index[world]] == WALL,
         agents=arrays.location[world],
         targets=arrays.target[world],
         present=present,
@@ -67,7 +118,7 @@ def scene_of(episode: Episode, step: int) -> Scene:
     if not 0 <= step <= episode.num_steps:
         raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}, for the episode has so many steps")
     return Scene(
-        regions=episode.regions,
+        walls=episode.walls,
         agents=episode.agents[step],
         targets=episode.targets[step],
         present=episode.present[step],

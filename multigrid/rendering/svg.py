@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import Colour, colours, contrast, mix
+from multigrid.rendering.scene import Episode
 
 __all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
 
@@ -37,7 +37,7 @@ def animated_svg(
         episode: the episode.
         seconds_per_step: the duration of a step.
         pause: seconds for which the last state stays.
-        cell: the side of a cell in pixels; by default the longer side has about 640.
+        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
 
     Raises:
         ValueError: an argument is out of range.
@@ -47,24 +47,17 @@ def animated_svg(
     >>> animated_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
     4
     """
-    for name, value, good in (
-        ("seconds_per_step", seconds_per_step, 0 < seconds_per_step < np.inf),
-        ("pause", pause, 0 <= pause < np.inf),
-    ):
-        if not good:
-            raise ValueError(f"{name} is {shorten(value)}; expected a number of seconds")
-    played = episode.num_steps * seconds_per_step
-    clock = _Clock(seconds_per_step, played + pause) if played else None
+    if not 0 < seconds_per_step < np.inf:
+        raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
+    if not 0 <= pause < np.inf:
+        raise ValueError(f"pause is {shorten(pause)}; expected a number of seconds")
+    duration = episode.num_steps * seconds_per_step
+    clock = _Clock(seconds_per_step, duration + pause) if duration else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
-    """Return an SVG of one state of an episode.
-
-    Args:
-        episode: the episode.
-        step: the step after which the state is shown, from 0, which is the reset, to T.
-        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
+    """Return an SVG of the state of an episode after a step, 0 to T; `cell` is as in `animated_svg`.
 
     Raises:
         ValueError: an argument is out of range.
@@ -114,11 +107,11 @@ class _View(NamedTuple):
 
 def _draw(view: _View) -> str:
     episode, step, side, clock = view
-    width, height = (side * length for length in episode.regions.shape)
+    width, height = (side * length for length in episode.walls.shape)
     palette = colours(episode.config.num_agents)
-    there = [agent for agent in range(len(palette)) if episode.present[step, agent]]
-    squares = [_target(view, agent, palette[agent]) for agent in there]
-    discs = [_agent(view, agent, palette[agent]) for agent in there]
+    present = np.flatnonzero(episode.present[step]).tolist()
+    squares = [_target(view, agent, palette[agent]) for agent in present]
+    discs = [_agent(view, agent, palette[agent]) for agent in present]
     box = f'viewBox="0 0 {width} {height}"'
     letters = f'font-family="system-ui,sans-serif" font-weight="600" font-size="{_number(0.36 * side)}"'
     outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
@@ -139,7 +132,7 @@ def _draw(view: _View) -> str:
 
 
 def _ground(episode: Episode, side: int, width: int, height: int) -> str:
-    columns, rows = episode.regions.shape
+    columns, rows = episode.walls.shape
     lines = "".join(f"M{side * x} 0V{height}" for x in range(1, columns))
     lines += "".join(f"M0 {side * y}H{width}" for y in range(1, rows))
     strength = min(1, (side - _LINES_FROM + 1) / 16)
@@ -236,7 +229,7 @@ def _opacity(settled: np.bool_) -> str:
 
 def _side(episode: Episode, cell: int | None) -> int:
     if cell is None:
-        longer: int = max(episode.regions.shape)
+        longer: int = max(episode.walls.shape)
         return max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGER_SIDE // longer))
     if cell < 1:
         raise ValueError(f"cell is {cell}; expected at least 1 pixel")

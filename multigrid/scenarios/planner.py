@@ -22,13 +22,14 @@ __all__ = ["plan"]
 
 
 class _Planner:
-    def __init__(self, regions: NDArray[np.int32], targets: NDArray[np.int64], generator: np.random.Generator) -> None:
-        self.flat = FlatMap(regions != WALL)
+    def __init__(self, config: GridConfig, seed: int) -> None:
+        (components,), (targets,) = config.components, config.walls.targets
+        self.flat = FlatMap(components != WALL)
         self.moves = [*enumerate(self.flat.steps), (int(Action.STAY), 0)]
-        self.generator = generator
-        self.goals = self.indices(targets)
+        self.generator = np.random.Generator(np.random.PCG64(seed))
+        self.targets = self.indices(targets)
         # Only free cells are looked up, so it does not matter what the rim holds.
-        self.distances = [np.pad(distances_to(regions, target), 1).ravel().tolist() for target in targets.tolist()]
+        self.distances = [np.pad(distances_to(components, target), 1).ravel().tolist() for target in targets.tolist()]
 
     def indices(self, cells: NDArray[np.int64]) -> list[int]:
         return [self.flat.index(x, y) for x, y in cells.tolist()]
@@ -38,7 +39,7 @@ class _Planner:
         self.now, self.occupant = now, {cell: agent for agent, cell in enumerate(now)}
         self.after: list[int | None] = [None] * len(now)
         self.actions = [int(Action.STAY)] * len(now)
-        self.taken: set[int] = set()
+        self.reserved: set[int] = set()
         self.luck = self.generator.random((len(now), len(self.moves))).tolist()
         for agent in sorted(range(len(now)), key=lambda agent: -waited[agent]):
             if self.after[agent] is None:
@@ -51,15 +52,15 @@ class _Planner:
         options.sort(key=lambda option: (distances[option[1]], option[1] in self.occupant, self.luck[agent][option[0]]))
         for action, cell in options:
             other = self.occupant.get(cell)
-            if cell in self.taken or (other is not None and other != agent and self.after[other] == here):
+            if cell in self.reserved or (other is not None and other != agent and self.after[other] == here):
                 continue
-            self.taken.add(cell)
+            self.reserved.add(cell)
             self.after[agent], self.actions[agent] = cell, action
             if other is None or self.after[other] is not None or self._choose(other):
                 return True
             # The other could not make way, and stays where it is.
         self.after[agent], self.actions[agent] = here, int(Action.STAY)
-        self.taken.add(here)
+        self.reserved.add(here)
         return False
 
 
@@ -77,16 +78,16 @@ def plan(config: GridConfig, seed: int) -> NDArray[np.int8] | None:
     >>> plan(GridConfig(walls="a.A\n#.B\nb..", on_target="stay", allow_stay=True), seed=0).tolist()
     [[0, 0], [0, 0], [4, 3]]
     """
-    (starts,), (targets,) = config.walls.agents, config.walls.targets
-    planner = _Planner(config.components[0], targets, np.random.Generator(np.random.PCG64(seed)))
+    planner = _Planner(config, seed)
+    (starts,) = config.walls.agents
     now = planner.indices(starts)
     waited = [0] * len(now)
     steps = dict(planner.moves)
     actions: list[list[int]] = []
-    while now != planner.goals:
+    while now != planner.targets:
         if config.max_cycles is not None and len(actions) == config.max_cycles:
             return None
-        waited = [0 if cell == goal else w + 1 for cell, goal, w in zip(now, planner.goals, waited, strict=True)]
+        waited = [0 if cell == target else w + 1 for cell, target, w in zip(now, planner.targets, waited, strict=True)]
         actions.append(list(planner.step(now, waited)))
         now = [cell + steps[action] for cell, action in zip(now, actions[-1], strict=True)]
     return np.array(actions, dtype=np.int8).reshape(-1, config.num_agents)

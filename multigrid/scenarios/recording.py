@@ -93,8 +93,8 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         results = self._grid.step(actions)
         if agents:
             num_actions = self._grid.config.num_actions
-            checked = {agent: check_action(actions[agent], num_actions) for agent in agents}
-            self._actions.append([checked.get(agent, ABSENT) for agent in self._grid.possible_agents])
+            valid = {agent: check_action(actions[agent], num_actions) for agent in agents}
+            self._actions.append([valid.get(agent, ABSENT) for agent in self._grid.possible_agents])
             self._log.note(Step(*results))
         return results
 

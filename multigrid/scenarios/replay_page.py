@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from multigrid._files import replace_file
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.replay import replay_page
+from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import animated_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.suite import find_scenario
@@ -26,9 +26,6 @@ class Replay:
     """An episode as a page or a picture; what `show_episode` returns.
 
     As the value of a notebook's cell, it is displayed as the page, in a frame of its own.
-
-    Args:
-        episode: the episode.
     """
 
     def __init__(self, episode: Episode) -> None:
@@ -40,10 +37,7 @@ class Replay:
         return replay_page(self.episode)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page to a file, as a whole or not at all.
-
-        Args:
-            path: the file, which is replaced if it exists.
+        """Write the page to a file, which is replaced if it exists, as a whole or not at all.
 
         Raises:
             OSError: the file cannot be written.

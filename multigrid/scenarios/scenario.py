@@ -166,11 +166,11 @@ def _read(path: Path) -> Scenario:
         ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is no scenario; expected JSON with the format {_FORMAT!r}")
-    for key, what, known in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
-        if content.get(key) != known:
+    for key, what, version in (("schema", "form", SCHEMA_VERSION), ("rules", "rules", RULES_VERSION)):
+        if content.get(key) != version:
             raise ValueError(
                 f"{path} is written for version {shorten(content.get(key))} of the {what}, but this multigrid has "
-                f"version {known}; use the multigrid that wrote it, or make the scenario anew"
+                f"version {version}; use the multigrid that wrote it, or make the scenario anew"
             )
     if content.get("checksum") != _checksum(content) or text != _render(content):
         raise ValueError(
@@ -196,9 +196,9 @@ def _check_actions(actions: Any, config: GridConfig) -> NDArray[np.int8]:
         raise ValueError(f"actions have the shape {array.shape}; {expected}")
     if ((array < ABSENT) | (array >= config.num_actions)).any():
         raise ValueError(f"actions go from {array.min()} to {array.max()}; {expected}")
-    checked = array.astype(np.int8)
-    checked.setflags(write=False)
-    return checked
+    array = array.astype(np.int8)
+    array.setflags(write=False)
+    return array
 
 
 def _check_digests(digests: Any, num_steps: int) -> tuple[str, ...]:

@@ -25,8 +25,7 @@ def names() -> list[str]:
     >>> names()[:3]
     ['empty-9x7-2', 'empty-11x9-4', 'empty-17x13-8']
     """
-    kinds_and_agents = sorted((name.split("-")[0], int(name.split("-")[2]), name) for name in _stems())
-    return [name for _, _, name in kinds_and_agents]
+    return sorted(_stems(), key=lambda name: (name.split("-")[0], int(name.split("-")[2])))
 
 
 def get(name: str) -> Scenario:

@@ -8,7 +8,8 @@ import numpy as np
 
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.rendering.episode import Episode
+from multigrid.maps.components import WALL
+from multigrid.rendering.scene import Episode
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
 
@@ -41,10 +42,7 @@ class EpisodeTrace:
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
 
     def episode(self, name: str) -> Episode:
-        """Return the episode so far.
-
-        Args:
-            name: its title.
+        """Return the episode so far, with a name for its title.
 
         Raises:
             ValueError: `note` has not been called.
@@ -55,7 +53,7 @@ class EpisodeTrace:
         return Episode(
             name=name,
             config=self._env.config,
-            regions=self._env.config.components[self._states[0]["map_index"]],
+            walls=self._env.config.components[self._states[0]["map_index"]] == WALL,
             agents=fields["location"],
             targets=fields["target"],
             present=fields["status"] != LEFT,

@@ -59,8 +59,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
-        self.gamma = _check_discount(gamma)
-        _check_callable(potential)
+        self.gamma = _check(gamma, potential)
         RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
         gymnasium.Wrapper.__init__(self, env)
         self.potential = potential
@@ -88,13 +87,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     equilibria (Devlin and Kudenko 2011, "Theoretical considerations of potential-based reward shaping for multi-agent
     systems").
 
-    Args:
-        env: any ParallelEnv; with the default `potential`, one whose infos have ``distance``.
-        gamma: the discount of the learner, 0 to 1.
-        potential: of the observation and the info of an agent.
-
-    Raises:
-        ValueError: `gamma` is out of range.
+    The arguments are those of `PotentialReward`; the potential is of the observation and the info of an agent.
 
     >>> import multigrid
     >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)
@@ -106,8 +99,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
     def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
         super().__init__(env)
-        self.gamma = _check_discount(gamma)
-        _check_callable(potential)
+        self.gamma = _check(gamma, potential)
         self.potential = potential
         self._left: dict[str, float] = {}
 
@@ -145,20 +137,18 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         Raises:
             TypeError, ValueError: it is no such state.
         """
+        env: Any = self.env
         given: Any = state
         if not isinstance(given, dict) or not {"env", "potentials"} <= given.keys():
             raise TypeError(f"the state is of type {type(given).__name__}; expected what get_state() returned")
-        env: Any = self.env
         env.set_state(state["env"])
         self._left = dict(state["potentials"])
 
 
-def _check_discount(gamma: float) -> float:
+def _check(gamma: float, potential: Any) -> float:
+    """Return the discount as a float, once both arguments are checked."""
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
-    return float(gamma)
-
-
-def _check_callable(potential: Any) -> None:
     if not callable(potential):
         raise TypeError(f"potential is of type {type(potential).__name__}; expected a function of observation and info")
+    return float(gamma)

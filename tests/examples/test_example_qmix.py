@@ -47,9 +47,9 @@ def test_agents_see_themselves_alone_and_the_state_all() -> None:
     """An agent's input is its own cell and target; the state has a cell for each agent."""
     worlds = Worlds(2, 3, seed=0)
     look = worlds.look()
-    assert look["seen"].shape == (2, 3, 2, 2)
+    assert look["observed"].shape == (2, 3, 2, 2)
     # Cells are numbered x * 2 + y: a stands on (1, 1) with (4, 1) as its target, b on (0, 1) with (5, 1).
-    assert look["seen"][1, 2].tolist() == [[3, 9], [1, 11]]
+    assert look["observed"][1, 2].tolist() == [[3, 9], [1, 11]]
     assert look["states"][1, 2].tolist() == [3, 1]
 
 
@@ -82,7 +82,7 @@ def test_returns_end_with_the_episode(terminated, discount) -> None:
     replay = Replay(8, 1, 1, 1)
     for step in range(5):
         replay.add(
-            seen=torch.full((1, 1, 1, 2), step),
+            observed=torch.full((1, 1, 1, 2), step),
             states=torch.full((1, 1, 1), step),
             actions=torch.zeros(1, 1, 1, dtype=torch.int64),
             rewards=torch.full((1, 1, 1), 10.0**step),
@@ -158,15 +158,10 @@ def test_the_same_seed_learns_the_same() -> None:
         assert torch.equal(one, other)
 
 
-def test_an_unknown_method_is_refused() -> None:
-    """Another method is an error that names those there are."""
-    with pytest.raises(ValueError, match="method is 'coma'; expected one of qmix, vdn, iql"):
-        main("coma")
-
-
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
+        ({"method": "coma"}, "method is 'coma'; expected one of qmix, vdn, iql"),
         ({"on_target": "leave"}, "on_target is 'leave'; expected 'park' or 'stay'"),
         ({"on_target": "restart"}, "on_target is 'restart'; expected 'park' or 'stay'"),
         ({"max_cycles": None}, "max_cycles is None, with which an evaluation might never end"),
@@ -177,7 +172,7 @@ def test_an_unknown_method_is_refused() -> None:
     ids=str,
 )
 def test_what_it_cannot_learn_from_is_refused(settings, complaint) -> None:
-    """Worlds whose agents end apart, or never, and numbers that leave nothing to do are errors that say so."""
+    """Other methods, worlds whose agents end apart, or never, and numbers that leave nothing to do are refused."""
     with pytest.raises(ValueError, match=complaint):
         main(verbose=False, **settings)
 

@@ -37,10 +37,10 @@ class ByHand(torch.nn.Module):
 def test_arrival_rate():
     """An episode counts when every agent has arrived in it, and only the first episode of a world counts."""
     config = multigrid.GridConfig(walls="a.A\nb.B", flatten=True, max_cycles=3)
-    east = [0, 0, 0]
+    east = [0] * 6
     both = {agent: {"policy": ByHand(east)} for agent in config.agents}
     assert skrl_ippo.arrival_rate(both, config, 2) == 1
-    one = {"agent_0": {"policy": ByHand(east)}, "agent_1": {"policy": ByHand([2, 2, 2])}}
+    one = {"agent_0": {"policy": ByHand(east)}, "agent_1": {"policy": ByHand([2] * 6)}}
     assert skrl_ippo.arrival_rate(one, config, 2) == 0
 
 

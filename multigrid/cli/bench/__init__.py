@@ -7,12 +7,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import tyro
 from rich.console import Console
 
 import multigrid
-from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, VersionError, compare
+from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, compare
 from multigrid.cli.bench.intervals import FEWEST_TURNS
 from multigrid.cli.bench.measuring import FULL, QUICK, measure
 from multigrid.cli.bench.report import print_comparison, print_report
@@ -44,31 +45,23 @@ def main(arguments: Sequence[str]) -> int:
     """Parse the flags, measure, print, and return the exit code."""
     options = tyro.cli(BenchOptions, args=list(arguments), prog="multigrid bench")
     console = Console(stderr=True, quiet=options.json)
-    if options.against is not None:
-        return _compare(options, options.against.absolute(), console)
-    content = measure(QUICK if options.quick else FULL, console)
-    if options.json:
-        sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    if options.against is None:
+        content = measure(QUICK if options.quick else FULL, console)
     else:
-        print_report(Console(), content)
-    return 0
-
-
-def _compare(options: BenchOptions, other: Path, console: Console) -> int:
-    if options.turns < FEWEST_TURNS:
-        sys.stderr.write(f"multigrid bench: --turns is {options.turns}; expected at least {FEWEST_TURNS}\n")
-        return 2
-    if options.resume is not None and not options.resume.parent.is_dir():
-        sys.stderr.write(f"multigrid bench: there is no folder {options.resume.parent} to save the turns in\n")
-        return 2
-    folders = (Path(multigrid.__file__).parents[1], other)
-    try:
-        content = compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)
-    except VersionError as error:
-        sys.stderr.write(f"multigrid bench: {error}\n")
-        return 2
+        content = _compare(options, options.against.absolute(), console)
     if options.json:
         sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    elif options.against is None:
+        print_report(Console(), content)
     else:
         print_comparison(Console(), content)
-    return int(any(row["verdict"] == "worse" for row in content["figures"]))
+    return int(any(row["verdict"] == "worse" for row in content.get("figures", ())))
+
+
+def _compare(options: BenchOptions, other: Path, console: Console) -> dict[str, Any]:
+    if options.turns < FEWEST_TURNS:
+        raise ValueError(f"--turns is {options.turns}; expected at least {FEWEST_TURNS}")
+    if options.resume is not None and not options.resume.parent.is_dir():
+        raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
+    folders = (Path(multigrid.__file__).parents[1], other)
+    return compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)

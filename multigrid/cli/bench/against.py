@@ -36,7 +36,7 @@ FULL_TURN = dataclasses.replace(FULL, rounds=32, startups=8)
 Folders: TypeAlias = tuple[Path, Path]
 
 
-class VersionError(Exception):
+class VersionError(ValueError):
     """A version cannot be measured; the message says why in one line."""
 
 

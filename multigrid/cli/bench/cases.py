@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import importlib
 import itertools
 import statistics
@@ -241,11 +240,7 @@ def vector_play(env: Any) -> Play:
 
 def _step_play(env: Any, num_actions: int) -> Play:
     actions = itertools.cycle(_draw_actions(env.num_envs, num_actions))
-    return _call_play(functools.partial(_step_next, env, actions), env.num_envs)
-
-
-def _step_next(env: Any, actions: Iterator[Any]) -> None:
-    env.step(next(actions))
+    return _call_play(lambda: env.step(next(actions)), env.num_envs)
 
 
 def _stagger_episodes(env: Any) -> None:

@@ -71,11 +71,11 @@ def print_report(console: Console, content: dict[str, Any]) -> None:
     print_limits(console, content["limits"])
     table = make_table("Starting up, in a new Python, and starting over", "seconds", "goal")
     for row in content["starts"]:
-        shown = f"{row['seconds']:.2g}" if row["seconds"] >= 0.0001 else f"{row['seconds']:.5f}"
+        seconds = f"{row['seconds']:.2g}" if row["seconds"] >= 0.0001 else f"{row['seconds']:.5f}"
         if row["goal"] is None:
-            table.add_row(row["name"], shown, "")
+            table.add_row(row["name"], seconds, "")
         else:
-            table.add_row(row["name"], _colour(shown, row["seconds"] <= row["goal"]), f"under {row['goal']:g}")
+            table.add_row(row["name"], _colour(seconds, row["seconds"] <= row["goal"]), f"under {row['goal']:g}")
     print_table(console, table)
     table = make_table("Memory of one more world", "bytes")
     for row in content["memory"]:
@@ -164,12 +164,12 @@ def _format_ratio(row: dict[str, Any]) -> str:
     ratio, goal = row["ratio"], row["goal"]
     if ratio is None:
         return "-"
-    shown = f"{ratio:.0f}x" if ratio >= 100 else f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2g}x"
-    return shown if goal is None else _colour(shown, ratio >= goal)
+    text = f"{ratio:.0f}x" if ratio >= 100 else f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2g}x"
+    return text if goal is None else _colour(text, ratio >= goal)
 
 
-def _colour(shown: str, reached: bool) -> str:  # noqa: FBT001 - one of two colours
-    return f"[green]{shown}[/green]" if reached else f"[red]{shown}[/red]"
+def _colour(text: str, reached: bool) -> str:  # noqa: FBT001 - one of two colours
+    return f"[green]{text}[/green]" if reached else f"[red]{text}[/red]"
 
 
 def print_limits(console: Console, rows: Sequence[dict[str, Any]]) -> None:

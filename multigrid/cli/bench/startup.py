@@ -93,8 +93,5 @@ def memory_per_world() -> list[dict[str, Any]]:
 
 
 def _count_bytes(config: GridConfig, num_worlds: int) -> int:
-    return sum(array.nbytes for array in _make_arrays(config, num_worlds))
-
-
-def _make_arrays(config: GridConfig, num_worlds: int) -> Iterable[NDArray[Any]]:
-    return Worlds(config, num_worlds).arrays
+    arrays: Iterable[NDArray[Any]] = Worlds(config, num_worlds).arrays
+    return sum(array.nbytes for array in arrays)

@@ -13,11 +13,11 @@ import tyro
 
 import multigrid.scenarios
 from multigrid.cli._files import date_names
+from multigrid.cli._options import check_no_grid
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
 from multigrid.cli.play.window import KeyboardController, NoDisplayError, open_window, show
 from multigrid.config import GridConfig
-from multigrid.scenarios import Scenario
 from multigrid.scenarios.suite import find_scenario
 
 __all__ = ["PlayOptions", "main", "play"]
@@ -52,7 +52,10 @@ class PlayOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return play(tyro.cli(PlayOptions, args=list(arguments), prog="multigrid play"))
+    options = tyro.cli(PlayOptions, args=list(arguments), prog="multigrid play")
+    if options.scenario is not None:
+        check_no_grid(arguments, "--scenario")
+    return play(options)
 
 
 def play(options: PlayOptions) -> int:
@@ -67,7 +70,8 @@ def play(options: PlayOptions) -> int:
     """
     _check(options)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if options.seed is None else options.seed
-    session = Session(_world(options), seed, options.others)
+    world = options.grid if options.scenario is None else find_scenario(options.scenario)
+    session = Session(world, seed, options.others)
     saver = _Saver(session, options.record)
     try:
         with open_window(Screen.first_size(session)):
@@ -83,34 +87,27 @@ def play(options: PlayOptions) -> int:
     return 0
 
 
+@dataclasses.dataclass
 class _Saver:
-    """Saves the recordings of a session."""
+    """Save the recordings of a session, to a path or, without one, under the time of day."""
 
-    def __init__(self, session: Session, path: Path | None) -> None:
-        self._session, self._path = session, path
-        self.saved = False
+    session: Session
+    path: Path | None
+    saved: bool = False
 
     def save(self) -> str:
         """Save the episode so far, and say where, or why not."""
         free = (path for name in date_names() if not (path := Path(f"play-{name}.json")).exists())
-        path = self._path or next(free)
+        path = self.path or next(free)
         try:
             self.write(path)
         except (OSError, ValueError) as error:
             return f"Not saved: {error}"
         self.saved = True
-        return f"Saved to {path}: {self._session.steps} steps"
+        return f"Saved to {path}: {self.session.steps} steps"
 
     def write(self, path: Path) -> None:
-        multigrid.scenarios.save(self._session.recording(), path)
-
-
-def _world(options: PlayOptions) -> GridConfig | Scenario:
-    if options.scenario is None:
-        return options.grid
-    if options.grid != GridConfig():
-        raise ValueError("--scenario has a world of its own; leave out the flags that describe one")
-    return find_scenario(options.scenario)
+        multigrid.scenarios.save(self.session.recording(), path)
 
 
 def _check(options: PlayOptions) -> None:

@@ -6,6 +6,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from multigrid.actions import Outcome
 from multigrid.cli.play.session import Session
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
@@ -44,10 +45,10 @@ def figures(session: Session) -> list[tuple[str, str]]:
     return [
         ("agent", f"{session.steered} of {session.config.num_agents}"),
         ("step", f"{session.steps}" if limit is None else f"{session.steps} / {limit}"),
-        ("reward", f"{session.reward:.3g}"),
+        ("reward", f"{session.state['rewards'][session.steered]:.3g}"),
         ("total", f"{session.totals[session.steered]:.3g}"),
-        ("distance", f"{session.distance}"),
-        ("last move", session.outcome.name.lower()),
+        ("distance", f"{session.state['distances'][session.steered]:.0f}"),
+        ("last move", Outcome(session.state["outcomes"][session.steered]).name.lower()),
     ]
 
 
@@ -273,9 +274,16 @@ def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
     return _font(size).render(text, True, colour)  # noqa: FBT003 (as above)
 
 
-@cache
 def _font(size: int) -> Any:
-    """Return the type that comes with pygame, in a height of so many pixels."""
+    """Return the font that comes with pygame, in a height in pixels."""
     font = import_pygame().font
-    font.init()
-    return font.Font(None, size)
+    if not font.get_init():
+        # After pygame.quit(), fonts that were loaded before it cannot be used.
+        _load_font.cache_clear()
+        font.init()
+    return _load_font(size)
+
+
+@cache
+def _load_font(size: int) -> Any:
+    return import_pygame().font.Font(None, size)

@@ -9,15 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import MOVES, Action, Outcome
+from multigrid.actions import MOVES, Action
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.components import WALL
 from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, random_policy, shortest_path_policy
-from multigrid.rendering.episode import find_settled
-from multigrid.rendering.scene import Scene
+from multigrid.rendering.scene import Scene, find_settled
 from multigrid.scenarios import RecordEpisode, Scenario
 
 __all__ = ["Others", "Session", "moves_by_sight"]
@@ -73,9 +72,9 @@ class Session:
     def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
         if seed < 0:
             raise ValueError(f"seed is {seed}; expected at least 0")
-        given = world.config if isinstance(world, Scenario) else world
-        stays = given.allow_stay or (others == "idle" and given.num_agents > 1)
-        config = dataclasses.replace(given, allow_stay=stays)
+        config = world.config if isinstance(world, Scenario) else world
+        if others == "idle" and config.num_agents > 1:
+            config = dataclasses.replace(config, allow_stay=True)
         self.seed = seed
         self.others = others
         self.layout = 0
@@ -102,7 +101,8 @@ class Session:
         self._draws.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
         self._env = self._scenario.env()
         self._env.reset()
-        self._state = self._env.get_state()
+        self.state = self._env.get_state()
+        """The state of the environment, as `MultiGridEnv.get_state` returns it."""
         self._past: list[_Moment] = []
         self._played: list[dict[str, int]] = []
         self.totals = np.zeros(self.config.num_agents)
@@ -121,7 +121,7 @@ class Session:
     @property
     def steps(self) -> int:
         """The steps played in this episode."""
-        return int(self._state["steps"])
+        return int(self.state["steps"])
 
     @property
     def over(self) -> bool:
@@ -134,25 +134,10 @@ class Session:
         return self.over and not bool(self.metrics()["success"].all())
 
     @property
-    def reward(self) -> float:
-        """What the player's agent got in the last step."""
-        return float(self._state["rewards"][self.steered])
-
-    @property
-    def distance(self) -> int:
-        """From the player's agent to its target, in cells."""
-        return int(self._state["distances"][self.steered])
-
-    @property
-    def outcome(self) -> Outcome:
-        """Why the last move of the player's agent ended as it did."""
-        return Outcome(int(self._state["outcomes"][self.steered]))
-
-    @property
     def present(self) -> NDArray[np.bool_]:
-        """Who is still there: bool (N,), False for an agent that has left."""
-        here: NDArray[np.bool_] = self._state["status"] != LEFT
-        return here
+        """Which agents are present: bool (N,), False for an agent that has left."""
+        present: NDArray[np.bool_] = self.state["status"] != LEFT
+        return present
 
     def metrics(self) -> dict[str, Any]:
         """Return the figures of the episode so far, as `MultiGridEnv.metrics`."""
@@ -161,11 +146,11 @@ class Session:
     def scene(self) -> Scene:
         """Return what there is to draw."""
         return Scene(
-            regions=self.config.components[0],
-            agents=self._state["location"],
-            targets=self._state["target"],
+            walls=self.config.components[0] == WALL,
+            agents=self.state["location"],
+            targets=self.state["target"],
             present=self.present,
-            settled=find_settled(self._state["distances"], self.present),
+            settled=find_settled(self.state["distances"], self.present),
         )
 
     def play(self, action: Action) -> bool:
@@ -176,7 +161,7 @@ class Session:
         """
         if self.over:
             return False
-        moment = _Moment(self._state, self.totals, self._draws.bit_generator.state, self.steered)
+        moment = _Moment(self.state, self.totals, self._draws.bit_generator.state, self.steered)
         actions = self._policy(self._env, {})
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
@@ -188,8 +173,8 @@ class Session:
             raise
         self._past.append(moment)
         self._played.append(actions)
-        self._state = self._env.get_state()
-        self.totals = self.totals + self._state["rewards"]
+        self.state = self._env.get_state()
+        self.totals = self.totals + self.state["rewards"]
         self.note = ""
         if self._env.agents and not self.present[self.steered]:
             self.choose(1)
@@ -204,7 +189,7 @@ class Session:
         moment = self._past.pop()
         self._played.pop()
         self._env.set_state(moment.state)
-        self._state, self.totals, self.steered = moment.state, moment.totals, moment.steered
+        self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
         self._draws.bit_generator.state = moment.draws
         self.note = f"Back at step {self.steps}"
         return True
@@ -229,13 +214,11 @@ class Session:
 
     def choose(self, turns: int) -> None:
         """Steer the next agent that is still there, or with -1 the one before."""
-        here = np.flatnonzero(self.present)
-        if not len(here):
-            return
-        beyond = here[here > self.steered] if turns > 0 else here[here < self.steered][::-1]
-        around = here[0] if turns > 0 else here[-1]
-        self.steered = int(beyond[0] if len(beyond) else around)
-        self.note = ""
+        present = np.flatnonzero(self.present).tolist()
+        if present:
+            # From the steered agent on, around the list; that agent itself comes last.
+            self.steered = min(present, key=lambda agent: (turns * (agent - self.steered) - 1) % len(self.totals))
+            self.note = ""
 
     def recording(self) -> Scenario:
         """Return the episode so far as a scenario with actions; steps that were taken back are not part of it."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from multigrid.cli._files import check_new
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_flags
 from multigrid.cli.rollout.play import play_world
 from multigrid.cli.rollout.policies import make_policy_factory
@@ -24,10 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:
-    """Play all episodes, print the metrics, and write the files that the options name.
-
-    Returns:
-        0.
+    """Play all episodes, print the metrics, write the files that the options name, and return 0.
 
     Raises:
         ValueError: an option is out of range, or two exclude one another.
@@ -37,11 +36,9 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     # First the weights: a folder that describes a huge world is refused if they do not fit it.
     factory = make_policy_factory(options.policy)
     worlds = find_worlds(options)
-    if options.output is not None and options.output.exists():
-        raise FileExistsError(f"{options.output} exists already and is left alone; name another folder")
-    if options.kinds:
-        # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
-        importlib.import_module("multigrid.cli.rollout.files")
+    check_new(options.output)
+    # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
+    files: Any = importlib.import_module("multigrid.cli.rollout.files") if options.kinds else None
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
@@ -50,8 +47,6 @@ def rollout(options: RolloutOptions, console: Console) -> int:
             progress.update(task, description=world.name)
             results.append(play_world(world, factory, options, lambda: progress.advance(task)))
     print_report(results, options)
-    if options.kinds:
-        from multigrid.cli.rollout.files import write_outputs
-
-        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
+    if files is not None:
+        console.print(Text(f"outputs in {files.write_outputs(results, options)}"), soft_wrap=True)
     return 0

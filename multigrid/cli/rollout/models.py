@@ -8,8 +8,9 @@ import json
 import math
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
@@ -18,19 +19,20 @@ if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["MALFORMED", "Trained", "load_policy", "read_trained", "stored_grid"]
+__all__ = ["TrainingConfig", "check_hidden", "load_policy", "make_grid", "one_line", "read_config", "read_training"]
 
-MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+_MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """The errors that reading untrusted JSON, and making a `GridConfig` of it, can raise."""
 
+_Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
 # Larger grids take minutes to be read.
 _MOST_CELLS = 2**24
 _LARGEST = 2**31 - 1
 
 
-class Trained(NamedTuple):
-    """The content of a training's config.json."""
+class TrainingConfig(NamedTuple):
+    """What the config.json of a training says of its world and its network."""
 
     grid: GridConfig
     """The world."""
@@ -38,11 +40,8 @@ class Trained(NamedTuple):
     """The sizes of the hidden layers, of the policy and of the value function."""
 
 
-def read_trained(folder: Path) -> Trained:
+def read_training(folder: Path) -> TrainingConfig:
     """Return the configuration that a model was trained in, and the sizes of its network.
-
-    Args:
-        folder: what ``multigrid train`` wrote.
 
     Raises:
         ValueError: its config.json is something else, or was written under other rules. The message names the file.
@@ -51,18 +50,33 @@ def read_trained(folder: Path) -> Trained:
     >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}, "hidden": [32]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "config.json").write_text(json.dumps(content))
-    ...     read_trained(Path(folder)).hidden
+    ...     read_training(Path(folder)).hidden
     (32,)
+    """
+
+    def convert(content: dict[str, Any]) -> TrainingConfig:
+        return TrainingConfig(make_grid(content["grid"]), check_hidden(content["hidden"]))
+
+    return read_config(folder, convert)
+
+
+def read_config(
+    folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
+) -> _Content:
+    """Return what a function makes of the content of a training's config.json.
+
+    Raises:
+        ValueError: the function raises an error, there is no such file, or it was written under other rules.
     """
     path = folder / "config.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["rules"] == RULES_VERSION:
-            return Trained(stored_grid(content["grid"]), _check_hidden(content["hidden"]))
-    except (*MALFORMED, OSError) as error:
+            return convert(content)
+    except _MALFORMED as error:
         raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
-            "expected the folder of a run of `multigrid train`"
+            f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}; "
+            f"expected the folder of a run of `{program}`"
         ) from error
     raise ValueError(
         f"{path}: {folder} was trained under version {content['rules']!r} of the rules, but this multigrid has version "
@@ -70,14 +84,13 @@ def read_trained(folder: Path) -> Trained:
     )
 
 
-def stored_grid(fields: Any) -> GridConfig:
+def make_grid(fields: Any) -> GridConfig:
     """Return the configuration under "grid" in a config.json.
 
     Raises:
-        ValueError, TypeError, AttributeError, or another one of `MALFORMED`: it is none, or has too many cells to be
-            read within seconds.
+        ValueError, TypeError, AttributeError and others: it is none, or has too many cells to be read within seconds.
 
-    >>> stored_grid({"size": [7, 4], "num_agents": 3}).agents
+    >>> make_grid({"size": [7, 4], "num_agents": 3}).agents
     ('agent_0', 'agent_1', 'agent_2')
     """
     size = fields.get("size")
@@ -90,7 +103,8 @@ def stored_grid(fields: Any) -> GridConfig:
     return GridConfig(**fields)
 
 
-def _check_hidden(sizes: Any) -> tuple[int, ...]:
+def check_hidden(sizes: Any) -> tuple[int, ...]:
+    """Return the sizes of hidden layers; raise a ValueError unless they are a list of integers of at least 1."""
     if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
         raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
     return tuple(sizes)
@@ -102,9 +116,6 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     It acts as the policy of ``PPO.load(folder / "model.zip")`` does, but that one unpickles whatever the file holds,
     which can run any code. Here only weights are read.
 
-    Args:
-        folder: what ``multigrid train`` wrote.
-
     Raises:
         ValueError: config.json or model.zip is something else, or they do not fit each other. The message names the
             file. Nothing in it has been run.
@@ -115,14 +126,14 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
     from multigrid.envs import spaces
 
-    grid, hidden = read_trained(folder)
-    path, described_in = folder / "model.zip", folder / "config.json"
+    grid, hidden = read_training(folder)
+    path, config_path = folder / "model.zip", folder / "config.json"
     weights = _read_weights(path)
     # Checked before a network is built: a file that describes a huge one has to be huge itself.
-    described, there = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
-    if described != there:
+    num_expected, num_stored = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
+    if num_stored != num_expected:
         raise ValueError(
-            f"{path} holds {there} weights, but the network that {described_in} describes has {described}; "
+            f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
             "expected the two files of one training"
         )
     aliases = PPO.policy_aliases
@@ -131,12 +142,11 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     with torch.random.fork_rng(devices=[]):  # the first weights are random, though of no use here
         policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
     expected = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if found != expected:
-        differing = sorted(name for name in expected | found if expected.get(name) != found.get(name))
-        first = differing[0]
+    stored = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if stored != expected:
+        first = min(name for name in expected | stored if expected.get(name) != stored.get(name))
         raise ValueError(
-            f"{path} holds {first[:80]!r} with the shape {found.get(first)}, but {described_in} describes "
+            f"{path} holds {first[:80]!r} with the shape {stored.get(first)}, but {config_path} describes "
             f"{expected.get(first)}; None stands for none; expected the two files of one training"
         )
     policy.load_state_dict(weights)
@@ -146,8 +156,12 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     return policy
 
 
-def _short(error: Exception) -> str:
-    """Return the message of an error in one line, cut short: a hostile file can make it long."""
+def one_line(error: Exception) -> str:
+    r"""Return the message of an error in one line, cut short: a hostile file can make it long.
+
+    >>> one_line(ValueError("two\nlines"))
+    'two lines'
+    """
     return " ".join(str(error).split())[:300]
 
 
@@ -165,7 +179,7 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for bytes that are not what they should be.
         raise ValueError(
-            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {_short(error)}; "
+            f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}; "
             f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
         ) from error
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from multigrid.cli._options import check_flags
+from multigrid.cli._options import check_flags, check_no_grid
 from multigrid.cli.rollout.policies import BUILT_IN, trained_config
 from multigrid.config import GridConfig
 
@@ -17,8 +17,6 @@ __all__ = ["FILMS", "RolloutOptions", "check_options", "parse_flags"]
 
 FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
-
-_GRID_FLAGS = frozenset(f"--{field.name.replace('_', '-')}" for field in dataclasses.fields(GridConfig))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,12 +81,9 @@ def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
         ValueError: flags of the grid beside ``--scenario`` or ``--suite``, or a policy that cannot be read.
     """
     options = tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout")
-    given = {word.split("=")[0].replace("_", "-").replace("--no-", "--") for word in arguments} & _GRID_FLAGS
-    elsewhere = "--scenario" if options.scenario is not None else "--suite" if options.suite is not None else ""
-    if given and elsewhere:
-        raise ValueError(
-            f"{elsewhere} has its own world, but {', '.join(sorted(given))} came too; leave out one of them"
-        )
+    for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):
+        if name is not None:
+            check_no_grid(arguments, source)
     if options.policy in BUILT_IN:
         return options
     start = RolloutOptions(grid=trained_config(Path(options.policy)))
@@ -96,19 +91,12 @@ def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
 
 
 def check_options(options: RolloutOptions) -> None:
-    """Check the options.
-
-    Raises:
-        ValueError: one is out of range, or two exclude one another.
-    """
+    """Raise a ValueError if an option is out of range, or two exclude one another."""
     check_flags(options, episodes=1, seed=0, keep=0, trails=0)
     if not 0 < options.fps <= 60:
         raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
-    sources = {
-        "--scenario": options.scenario is not None,
-        "--suite": options.suite is not None,
-        "--num-agents-sweep": bool(options.num_agents_sweep),
-    }
-    named = [name for name, is_named in sources.items() if is_named]
-    if len(named) > 1:
-        raise ValueError(f"{' and '.join(named)} say different worlds; expected one of them")
+    sweep = options.num_agents_sweep or None
+    sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
+    flags = [f"--{name}" for name, value in sources.items() if value is not None]
+    if len(flags) > 1:
+        raise ValueError(f"{' and '.join(flags)} say different worlds; expected one of them")

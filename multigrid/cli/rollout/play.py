@@ -12,7 +12,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies.evaluation import estimate_measures, measure_episode
 from multigrid.policies.intervals import Estimate
-from multigrid.rendering.episode import Episode
+from multigrid.rendering.scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.tracing import EpisodeTrace
 
@@ -85,16 +85,14 @@ def play_episode(
     observations, _ = face.reset(seed=seed)
     if trace is not None:
         trace.note()
-    steps = 0
     while env.agents:
         observations, *_ = face.step(policy(env, observations))
-        steps += 1
         if trace is not None:
             trace.note()
     name = f"{world.name}-{seed}"
     return EpisodeResult(
         seed=seed,
-        steps=steps,
+        steps=int(env.get_state()["steps"]),
         measures=measure_episode(env.metrics()),
         episode=None if trace is None else trace.episode(name),
         recording=None if recorder is None else recorder.scenario(name),
@@ -104,14 +102,7 @@ def play_episode(
 def play_world(
     world: NamedConfig, factory: PolicyFactory, options: RolloutOptions, advance: Callable[[], None]
 ) -> WorldResult:
-    """Play all episodes of a configuration.
-
-    Args:
-        world: its configuration has a limit of steps.
-        factory: makes the policies.
-        options: say how many episodes there are, and what is kept of them.
-        advance: called after each episode.
-    """
+    """Play all episodes of a configuration, which has a limit of steps; call `advance` after each."""
     heat: Any = None
     if "figures" in options.kinds:
         from multigrid.cli._figures import HeatMaps
@@ -129,5 +120,5 @@ def play_world(
         # Whole episodes of large worlds take much memory.
         results.append(result if keep else dataclasses.replace(result, episode=None))
         advance()
-    found = estimate_measures([result.measures for result in results])
-    return WorldResult(world, results, found, None if heat is None else heat.most_played())
+    estimates = estimate_measures([result.measures for result in results])
+    return WorldResult(world, results, estimates, None if heat is None else heat.most_played())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from multigrid.cli.rollout.models import load_policy, read_trained
+from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.training import sample_rows
@@ -35,14 +35,11 @@ PolicyFactory: TypeAlias = Callable[[int], Policy]
 def trained_config(folder: Path) -> GridConfig:
     """Return the configuration that a model was trained in.
 
-    Args:
-        folder: what ``multigrid train`` wrote.
-
     Raises:
-        ValueError: it is no such folder, or was written under other rules. The message names it.
+        ValueError: it is no folder that ``multigrid train`` wrote, or was written under other rules.
     """
     _check_folder(folder)
-    return read_trained(folder).grid
+    return read_training(folder).grid
 
 
 def _check_folder(folder: Path) -> None:
@@ -81,14 +78,7 @@ def make_policy_factory(policy: str) -> PolicyFactory:
 def act(
     network: ActorCriticPolicy, config: GridConfig, observations: Sequence[Any], generator: np.random.Generator
 ) -> list[int]:
-    """Sample an action for each of K agents, of one world or of several.
-
-    Args:
-        network: the trained network.
-        config: the configuration of the worlds.
-        observations: K observations.
-        generator: for the draws.
-    """
+    """Sample an action of a trained network for each of K observations, of the agents of one world or of several."""
     import torch
 
     stacked: Any = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from rich.console import Console
@@ -20,14 +21,6 @@ from multigrid.policies.intervals import Estimate
 
 __all__ = ["print_report", "summarize"]
 
-_TITLES = {
-    "success": "success: all agents arrived",
-    "csr": "CSR: cooperative success rate",
-    "isr": "ISR: individual success rate",
-    "sum_of_costs": "sum of costs (steps)",
-    "makespan": "makespan (steps)",
-    "throughput": "throughput (arrivals per step)",
-}
 _FRACTIONS = ("success", "csr", "isr", "throughput")
 
 
@@ -53,20 +46,27 @@ def _table(results: list[WorldResult], options: RolloutOptions) -> Table:
         table.add_column("mean", justify="right")
         table.add_column("interval", justify="right")
         for name in names:
-            table.add_row(_TITLES[name], *_format(name, results[0].estimates[name]))
+            table.add_row(_title(name), *_format(name, results[0].estimates[name]))
         return table
     table.add_column("world", no_wrap=True)
     # Success and the cooperative success rate are equal wherever both are defined.
-    shown = [name for name in names if name != "csr"]
-    for name in shown:
+    names_once = [name for name in names if name != "csr"]
+    for name in names_once:
         both = name == "success" and "csr" in names
         short = LABELS[name].short if name in LABELS else name
         table.add_column("success (CSR)" if both else short, justify="right")
     for result in results:
         # A narrow terminal breaks between the mean and its interval, and nowhere else.
-        cells = (_format(name, result.estimates[name], digits=2, between="\N{EN DASH}") for name in shown)
+        cells = (_format(name, result.estimates[name], digits=2, between="\N{EN DASH}") for name in names_once)
         table.add_row(Text(result.world.name), *map(" ".join, cells))
     return table
+
+
+def _title(name: str) -> str:
+    if name == "success":
+        return "success: all agents arrived"
+    label = LABELS[name]
+    return f"{label.short}: {re.split('[:,]', label.meaning)[0]}"
 
 
 def _format(name: str, estimate: Estimate, digits: int = 3, between: str = ", ") -> tuple[str, str]:

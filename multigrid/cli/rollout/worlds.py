@@ -67,8 +67,8 @@ def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:
     >>> [world.name for world in suite_worlds(["maze-*-4", "empty-9"])]
     ['empty-9x7-2', 'maze-11x9-4']
     """
-    wanted = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
-    names = [name for name in stored.names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)]
+    globs = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
+    names = [name for name in stored.names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
     if not names:
         raise ValueError(f"--suite is {' '.join(patterns)}, but no name is like that; there are {stored.names()}")
     return [NamedConfig(name, stored.get(name).config) for name in names]

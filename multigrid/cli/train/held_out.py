@@ -50,11 +50,11 @@ def play_held_out(config: GridConfig, seeds: Sequence[int], act: Act) -> HeldOut
     observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
     generator = np.random.default_rng([*seeds, 2])
     steps, returns = np.zeros(len(envs)), np.zeros(len(envs))
-    while going_on := [index for index, env in enumerate(envs) if env.agents]:
-        present = [(index, agent) for index in going_on for agent in envs[index].agents]
-        observed = [observations[index][agent] for index, agent in present]
-        actions = iter(act([agent for _, agent in present], observed, generator))
-        for index in going_on:
+    while running := [index for index, env in enumerate(envs) if env.agents]:
+        present = [(index, agent) for index in running for agent in envs[index].agents]
+        rows = [observations[index][agent] for index, agent in present]
+        actions = iter(act([agent for _, agent in present], rows, generator))
+        for index in running:
             env = envs[index]
             observations[index], rewards, *_ = env.step({agent: next(actions) for agent in env.agents})
             steps[index] += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +12,7 @@ import tyro
 
 import multigrid
 from multigrid.cli._options import check_flags
-from multigrid.cli.rollout.models import MALFORMED, stored_grid
+from multigrid.cli.rollout.models import check_hidden, make_grid, read_config
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 
@@ -154,11 +153,7 @@ def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
 
 
 def check_sb3(options: SB3Options) -> None:
-    """Check the options.
-
-    Raises:
-        ValueError: one is out of range, or two exclude one another.
-    """
+    """Raise a ValueError if an option is out of range, or two exclude one another."""
     _check_both(options, num_threads=1, num_cpus=0)
     if options.engine != "sb3":
         raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train.rllib runs; use that")
@@ -172,46 +167,30 @@ def check_sb3(options: SB3Options) -> None:
 
 
 def read_rllib_options(folder: Path) -> RLlibOptions:
-    """Return the options of an earlier run, but for its folder.
+    """Return the options of an earlier run, but for its folder; raise errors as `read_config` does."""
 
-    Raises:
-        ValueError: its config.json is something else, or was written under other rules.
-    """
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        rules = content["rules"]
+    def convert(content: dict[str, Any]) -> RLlibOptions:
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
-        flags |= {"grid": stored_grid(flags["grid"]), "hidden": tuple(flags["hidden"]), "folder": None, "resume": None}
-        for field in dataclasses.fields(RLlibOptions):
-            _check_kind(field.name, flags[field.name])
-    except (*MALFORMED, OSError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"--resume is {folder}, whose config.json is not one of {RLLIB_PROGRAM}: {reason}") from error
-    if rules != RULES_VERSION:
-        raise ValueError(
-            f"--resume is {folder}, trained under version {rules} of the rules, but this multigrid has version "
-            f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
-        )
-    return RLlibOptions(**flags)
+        flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
+        flags |= {"folder": None, "resume": None}
+        for name, value in flags.items():
+            _check_type(name, value)
+        return RLlibOptions(**flags)
+
+    return read_config(folder, convert, RLLIB_PROGRAM)
 
 
-def _check_kind(name: str, value: Any) -> None:
+def _check_type(name: str, value: Any) -> None:
     """Raise an error if a value is of another type than the flag."""
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
     kind = str(RLlibOptions.__dataclass_fields__[name].type)
     fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
-    if name == "hidden":
-        fits = all(type(size) is int for size in value)
     if not fits:
         raise TypeError(f"{name} is {value!r}; expected {kind}")
 
 
 def check_rllib(options: RLlibOptions) -> None:
-    """Check the options.
-
-    Raises:
-        ValueError: one is out of range, or the weights of the earlier run do not fit them.
-    """
+    """Raise a ValueError if an option is out of range, or the weights of the earlier run do not fit them."""
     _check_both(options, num_env_runners=0, checkpoint_every=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")

@@ -14,20 +14,17 @@ from multigrid.config import GridConfig
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_row"]
+__all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_row"]
 
 INTERRUPTED = 130
 """The exit code of a training that Ctrl-C ended."""
 
+COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
+"""The columns of metrics.csv that `RolloutCounts` fills."""
+
 
 class TrainingBar:
-    """The progress bar of a training.
-
-    Args:
-        console: where to show it.
-        total: the steps of all agents to train for.
-        completed: the steps before the training begins.
-    """
+    """The progress bar of a training, in steps of all agents; `completed` are those before it begins."""
 
     def __init__(self, console: Console, total: int, completed: int = 0) -> None:
         self._progress = Progress(
@@ -61,8 +58,8 @@ class TrainingBar:
 class RolloutCounts:
     """Sums over a rollout.
 
-    `steps` of the `episodes` that ended in it, `successes` of them with all agents on their targets; `agent_steps`, and
-    the `reward` in all of these.
+    `steps` of the `episodes` that ended in it, `successes` of them by termination, not truncation, which are those
+    with a *csr* of 1 (`multigrid.core.metrics`); `agent_steps`, and the `reward` in all of these.
     """
 
     episodes: int = 0
@@ -72,7 +69,7 @@ class RolloutCounts:
     reward: float = 0.0
 
     def metrics(self) -> dict[str, Any]:
-        """Return the columns "episodes", "success_rate", "mean_steps" and "reward_per_step".
+        """Return the values of `COLUMNS`.
 
         >>> RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5).metrics()
         {'episodes': 4, 'success_rate': 0.75, 'mean_steps': 12.5, 'reward_per_step': 0.0175}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.text import Text
@@ -18,29 +18,25 @@ from multigrid.policies.intervals import Estimate, bootstrap, wilson
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_report", "write_evaluations"]
+__all__ = ["Evaluations", "print_report", "write_evaluations"]
+
+Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
+"""Evaluations with the steps trained until then, first the one before the training, last the one after it."""
 
 
 def write_evaluations(
-    folder: Path, config: GridConfig, rows: Sequence[Mapping[str, Any]], evaluated: Sequence[tuple[int, HeldOut]]
+    folder: Path, config: GridConfig, rows: Sequence[Mapping[str, Any]], evaluations: Evaluations
 ) -> None:
-    """Write evaluation.json and curve.png.
-
-    Args:
-        folder: where to.
-        config: the configuration that was trained in.
-        rows: the metrics of each rollout.
-        evaluated: the evaluations, each with the steps trained until then; first the one before, last the one after.
-    """
-    write_figure(folder / "curve.png", curve_figure(rows, _panels(config, evaluated)))
-    summaries = [held_out.summary() for _, held_out in evaluated]
-    during = [{"steps": steps, **summary} for (steps, _), summary in zip(evaluated, summaries, strict=True)]
+    """Write evaluation.json and curve.png; the rows are the metrics of each rollout."""
+    write_figure(folder / "curve.png", curve_figure(rows, _panels(config, evaluations)))
+    summaries = [held_out.summary() for _, held_out in evaluations]
+    during = [{"steps": steps, **summary} for (steps, _), summary in zip(evaluations, summaries, strict=True)]
     write_json(folder / "evaluation.json", {"before": summaries[0], "after": summaries[-1], "during": during})
 
 
-def print_report(console: Console, folder: Path, config: GridConfig, evaluated: Sequence[tuple[int, HeldOut]]) -> None:
-    """Print the figures before and after, and where the outputs are; arguments as for `write_evaluations`."""
-    before, after = (held_out.summary() for _, held_out in (evaluated[0], evaluated[-1]))
+def print_report(console: Console, folder: Path, config: GridConfig, evaluations: Evaluations) -> None:
+    """Print the figures before and after, and where the outputs are."""
+    before, after = (held_out.summary() for _, held_out in (evaluations[0], evaluations[-1]))
     if config.on_target == "restart":
         figures = (
             f"arrivals of an agent in an episode: {before['mean_return']:.1f} before, {after['mean_return']:.1f} after"
@@ -54,9 +50,9 @@ def print_report(console: Console, folder: Path, config: GridConfig, evaluated: 
     console.print(Text(f"outputs in {folder}"), soft_wrap=True)
 
 
-def _panels(config: GridConfig, evaluated: Sequence[tuple[int, HeldOut]]) -> list[Panel]:
+def _panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     def panel(column: str, label: str, estimate: Callable[[HeldOut], Estimate], top: float | None = None) -> Panel:
-        return Panel(column, label, [(steps, estimate(held_out)) for steps, held_out in evaluated], top)
+        return Panel(column, label, [(steps, estimate(held_out)) for steps, held_out in evaluations], top)
 
     if config.on_target == "restart":
         return [panel("reward_per_step", "reward per step of an agent", lambda one: bootstrap(one.returns / one.steps))]

@@ -1,15 +1,9 @@
 """``multigrid train --engine rllib``: RLlib's PPO, its worlds played by env runners on one machine or a cluster.
 
-Every machine of a cluster needs Python, this package and its extra ``rllib`` in the same versions; then::
-
-    ray start --head --port 6379 --disable-usage-stats     # on one of them
-    ray start --address HEAD:6379 --disable-usage-stats    # on each of the others
-    multigrid train --engine rllib --address auto --num-env-runners 64 --copies 1024    # on any of them
-
-Ray 2.60 guards a cluster by a token where its first machine has ``~/.ray/auth_token``, which ``ray get-auth-token
---generate`` makes. Joining it takes the same file on every machine, and ``RAY_AUTH_MODE=token`` in the environment of
-all three commands. Learning, evaluations and the run folder stay on the machine of the last command; env runners are
-wherever a CPU is free.
+`RLlibOptions` says how a cluster is begun. Ray 2.60 guards it by a token where its first machine has
+``~/.ray/auth_token``, which ``ray get-auth-token --generate`` makes. Joining it takes the same file on every machine,
+and ``RAY_AUTH_MODE=token`` in the environment of every command. Learning, evaluations and the run folder stay on the
+machine of the last command; env runners are wherever a CPU is free.
 """
 
 from __future__ import annotations
@@ -38,9 +32,10 @@ from rich.console import Console
 from multigrid._files import create_folder
 from multigrid.cli._files import make_folder, write_json, write_rows
 from multigrid.cli._options import LARGEST_SEED
+from multigrid.cli.rollout.models import one_line
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import RLLIB_PROGRAM, RLlibOptions, check_rllib, describe, read_rllib_options
-from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_row
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
 from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 
@@ -50,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "train"]
 
-_COLUMNS = ("iteration", "steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "env_runners", "seconds")
+_COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -102,22 +97,21 @@ def _restore(algorithm: Algorithm, checkpoint: Path) -> None:
     try:
         algorithm.restore_from_path(str(checkpoint.absolute()))
     except Exception as error:
-        reason = " ".join(str(error).split())[:300]
         raise ValueError(
-            f"{checkpoint} cannot be restored: {type(error).__name__}: {reason}. Checkpoints are pickles, which can "
-            "run any code when they are loaded: resume only folders that you trust"
+            f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. Checkpoints are "
+            "pickles, which can run any code when they are loaded: resume only folders that you trust"
         ) from error
 
 
 @contextlib.contextmanager
 def _cluster(options: RLlibOptions) -> Iterator[None]:
     """Start Ray on this machine, or join a cluster, and leave it at the end; what this process has joined is kept."""
-    joined = ray.is_initialized()
-    if not joined:
-        ended = signal.getsignal(signal.SIGTERM)
+    initialized = ray.is_initialized()
+    if not initialized:
+        handler = signal.getsignal(signal.SIGTERM)
         _start(options)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, ended)  # Ray's own handler kills its processes before anything can clean up
+            signal.signal(signal.SIGTERM, handler)  # Ray's own handler kills its processes before anything can clean up
     try:
         cpus = int(ray.cluster_resources().get("CPU", 0))
         if cpus < options.num_env_runners:
@@ -127,7 +121,7 @@ def _cluster(options: RLlibOptions) -> Iterator[None]:
             )
         yield
     finally:
-        if not joined:
+        if not initialized:
             ray.shutdown()
 
 
@@ -179,7 +173,7 @@ class _Run:
     def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, console: Console, steps: int) -> None:
         self._folder, self._algorithm, self._options, self._console = folder, algorithm, options, console
         self._rows: list[dict[str, Any]] = []
-        self._evaluated: list[tuple[int, HeldOut]] = []
+        self._evaluations: list[tuple[int, HeldOut]] = []
         self._steps = steps
 
     def train(self) -> int:
@@ -191,8 +185,8 @@ class _Run:
         code = bar.run(lambda: self._play_rollouts(evaluate_at, bar))
         self._save()
         self._evaluate()
-        write_evaluations(self._folder, options.grid, self._rows, self._evaluated)
-        print_report(self._console, self._folder, options.grid, self._evaluated)
+        write_evaluations(self._folder, options.grid, self._rows, self._evaluations)
+        print_report(self._console, self._folder, options.grid, self._evaluations)
         return code
 
     def _play_rollouts(self, evaluate_at: list[float], bar: TrainingBar) -> None:
@@ -233,7 +227,7 @@ class _Run:
     def _evaluate(self) -> None:
         act = functools.partial(sample_actions, agent_modules(self._algorithm))
         held_out = play_held_out(self._options.grid, range(self._options.episodes), act)
-        self._evaluated.append((self._steps, held_out))
+        self._evaluations.append((self._steps, held_out))
 
     def _save(self) -> None:
         """Save the metrics, and a checkpoint, which has a temporary name until it is whole."""
@@ -248,18 +242,14 @@ class _Run:
 def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
     """Return the sums of `multigrid.integrations.rllib.CountEpisodes`."""
     # RLlib's sum over no episode is NaN.
-    known = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
-    reward = float(known.pop("reward"))
-    return RolloutCounts(**{name: int(count) for name, count in known.items()}, reward=reward)
+    counts = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
+    reward = float(counts.pop("reward"))
+    return RolloutCounts(**{name: int(count) for name, count in counts.items()}, reward=reward)
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path, int]:
-    """Return the last checkpoint of a run, and the steps that it was trained for, which are its name.
-
-    Raises:
-        ValueError: the folder has no checkpoint.
-    """
-    found = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
-    if not found:
+    """Return the last checkpoint of a run, and the steps that it was trained for, which are its name."""
+    checkpoints = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
+    if not checkpoints:
         raise ValueError(f"--resume is {folder}, which has no checkpoint in it; expected a run of {RLLIB_PROGRAM}")
-    return found[-1], int(found[-1].name)
+    return checkpoints[-1], int(checkpoints[-1].name)

@@ -25,12 +25,12 @@ from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import act, make_policy
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import SB3Options, check_sb3, describe
-from multigrid.cli.train.progress import RolloutCounts, TrainingBar, describe_row
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
 from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
-from multigrid.integrations.training import FIRST_TRAINING_SEED
-from multigrid.rendering.episode import Episode
+from multigrid.integrations.training import training_seed
+from multigrid.rendering.scene import Episode
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -40,7 +40,7 @@ __all__ = ["main", "train"]
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
 _HEAT_EPISODES = 20
-_COLUMNS = ("steps", "episodes", "success_rate", "mean_steps", "reward_per_step", "seconds")
+_COLUMNS = ("steps", *COLUMNS, "seconds")
 
 
 class _Metrics(BaseCallback):
@@ -49,14 +49,11 @@ class _Metrics(BaseCallback):
     def __init__(self, options: SB3Options, evaluate_at: frozenset[int], before: HeldOut, bar: TrainingBar) -> None:
         super().__init__()
         self.rows: list[dict[str, Any]] = []
-        self.evaluated = [(0, before)]
+        self.evaluations = [(0, before)]
         self._options, self._evaluate_at, self._bar = options, evaluate_at, bar
         self._num_agents = options.grid.num_agents
         self._lengths = np.zeros(options.copies, dtype=np.int64)
         self._counts = RolloutCounts()
-        self._began = 0.0
-
-    def _on_training_start(self) -> None:
         self._began = time.perf_counter()
 
     def _on_step(self) -> bool:
@@ -84,7 +81,7 @@ class _Metrics(BaseCallback):
     def _on_rollout_start(self) -> None:
         # The weights are now those that the steps so far have led to.
         if self.num_timesteps in self._evaluate_at:
-            self.evaluated.append((self.num_timesteps, _evaluate(self.model, self._options)))
+            self.evaluations.append((self.num_timesteps, _evaluate(self.model, self._options)))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -138,9 +135,9 @@ def _train_in(folder: Path, vec_env: VecEnv, options: SB3Options, console: Conso
     bar = TrainingBar(console, rollouts * rollout)
     callback = _Metrics(options, evaluate_at, _evaluate(model, options), bar)
     code = bar.run(lambda: model.learn(rollouts * rollout, callback=callback))
-    callback.evaluated.append((model.num_timesteps, _evaluate(model, options)))
+    callback.evaluations.append((model.num_timesteps, _evaluate(model, options)))
     _write_outputs(folder, options, model, callback)
-    print_report(console, folder, options.grid, callback.evaluated)
+    print_report(console, folder, options.grid, callback.evaluations)
     return code
 
 
@@ -159,15 +156,10 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
         gamma=options.gamma,
         ent_coef=options.entropy,
         policy_kwargs={"net_arch": list(options.hidden)},
-        seed=_training_seed(options),
+        # Those of a run's copies lie apart from those of another run's.
+        seed=training_seed(options.seed, worlds=options.copies),
         device="cpu",
     )
-
-
-def _training_seed(options: SB3Options) -> int:
-    """Return the seed of the first copy, those of a run's copies lying apart from those of another run's."""
-    room = 2**32 - FIRST_TRAINING_SEED - options.copies
-    return FIRST_TRAINING_SEED + int(np.random.SeedSequence(options.seed).generate_state(1)[0]) % room
 
 
 def _evaluate(model: Any, options: SB3Options) -> HeldOut:
@@ -182,7 +174,7 @@ def _write_outputs(folder: Path, options: SB3Options, model: PPO, callback: _Met
     with replace_file(folder / "model.zip") as temporary:
         model.save(temporary)
     write_rows(folder / "metrics.csv", _COLUMNS, callback.rows)
-    write_evaluations(folder, options.grid, callback.rows, callback.evaluated)
+    write_evaluations(folder, options.grid, callback.rows, callback.evaluations)
     episodes = _play_episodes(options, model)
     write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, halve=True)
     heat = HeatMaps()

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, Outcome
 from multigrid.core.metrics import LABELS
-from multigrid.rendering.episode import Episode
 from multigrid.rendering.palette import colours, contrast
 from multigrid.rendering.replay.packing import pack
+from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import hexadecimal, rim
 
 __all__ = ["replay_page"]

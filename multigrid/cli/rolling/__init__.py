@@ -1,1 +1,0 @@
-"""What `multigrid rollout` is made of: worlds, their play, figures with intervals, and films."""

@@ -1,0 +1,94 @@
+"""Policies that need no training: random actions, and shortest paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.maps.components import WALL
+from multigrid.maps.distances import UNREACHABLE, distances_to
+
+__all__ = ["Policy", "random_policy", "shortest_path_policy"]
+
+Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
+"""From an environment and its last observations to an action for each agent in ``env.agents``."""
+
+
+def random_policy(generator: np.random.Generator) -> Policy:
+    """Return a policy under which every agent takes one of its actions, all equally likely.
+
+    Args:
+        generator: samples the actions.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(num_agents=2)
+    >>> observations, _ = env.reset(seed=0)
+    >>> random_policy(np.random.default_rng(0))(env, observations)
+    {'agent_0': 3, 'agent_1': 2}
+    """
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        del observations
+        actions = generator.integers(env.config.num_actions, size=len(env.agents)).tolist()
+        return dict(zip(env.agents, actions, strict=True))
+
+    return choose
+
+
+def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) -> Policy:
+    r"""Return a policy under which every agent follows a shortest path around the walls, as if it were alone.
+
+    An agent moves to the neighbouring cell that is nearest to its target; ties are broken at random. On its target it
+    stays: without the stay action, by moving against a wall or the edge where there is one. Two agents could block each
+    other for ever. So an agent whose last move was blocked by another agent makes, with some probability, a random move
+    that neither a wall nor the edge blocks.
+
+    Args:
+        generator: samples the actions.
+        sidestep: that probability, from 0 to 1; with 0, agents never give way.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(walls="a#A\n...")
+    >>> observations, _ = env.reset()
+    >>> shortest_path_policy(np.random.default_rng(0))(env, observations)
+    {'agent_0': 1}
+    """
+    cache: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    config: GridConfig | None = None
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        nonlocal config
+        del observations
+        state = env.get_state()
+        if env.config is not config or len(cache) > 4 * env.config.num_agents + 64:
+            config = env.config
+            cache.clear()
+        map_index, cells = int(state["map_index"]), state["location"]
+        components = env.config.components[map_index]
+        ahead = cells[:, None] + DIRECTIONS[: env.config.num_actions]
+        inside = np.clip(ahead, 0, np.array(components.shape) - 1)
+        free = (inside == ahead).all(axis=2) & (components[inside[..., 0], inside[..., 1]] != WALL)
+        reached = np.where(free[..., None], ahead, cells[:, None])
+        distances = np.empty(free.shape, dtype=np.int64)
+        for row, target in enumerate(state["target"].tolist()):
+            key = (map_index, *target)
+            if key not in cache:
+                cache[key] = distances_to(components, target)
+            distances[row] = cache[key][reached[row, :, 0], reached[row, :, 1]]
+        if env.config.allow_stay:
+            # An agent that can stay need not move against a wall to do so.
+            distances[~free] = UNREACHABLE
+        sidesteps = np.isin(state["outcomes"], BLOCKED_BY_AGENT) & (generator.random(len(cells)) < sidestep)
+        nearest = distances == distances.min(axis=1, keepdims=True)
+        options = np.where(sidesteps[:, None], free, nearest)
+        actions = np.where(options, generator.random(options.shape), -1.0).argmax(axis=1).tolist()
+        by_agent = dict(zip(env.possible_agents, actions, strict=True))
+        return {agent: by_agent[agent] for agent in env.agents}
+
+    return choose
