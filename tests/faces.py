@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, get_args
 
 import numpy as np
+import pytest
 from gymnasium.vector import AutoresetMode
 
 import multigrid
@@ -176,11 +178,9 @@ class Vector(Parallel):
         return returned if self.is_fresh else copy.deepcopy(returned)
 
     def again(self, env: Any, returned: Any) -> Any:
-        if self.mode is not AutoresetMode.DISABLED:
-            return None
-        # The metrics are told of the worlds that have ended.
-        over = returned[-1].get("_csr", np.zeros(env.num_envs, dtype=bool)) if self.num_agents > 1 else returned[2]
-        return env.reset(options={"reset_mask": over}) if over.any() else None
+        over = np.repeat(env.unwrapped._world.arrays.episode_over, env.unwrapped.config.num_agents)
+        is_left = over.any() and env.metadata["autoreset_mode"] is AutoresetMode.DISABLED
+        return env.reset(options={"reset_mask": over}) if is_left else None
 
     def shown(self, env: Any) -> Any:
         return frozen([env.get_state(), env.np_random_seed, env.metrics(), env.state()])
@@ -202,6 +202,16 @@ class GridWorlds(Vector):
 
     def make(self, render_mode: str | None = None) -> Any:
         return GridWorldVectorEnv(3, size=3, autoreset_mode=self.mode, render_mode=render_mode)
+
+
+@contextlib.contextmanager
+def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
+    """Expect an error that leaves the env, and the play that follows, as they were."""
+    before, twin = face.shown(env), copy.deepcopy(env)
+    with pytest.raises(error, match=match):
+        yield
+    assert face.shown(env) == before, match
+    assert frozen(face.play(env, 6)) == frozen(face.play(twin, 6)), match
 
 
 PARALLEL: list[Face] = [

@@ -5,7 +5,6 @@ What is special to one face stands in its own file: test_documented.py, test_par
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import itertools
@@ -23,23 +22,13 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from apart import STRICT
-from faces import FACES, PARALLEL, SINGLES, VECTORS, Face
+from faces import FACES, PARALLEL, SINGLES, VECTORS, Face, refused
 from helpers import AROUND, arrays_in, frozen, parts_in, run_python
 
 every = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 with_states = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
 single = pytest.mark.parametrize("face", SINGLES, ids=lambda face: face.name)
 held_or_not = pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
-
-
-@contextlib.contextmanager
-def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
-    """Expect an error that leaves the env, and the play that follows, as they were."""
-    before, twin = face.shown(env), copy.deepcopy(env)
-    with pytest.raises(error, match=match):
-        yield
-    assert face.shown(env) == before, match
-    assert frozen(face.play(env, 6)) == frozen(face.play(twin, 6)), match
 
 
 def episodes(face: Face, env: Any, seed: int | None, steps: int = 60) -> Any:

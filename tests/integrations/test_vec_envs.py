@@ -17,7 +17,19 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from helpers import frozen
 from multigrid import Action, GridConfig, MultiGridEnv
-from vec_envs import POOL, SETTINGS, WORLD, SingleEnvs, learner, make_native, make_supersuit, play, rows_of
+from single_envs import exact
+from vec_envs import (
+    POOL,
+    SETTINGS,
+    WORLD,
+    SingleRows,
+    learner,
+    make_native,
+    make_supersuit,
+    play,
+    returned_rows,
+    rows_of,
+)
 
 # Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
@@ -73,22 +85,18 @@ def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, ma
         with pytest.raises(ValueError, match=refused):
             make(config)
         return
-    vec_env, single = make(config, seed=20), SingleEnvs(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
-    seen = single.begin_all()
-    assert frozen(rows_of(vec_env.reset())) == frozen(seen)
-    assert frozen(vec_env.reset_infos) == frozen(single.all_reset_infos())
+    vec_env, singles = make(config, seed=20), SingleRows(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
+    first = vec_env.reset()
+    assert list(map(exact, rows_of(first))) == singles.reset()
+    assert frozen(vec_env.reset_infos) == frozen(singles.reset_infos)
     random = np.random.default_rng(4)
     for _ in range(150):
-        actions = random.integers(0, config.num_actions, (3, config.num_agents))
-        observations, rewards, dones, infos = vec_env.step(actions.ravel())
-        expected = [row for k in range(3) for row in single.step(k, actions[k].tolist())]
-        assert (rewards.dtype, dones.dtype) == (np.float32, bool)
-        got = [list(row) for row in zip(rows_of(observations), rewards, dones, infos, strict=True)]
-        assert frozen(got) == frozen(expected)
+        actions = random.integers(0, config.num_actions, vec_env.num_envs)
+        assert frozen(returned_rows(vec_env.step(actions))) == frozen(singles.step(actions.tolist()))
         if "native" in bridge:
-            assert frozen(vec_env.reset_infos) == frozen(single.all_reset_infos())
-    assert len(single.ends) >= 6
-    assert ({"alone", "dead"} <= set(single.ends)) == (config.on_target == "leave")
+            assert frozen(vec_env.reset_infos) == frozen(singles.reset_infos)
+    assert len(singles.ends) >= 6
+    assert ({"alone", "dead"} <= set(singles.ends)) == (config.on_target == "leave")
 
 
 @pytest.mark.parametrize(
