@@ -28,7 +28,23 @@ from helpers import AROUND, arrays_in, frozen, parts_in, run_python
 every = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 with_states = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
 single = pytest.mark.parametrize("face", SINGLES, ids=lambda face: face.name)
-held_or_not = pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+OTHER_GENERATORS = ("PCG64DXSM", "MT19937", "SFC64", "Philox")
+
+
+def with_streams(faces: list[Face]) -> Any:
+    """Parametrize with faces and with where their streams are: inside, held by somebody, or of another kind."""
+    cases = [(face, stream) for face in faces for stream in ("", "held")]
+    cases += [(face, kind) for face in (SINGLES[0], PARALLEL[3]) for kind in OTHER_GENERATORS]
+    ids = [" ".join([face.name, *filter(None, [stream])]) for face, stream in cases]
+    return pytest.mark.parametrize(("face", "stream"), cases, ids=ids)
+
+
+def use_stream(face: Face, env: Any, stream: str) -> None:
+    """Have somebody hold the streams of an env, or replace its stream by one of another kind."""
+    if stream in OTHER_GENERATORS:
+        env.np_random = np.random.Generator(getattr(np.random, stream)(3))
+    elif stream:
+        _ = [held.random() for held in face.streams(env)]
 
 
 def episodes(face: Face, env: Any, seed: int | None, steps: int = 60) -> Any:
@@ -96,8 +112,7 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
 # Copies and states --------------------------------------------------------------------------------------------------
 
 
-@every
-@held_or_not
+@with_streams(FACES)
 @pytest.mark.parametrize(
     "copied",
     [
@@ -108,13 +123,13 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
     ],
     ids=["copy", "deepcopy", "pickle", "cloudpickle"],
 )
-def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], held: bool) -> None:
+def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], stream: str) -> None:
     """A copy made in mid-episode plays on as its original does, and neither feels what the other does."""
     if copied is copy.copy and not face.has_states:
         pytest.skip("the AEC env is PettingZoo's wrapper, of which copy.copy is Python's own")
     original, untouched = face.started(), face.started()
     for env in (original, untouched):
-        _ = [stream.random() for stream in face.streams(env) if held]
+        use_stream(face, env, stream)
         if face in PARALLEL:
             env.max_cycles = 30  # set in mid-episode, it is part of what is copied
     twin, other = copied(original), copied(original)
@@ -124,17 +139,16 @@ def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any]
     assert frozen(face.play(twin, 40)) == expected
     assert frozen(face.play(original, 40)) == expected
     assert face.shown(twin) == face.shown(original) == face.shown(untouched)
-    streams = [[stream.bit_generator.state for stream in face.streams(env)] for env in (twin, original, untouched)]
+    streams = [[one.bit_generator.state for one in face.streams(env)] for env in (twin, original, untouched)]
     assert frozen(streams[0]) == frozen(streams[1]) == frozen(streams[2])
 
 
-@with_states
-@held_or_not
-def test_play_goes_on_from_a_state(face: Face, held: bool) -> None:
+@with_streams([*SINGLES, *VECTORS])
+def test_play_goes_on_from_a_state(face: Face, stream: str) -> None:
     """A state, pickled or not, brings back everything, in this env and in others; the env keeps no hold of it."""
     env, fresh, used = face.started(), face.make(), face.started(seed=1)
-    if held:
-        _ = [stream.random() for one in (env, used) for stream in face.streams(one)]
+    for one in (env, used):
+        use_stream(face, one, stream)
     state = env.get_state()
     kept, first = copy.deepcopy(state), frozen(face.play(env, 40))
     for other in (env, fresh, used, face.make()):
@@ -166,6 +180,10 @@ BAD_STATES: list[tuple[Callable[[Any], Any], Any, str]] = [
     (lambda state: None, TypeError, "the state is of type NoneType; expected what get_state"),
     (lambda state: "state", TypeError, "the state is of type str; expected what get_state"),
     (lambda state: {}, ValueError, "in the state is missing"),
+    *(
+        (lambda state, bad=bad: {**state, "version": bad}, ValueError, "version in the state is")
+        for bad in (1, True, None, np.array([2, 2]), np.array([2, 1, 2]), np.array([2.0] * 3))
+    ),
     (changed("location", lambda array: array.astype(float)), ValueError, "location in the state is float64 of shape"),
     (changed("location", lambda array: array[..., None]), ValueError, "location in the state is int64 of shape"),
     (changed("location", lambda array: [[1], [2, 3]]), ValueError, "location in the state"),
@@ -173,11 +191,14 @@ BAD_STATES: list[tuple[Callable[[Any], Any], Any, str]] = [
     (changed("target", lambda array: array - 99), ValueError, "target in the state lies outside the . x . grid"),
     (changed("map_index", lambda array: array + 1), ValueError, "map_index in the state is .*there are 1 maps"),
     (changed("status", lambda array: array * 0 + np.int8(7)), ValueError, "status in the state"),
+    (changed("status", put((..., 0), 1)), ValueError, "status in the state"),
+    (changed("episode_over", lambda array: ~array), ValueError, "episode_over in the state"),
     (changed("steps", lambda array: array - 999), ValueError, "steps in the state"),
     (changed("steps", lambda array: array * 0 + (2**63 - 1)), ValueError, "steps in the state"),
     (changed("steps", lambda array: array + 1.5), ValueError, "steps in the state is float64"),
     (changed("outcomes", lambda array: array + 77), ValueError, "outcomes in the state"),
     (changed("rewards", lambda array: array * np.nan), ValueError, "rewards in the state"),
+    (changed("rewards", lambda array: array + 1), ValueError, "rewards in the state"),
     (changed("distances", lambda array: array + 1), ValueError, "distances in the state"),
     (changed("arrival_step", lambda array: array + 99), ValueError, "arrival_step in the state"),
     (changed("arrivals", lambda array: array + 2**62), ValueError, "arrivals in the state"),
@@ -187,6 +208,9 @@ IN_COMPANY: list[tuple[Callable[[Any], Any], Any, str]] = [
     (changed("location", put((..., 2, slice(None)), lambda at: at[..., 0, :])), ValueError, "location in the state"),
     (changed("location", put((..., 2, slice(None)), (4, 0))), ValueError, "location in the state"),
     (changed("target", put((..., 2, slice(None)), (4, 0))), ValueError, "target in the state"),
+    (changed("target", put((..., 2, slice(None)), lambda to: to[..., 0, :])), ValueError, "(target|distances) in the"),
+    (changed("terminated", put((..., 0), True)), ValueError, "terminated in the state"),
+    (changed("truncated", put((..., 0), True)), ValueError, "truncated in the state"),
 ]
 BAD_STREAMS: list[Any] = [
     None,
@@ -204,40 +228,47 @@ BAD_STREAMS: list[Any] = [
 ]
 
 
+def bad_states(face: Face, state: dict[str, Any]) -> Iterator[tuple[Any, Any, str]]:
+    """Yield what is wrong in each of its fields, with the error."""
+    for change, error, match in BAD_STATES + (IN_COMPANY if face.num_agents > 1 else []):
+        yield change(state), error, match
+    for name in state:
+        yield (
+            {key: value for key, value in state.items() if key != name},
+            ValueError,
+            f"{name} in the state is (missing|None)",
+        )
+    for bad in BAD_STREAMS if "np_random" in state else ():
+        stream = {**state["np_random"], **bad} if isinstance(bad, dict) else bad
+        yield {**state, "np_random": stream}, ValueError, "np_random in the state is"
+    for word, value in ((3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)) if "streams" in state else ():
+        streams = state["streams"].copy()
+        streams[1, 4], streams[1, word] = 1, value
+        no_pcg64 = r"streams in the state is no state of a PCG64 generator \(world 1 of 3\)"
+        yield {**state, "streams": streams}, ValueError, no_pcg64
+
+
 @with_states
-@held_or_not
-def test_bad_states_are_refused(face: Face, held: bool) -> None:
+@pytest.mark.parametrize("stream", ["", "held"])
+@pytest.mark.parametrize("steps", [0, 3])
+def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
     """What get_state never returned is refused with what is wrong; env, stream and NumPy's own are as they were."""
-    env = face.make()
-    face.reset(env, seed=1, options=face.layout)
-    _ = [stream.random() for stream in face.streams(env) if held]
+    env, twin, other, fresh = face.started(), face.started(), face.make(), face.make()
+    face.reset(other, seed=1, options=face.layout)
+    for _ in range(steps):
+        face.step(other, face.joint(other, lambda: 1))
+    for one in (env, twin):
+        use_stream(face, one, stream)
     around = np.random.get_state()  # noqa: NPY002 (the point is that nothing touches it)
-    bad = BAD_STATES + (IN_COMPANY if face.num_agents > 1 else [])
-    cases = [(change(env.get_state()), error, match) for change, error, match in bad]
-    for name in env.get_state():
-        without = {key: value for key, value in env.get_state().items() if key != name}
-        cases.append((without, ValueError, f"{name} in the state is (missing|None)"))
-    if "np_random" in env.get_state():
-        stream = env.get_state()["np_random"]
-        for spoilt in BAD_STREAMS:
-            given = {**stream, **spoilt} if isinstance(spoilt, dict) else spoilt
-            cases.append((env.get_state() | {"np_random": given}, ValueError, "np_random in the state is"))
-    else:
-        for word, value in ((3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)):
-            state = env.get_state()
-            state["streams"][1, 4] = 1
-            state["streams"][1, word] = value
-            no_pcg64 = r"streams in the state is no state of a PCG64 generator \(world 1 of 3\)"
-            cases.append((state, ValueError, no_pcg64))
-    for state, error, match in cases:
-        before = face.shown(env)
-        with pytest.raises(error, match=match):
-            env.set_state(state)
+    before = face.shown(env)
+    for state, error, match in bad_states(face, other.get_state()):
+        for one in (env, fresh):
+            with pytest.raises(error, match=match):
+                one.set_state(state)
         assert face.shown(env) == before, match
+    with pytest.raises(ResetNeeded):
+        fresh.get_state()
     assert frozen(np.random.get_state()) == frozen(around)  # noqa: NPY002
-    twin = face.make()
-    face.reset(twin, seed=1, options=face.layout)
-    _ = [stream.random() for stream in face.streams(twin) if held]
     assert frozen(face.play(env)) == frozen(face.play(twin))
 
 
