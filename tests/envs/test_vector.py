@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 from gymnasium.wrappers import vector as wrappers
 from hypothesis import given
@@ -365,13 +365,6 @@ def test_layouts_by_hand(options: dict[str, Any], masked: bool) -> None:
         assert_equal(rows_of(envs, envs.step(actions)), singles.step(actions.tolist()), f"step {t}")
 
 
-def test_one_layout_for_maps_without_a_pool() -> None:
-    """Where there is but one map, a layout needs no map named."""
-    envs = vector_env(2, walls=POOL[0], num_agents=2)
-    envs.reset(seed=0, options={"agents": AGENTS, "targets": TARGETS})
-    assert envs.state().tolist() == [[[0, 0, 2, 2], [2, 3, 0, 1]]] * 2
-
-
 BAD_OPTIONS = [
     ({"map": 2}, ValueError, "map.* is 2, but there are 2 maps"),
     ({"map": [0, 2, 0]}, ValueError, "map.* is 2, but there are 2 maps"),
@@ -514,25 +507,8 @@ def test_states_of_some_worlds() -> None:
     for name, array in before.items():
         same(after[name], np.concatenate([state[name][:1], array[1:3], state[name][1:], array[4:]]))
     same(envs.get_state([]), {name: array[:0] for name, array in before.items()})
-
-
-def test_states_of_no_worlds() -> None:
-    """The states of no worlds at all may be set, and change nothing."""
-    envs = some_envs()
-    envs.reset(seed=2)
-    state = envs.get_state()
     envs.set_state(envs.get_state([]), [])
-    same(envs.get_state(), state)
-
-
-def test_a_state_comes_to_an_env_without_a_reset() -> None:
-    """A vector env that had no reset can be given states, and then plays; its streams' seeds are not known."""
-    envs, fresh = some_envs(), some_envs()
-    envs.reset(seed=2)
-    PLAYER.play(envs, 5)
-    fresh.set_state(envs.get_state())
-    assert fresh.np_random_seed == (-1, -1, -1)
-    same(PLAYER.play(fresh, 30), PLAYER.play(envs, 30))
+    same(envs.get_state(), after)
 
 
 def test_repeated_states_try_every_action() -> None:
@@ -563,10 +539,8 @@ def test_states_of_any_configuration_are_refused_elsewhere() -> None:
     on_wall = np.where(np.arange(3)[:, None, None] == 2, np.argwhere(POOL[state["map_index"][2]])[0], state["target"])
     for bad, error, match in (
         ([state], ValueError, "there are 1 states; expected one for each of 3 worlds"),
-        (but(version=state["version"] - 1), ValueError, "version in the state is .*; expected 2"),
         *((but(**{name: array[:2]}), ValueError, f"{name} in the state is") for name, array in state.items()),
         (but(steps=state["steps"].astype(np.int32)), ValueError, "steps in the state is int32"),
-        (but(steps=[[1], [1, 2]]), ValueError, "steps in the state is ragged"),
         (but(map_index=state["map_index"] + 2), ValueError, "map_index.*2 maps"),
         (but(target=on_wall), ValueError, "target.*walls"),
         (some_state(num_agents=3), ValueError, "in the state is"),
@@ -663,75 +637,47 @@ def some_state(**settings: Any) -> dict[str, Any]:
     return envs.get_state()
 
 
-def over_both(wrap: Callable[[VectorEnv[Any, Any, Any]], Any], mode: AutoresetMode) -> tuple[Any, Any]:
-    """A wrapper over the vector env, and over Gymnasium's own."""
-    return wrap(GridWorldVectorEnv(5, size=3, max_episode_steps=7, autoreset_mode=mode)), wrap(
-        sync(documented, 5, 3, 7, mode)
-    )
+def listed_statistics(envs: Any) -> Any:
+    """Wrap in two wrappers, which fail together over Gymnasium's own vector env before 1.2."""
+    if tuple(map(int, version("gymnasium").split(".")[:2])) < (1, 2):
+        pytest.skip("Gymnasium's own vector env cannot be wrapped so")
+    return wrappers.DictInfoToList(wrappers.RecordEpisodeStatistics(envs))
 
 
-def play_wrapped(one: Any, other: Any, steps: int = 120) -> None:
-    """Play both alike, with full resets now and then, and where a world has ended for good."""
-    random = np.random.default_rng(0)
-    over = False
-    for t in range(steps):
+WRAPPERS: dict[str, tuple[Any, list[AutoresetMode]]] = {
+    "RecordEpisodeStatistics": (wrappers.RecordEpisodeStatistics, MODES),
+    "DictInfoToList": (wrappers.DictInfoToList, MODES),
+    "listed statistics": (listed_statistics, MODES),
+    "NormalizeReward": (wrappers.NormalizeReward, MODES),
+    "clipped": (lambda envs: wrappers.RecordEpisodeStatistics(wrappers.ClipReward(envs, max_reward=0.5)), MODES),
+    "FlattenObservation": (wrappers.FlattenObservation, [NEXT_STEP, DISABLED]),
+    "NormalizeObservation": (
+        lambda envs: wrappers.NormalizeObservation(wrappers.FlattenObservation(envs)),
+        [NEXT_STEP],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("wrap", "mode"),
+    [pytest.param(wrap, mode, id=f"{name}-{mode.value}") for name, (wrap, modes) in WRAPPERS.items() for mode in modes],
+)
+def test_gymnasiums_wrappers_do_as_over_sync_vector_env(wrap: Any, mode: AutoresetMode) -> None:
+    """Gymnasium's vector wrappers, in the modes they allow, give what they give over Gymnasium's own vector env."""
+    one = wrap(GridWorldVectorEnv(5, size=3, max_episode_steps=7, autoreset_mode=mode))
+    other = wrap(sync(documented, 5, 3, 7, mode))
+    assert one.observation_space == other.observation_space
+    random, over = np.random.default_rng(0), False
+    for t in range(120):
         if t % 40 == 0 or over:
             same(one.reset(seed=t), other.reset(seed=t), f"reset {t}")
         actions = random.integers(4, size=5)
-        came, expected = one.step(actions), other.step(actions)
-        for infos in (came[-1], expected[-1]):
+        returned, expected = one.step(actions), other.step(actions)
+        for infos in (returned[-1], expected[-1]):
             for info in infos if isinstance(infos, list) else [infos]:
                 info.get("episode", {}).pop("t", None)  # seconds
-        same(came, expected, f"step {t}")
-        over = one.metadata["autoreset_mode"] is DISABLED and (came[2] | came[3]).any()
-
-
-@by_mode
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        wrappers.RecordEpisodeStatistics,
-        wrappers.DictInfoToList,
-        wrappers.NormalizeReward,
-        lambda envs: wrappers.RecordEpisodeStatistics(wrappers.ClipReward(envs, max_reward=0.5)),
-    ],
-    ids=["RecordEpisodeStatistics", "DictInfoToList", "NormalizeReward", "clipped"],
-)
-def test_gymnasiums_wrappers_do_as_over_sync_vector_env(wrap: Any, mode: AutoresetMode) -> None:
-    """Gymnasium's vector wrappers run over it, and give what they give over Gymnasium's own vector env."""
-    play_wrapped(*over_both(wrap, mode))
-
-
-def play_to_an_end(envs: Any) -> None:
-    """Play until the limit of `over_both` has ended an episode."""
-    envs.reset(seed=0)
-    for _ in range(8):
-        envs.step(np.zeros(5, dtype=np.int64))
-
-
-@by_mode
-def test_statistics_are_listed_as_over_sync_vector_env(mode: AutoresetMode) -> None:
-    """So do two of them together; in Gymnasiums whose own two fail over its own vector env, they fail alike."""
-    one, other = over_both(lambda envs: wrappers.DictInfoToList(wrappers.RecordEpisodeStatistics(envs)), mode)
-    if tuple(map(int, version("gymnasium").split(".")[:2])) >= (1, 2):
-        play_wrapped(one, other)
-    else:
-        for envs in (one, other):
-            with pytest.raises(KeyError, match="_r"):
-                play_to_an_end(envs)
-
-
-@pytest.mark.parametrize("mode", [NEXT_STEP, DISABLED])
-def test_observations_are_flattened_as_over_sync_vector_env(mode: AutoresetMode) -> None:
-    """So does FlattenObservation, in the modes that Gymnasium allows it."""
-    one, other = over_both(wrappers.FlattenObservation, mode)
-    assert one.observation_space == other.observation_space
-    play_wrapped(one, other)
-
-
-def test_observations_are_normalised_as_over_sync_vector_env() -> None:
-    """So does NormalizeObservation, which takes vectors, and NEXT_STEP alone."""
-    play_wrapped(*over_both(lambda envs: wrappers.NormalizeObservation(wrappers.FlattenObservation(envs)), NEXT_STEP))
+        same(returned, expected, f"step {t}")
+        over = mode is DISABLED and (returned[2] | returned[3]).any()
 
 
 def test_statistics_of_worlds_that_are_not_reset_go_on() -> None:
@@ -781,39 +727,27 @@ def test_frames_are_those_of_single_envs() -> None:
 
 
 def test_without_a_render_mode_nothing_is_drawn() -> None:
-    """render() without a render mode warns and gives None; an unknown mode, and "human", are refused."""
+    """render() without a render mode warns and gives None; there are no windows."""
     envs = some_envs()
     envs.reset(seed=0)
     with pytest.warns(UserWarning, match="render_mode='rgb_array'"):
         assert envs.render() is None
-    for mode in ("human", "ansi", 3):
-        with pytest.raises(ValueError, match="expected None or 'rgb_array'"):
-            some_envs(render_mode=mode)
+    with pytest.raises(ValueError, match="expected None or 'rgb_array'"):
+        some_envs(render_mode="human")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda envs: envs.step(np.zeros(6, dtype=int)),
-        lambda envs: envs.get_state(),
-        lambda envs: envs.state(),
-        lambda envs: envs.metrics(),
-        lambda envs: envs.render(),
-    ],
-    ids=["step", "get_state", "state", "metrics", "render"],
-)
+@pytest.mark.parametrize("call", ["step", "get_state", "state", "metrics", "render"])
 @by_mode
-def test_nothing_goes_before_a_reset(call: Callable[[Any], Any], mode: AutoresetMode) -> None:
+def test_nothing_goes_before_a_reset_of_all_worlds(call: str, mode: AutoresetMode) -> None:
     """As long as one world had no reset, what needs an episode in every world raises."""
     envs = some_envs(autoreset_mode=mode, render_mode="rgb_array")
-    with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
-        call(envs)
+    arguments = [np.zeros(6, dtype=int)] if call == "step" else []
     envs.reset(seed=3, options={"reset_mask": np.array([1, 1, 1, 1, 0, 0], dtype=bool)})
     with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
-        call(envs)
+        getattr(envs, call)(*arguments)
     envs.get_state([0, 1])
     envs.reset(options={"reset_mask": np.array([0, 0, 0, 0, 1, 1], dtype=bool)})
-    call(envs)
+    getattr(envs, call)(*arguments)
 
 
 def test_without_autoresets_ended_worlds_must_be_reset() -> None:
