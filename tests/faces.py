@@ -98,11 +98,12 @@ class Parallel(Face):
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(name, **settings)
+        self.drawing = {name: settings.pop(name) for name in ("render_size", "render_trails") if name in settings}
         self.config = GridConfig(**{"walls": WALLS, "num_agents": 3, "max_cycles": 14, **settings})
         self.num_actions = self.config.num_actions
 
     def make(self, render_mode: str | None = None) -> Any:
-        return multigrid.parallel_env(self.config, render_mode=render_mode)
+        return multigrid.parallel_env(self.config, render_mode=render_mode, **self.drawing)
 
     def joint(self, env: Any, choose: Callable[[], int]) -> Any:
         return {agent: choose() for agent in env.agents}
@@ -130,7 +131,7 @@ class Turns(Parallel):
     has_states = is_fresh = False
 
     def make(self, render_mode: str | None = None) -> Any:
-        return multigrid.env(self.config, render_mode=render_mode)
+        return multigrid.env(self.config, render_mode=render_mode, **self.drawing)
 
     def reset(self, env: Any, **keywords: Any) -> Any:
         env.reset(**keywords)
@@ -159,12 +160,12 @@ class Vector(Parallel):
     """`MultiGridVectorEnv`: three worlds."""
 
     def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
-        self.is_fresh = settings.pop("copy", True)
+        self.is_fresh, self.num_threads = settings.pop("copy", True), settings.pop("num_threads", 1)
         super().__init__(name, **settings)
         self.mode = mode
 
     def make(self, render_mode: str | None = None) -> Any:
-        own = {"autoreset_mode": self.mode, "copy": self.is_fresh}
+        own = {"autoreset_mode": self.mode, "copy": self.is_fresh, "num_threads": self.num_threads}
         return multigrid.vector_env(3, self.config, render_mode=render_mode, **own)
 
     def joint(self, env: Any, choose: Callable[[], int]) -> Any:

@@ -232,19 +232,3 @@ def test_a_discount_is_a_share(gamma: float) -> None:
 def test_pettingzoos_test_passes() -> None:
     """The wrapped ParallelEnv is one in good standing."""
     parallel_api_test(PotentialRewardParallel(parallel_env(size=(4, 3), num_agents=3, on_target="leave"), GAMMA), 300)
-
-
-def test_they_can_be_made_many_times_and_again() -> None:
-    """`make_vec` takes the wrappers, and an env's spec makes it anew, arguments included."""
-    wrappers = (DistanceReward, lambda env: PotentialReward(env, GAMMA))
-    envs = gym.make_vec("multigrid/GridWorld-v0", num_envs=2, vectorization_mode="sync", wrappers=wrappers)
-    _, infos = envs.reset(seed=0)
-    observations, rewards, *_, after = envs.step([0, 0])
-    gaps = np.linalg.norm(observations["target"] - observations["agent"], axis=1)
-    np.testing.assert_allclose(rewards, -0.1 * gaps - GAMMA * after["distance"] + infos["distance"])
-    made = gym.make("multigrid/GridWorld-v0")
-    env = PotentialReward(DistanceReward(made, scale=0.3), gamma=0.7, potential=constant)
-    again = gym.make(env.spec)
-    assert str(again) == str(env)
-    assert (again.get_wrapper_attr("scale"), again.get_wrapper_attr("gamma")) == (0.3, 0.7)
-    assert again.get_wrapper_attr("potential") is constant
