@@ -342,22 +342,6 @@ def test_the_human_window_keeps_its_pace_and_lets_events_through(monkeypatch):
     env.close()
 
 
-def test_windows_of_several_envs(pygame):
-    """An env's window survives whatever other envs do to pygame's one display."""
-    one, two, three = (GridWorldEnv(render_mode="human", size=3) for _ in range(3))
-    one.reset(seed=1)
-    two.reset(seed=2)
-    two.close()
-    one.step(0)
-    two.reset(seed=2)
-    two.close()
-    three.reset(seed=3)
-    one.step(1)
-    three.step(0)
-    for env in (one, two, three):
-        env.close()
-
-
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deep", "pickle"])
 def test_a_copy_with_an_open_window(copied, pygame):
     """An env with an open window can be copied; the copy opens one of its own when it has something to show."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 import types
@@ -371,69 +370,6 @@ def test_a_limit_too_large_to_count_to_is_refused() -> None:
     assert one.max_cycles == 2**63 - 1
     with pytest.raises(ValueError, match="max_cycles is 1000"):
         parallel_env(max_cycles=10**30)
-
-
-@pytest.mark.parametrize(
-    ("size", "shape"), [((7, 4), (293, 512, 3)), ((3, 8), (512, 192, 3)), ((1, 2), (512, 256, 3)), (6, (512, 512, 3))]
-)
-def test_the_longer_side_of_a_picture_is_512(size: Any, shape: tuple[int, ...]) -> None:
-    """Cells are squares, so a picture has the shape of its world; each call returns another array."""
-    one = parallel_env(size=size, render_mode="rgb_array")
-    one.reset(seed=0)
-    frame = one.render()
-    assert (frame.shape, frame.dtype) == (shape, np.uint8)
-    again = one.render()
-    assert not np.shares_memory(frame, again)
-    np.testing.assert_array_equal(frame, again)
-
-
-def test_the_picture_shows_everyone() -> None:
-    """Each agent has a colour, its target a tint of it, walls are dark, and those who left are gone."""
-    one = some_env(num_agents=2, render_mode="rgb_array", on_target="leave")
-    one.reset(options={"agents": [[0, 2], [5, 0]], "targets": [[1, 2], [3, 2]]})
-    frame = one.render()
-    side = 512 / 7
-    assert frame.dtype == np.uint8
-
-    def at(x: int, y: int) -> list[int]:
-        # Beside the middle, where the number is.
-        return frame[int((y + 0.5) * side), int((x + 0.25) * side)].tolist()
-
-    first, second = at(0, 2), at(5, 0)
-    assert len({tuple(colour) for colour in (first, second, at(1, 2), at(3, 2), at(4, 0), at(6, 0))}) == 6
-    for agent, target in ((first, at(1, 2)), (second, at(3, 2))):
-        tint = [255 - (255 - value) * 0.45 for value in agent]
-        assert np.abs(np.array(tint) - target).max() <= 1
-    assert max(at(4, 0)) < 100
-    assert at(6, 0) == [255, 255, 255]
-    one.step({"agent_0": 0, "agent_1": 0})
-    frame = one.render()
-    assert at(0, 2) == at(1, 2) == [255, 255, 255]
-
-
-def test_a_window_opens_closes_and_opens_again() -> None:
-    """Human mode shows a frame at every step; after close() the next frame opens a new window."""
-    import pygame
-
-    one = some_env(render_mode="human")
-    one.metadata = one.metadata | {"render_fps": 1000}
-    one.reset(seed=0)
-    surface = pygame.display.get_surface()
-    assert surface.get_size() == (512, 293)
-    drawn = some_env(render_mode="rgb_array")
-    drawn.reset(seed=0)
-    np.testing.assert_array_equal(pygame.surfarray.array3d(surface).transpose(1, 0, 2), drawn.render())
-    one.step(dict.fromkeys(one.agents, 0))
-    drawn.step(dict.fromkeys(drawn.agents, 0))
-    np.testing.assert_array_equal(pygame.surfarray.array3d(surface).transpose(1, 0, 2), drawn.render())
-    copy.deepcopy(one).step(dict.fromkeys(one.agents, 0))
-    one.close()
-    assert not pygame.display.get_init()
-    one.step(dict.fromkeys(one.agents, 0))
-    assert pygame.display.get_init()
-    assert one.render() is None
-    one.close()
-    one.close()
 
 
 def test_rendering_without_a_mode_warns() -> None:

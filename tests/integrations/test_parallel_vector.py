@@ -270,19 +270,12 @@ def test_envs_without_a_seed_differ():
     assert one != two != three != one
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_mask_resets_some_envs(mode):
-    """The envs of the mask alone begin anew, with their seeds; the others' rows are as they were, without infos."""
-    envs = ParallelVectorEnv([Candles] * 3, mode)
-    first, _ = envs.reset(seed=5)
-    mask = np.array([True] * 3 + [False] * 3 + [True] * 3)
-    options = {"reset_mask": mask, "map": 3}
-    before = lives(envs)
-    seen, infos = envs.reset(seed=[40, 41, 42], options=options)
-    assert lives(envs) == [alone(40), before[1], alone(42)]
-    assert seen[3:6].tolist() == first[3:6].tolist() != seen[:3].tolist()
-    assert infos["_alive"].tolist() == infos["_left"].tolist() == infos["alive"].tolist() == mask.tolist()
-    assert infos["left"].tolist() == [*alone(40), 0, 0, 0, *alone(42)]
+def test_options_are_those_of_the_envs_that_are_reset():
+    """The envs of the mask get the other options, in a dict of their own; the rest get nothing."""
+    envs = ParallelVectorEnv([Candles] * 3)
+    envs.reset(seed=5)
+    options = {"reset_mask": np.array([True] * 3 + [False] * 3 + [True] * 3), "map": 3}
+    envs.reset(options=options)
     assert [env.options for env in envs.envs] == [[None, {"map": 3}], [None], [None, {"map": 3}]]
     assert list(options) == ["reset_mask", "map"]
 
