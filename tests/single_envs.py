@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, create_empty_array, iterate
 
 from helpers import frozen, same
-from multigrid import MultiGridEnv, Outcome
+from multigrid import MultiGridEnv, MultiGridVectorEnv, Outcome
 
 METRICS = {"success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput"}
 DTYPES: dict[str, Any] = {
@@ -230,8 +230,6 @@ def play_alike(
 
 def play_native(config: Any, mode: Any, seed: Any, steps: int, count: int, **keywords: Any) -> collections.Counter[str]:
     """Play `MultiGridVectorEnv` and as many MultiGridEnvs alike."""
-    from multigrid import MultiGridVectorEnv
-
     draws = keywords.pop("draws", False)
     envs = MultiGridVectorEnv(config, count, autoreset_mode=mode, **keywords)
     return play_alike(envs, SingleEnvs([MultiGridEnv(config) for _ in range(count)], mode), seed, steps, draws=draws)

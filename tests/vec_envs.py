@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,14 @@ def make_native(config: GridConfig, num_worlds: int = 3, *, seed: Any = None, **
 def make_supersuit(config: GridConfig, num_worlds: int = 3, **arguments: Any) -> supersuit.SuperSuitVecEnv:
     """Return SuperSuit's bridge over some worlds."""
     return supersuit.to_sb3(config, num_worlds, **arguments)
+
+
+BRIDGES: dict[str, Callable[..., VecEnv]] = {
+    "native": make_native,
+    "native without copies": functools.partial(make_native, copy=False, num_threads=2),
+    "supersuit": make_supersuit,
+    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
+}
 
 
 def rows_of(observations: Any) -> list[Any]:

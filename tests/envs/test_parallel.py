@@ -315,21 +315,14 @@ def test_actions_of_departed_agents_are_not_examined(departed: Any) -> None:
         assert frozen(one.step({**gone, **actions})) == frozen(other.step(actions))
 
 
-def test_a_target_behind_walls_is_refused() -> None:
-    """An agent must be able to reach its target; if it is not, the env is as it was."""
-    walls = np.array([list(".#.."), list(".#..")]).T == "#"
-    one = parallel_env(walls=walls, num_agents=2)
-    one.reset(seed=3)
-    with refused(PLAYER, one, ValueError, r"agent_1 at \[0, 1\] cannot reach its target \[3, 0\]"):
-        one.reset(seed=4, options={"agents": [[2, 0], [0, 1]], "targets": [[2, 1], [3, 0]]})
-
-
 def test_the_limit_can_be_set_in_mid_episode() -> None:
     """max_cycles takes effect at once, None for never included."""
     one = some_env(on_target="restart", max_cycles=5)
     one.reset(seed=0)
+    one.max_cycles = 2**63 - 1
+    assert not any(one.step(dict.fromkeys(one.agents, 0))[3].values())
     one.max_cycles = None
-    for _ in range(50):
+    for _ in range(49):
         one.step(dict.fromkeys(one.agents, 0))
     assert one.max_cycles is None
     one.max_cycles = 51
@@ -344,32 +337,19 @@ def test_the_limit_can_be_set_in_mid_episode() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "error"),
-    [(0, ValueError), (-1, ValueError), (-7, ValueError)]
+    [(bad, ValueError) for bad in (0, -1, -7, 2**63, 10**30)]
     + [(bad, TypeError) for bad in (2.5, True, "7", math.nan, [3])],
     ids=str,
 )
 def test_a_bad_limit_changes_nothing(limit: Any, error: type[Exception]) -> None:
     """max_cycles set on an env is checked as the one of a GridConfig is, with the same words."""
-    complaint = r"max_cycles is .*; expected an integer of at least 1 or None for no limit"
+    complaint = rf"max_cycles is {'1000' if limit == 10**30 else re.escape(repr(limit))}.*; expected"
     with pytest.raises(error, match=complaint):
         GridConfig(max_cycles=limit)
     one = some_env()
     one.reset(seed=0)
     with refused(PLAYER, one, error, complaint):
         one.max_cycles = limit
-
-
-def test_a_limit_too_large_to_count_to_is_refused() -> None:
-    """A limit is as large as one likes up to what a 64-bit integer holds; beyond, the error says which field it is."""
-    one = parallel_env(max_cycles=2**62)
-    one.max_cycles = 2**63 - 1
-    one.reset(seed=0)
-    assert not any(one.step(dict.fromkeys(one.agents, 0))[3].values())
-    with pytest.raises(ValueError, match="max_cycles is 1000"):
-        one.max_cycles = 10**30
-    assert one.max_cycles == 2**63 - 1
-    with pytest.raises(ValueError, match="max_cycles is 1000"):
-        parallel_env(max_cycles=10**30)
 
 
 def test_rendering_without_a_mode_warns() -> None:

@@ -5,7 +5,6 @@ What is special to one of them stands in test_sb3.py or in test_supersuit.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,28 +17,10 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from helpers import frozen
 from multigrid import Action, GridConfig, MultiGridEnv
 from single_envs import exact
-from vec_envs import (
-    POOL,
-    SETTINGS,
-    WORLD,
-    SingleRows,
-    learner,
-    make_native,
-    make_supersuit,
-    play,
-    returned_rows,
-    rows_of,
-)
+from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
 
 # Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
-
-BRIDGES: dict[str, Callable[..., VecEnv]] = {
-    "native": make_native,
-    "native without copies": functools.partial(make_native, copy=False, num_threads=2),
-    "supersuit": make_supersuit,
-    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
-}
 
 
 @pytest.fixture(params=BRIDGES)
