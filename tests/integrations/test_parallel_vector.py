@@ -242,24 +242,19 @@ def lives(envs):
     return [list(env.left.values()) for env in envs.envs]
 
 
-def alone(seed, resets=1):
-    """The same of a single env, after some resets."""
+def alone(seed):
+    """Return the same of a single env."""
     env = Candles()
-    for reset in range(resets):
-        env.reset(seed=None if reset else seed)
+    env.reset(seed=seed)
     return list(env.left.values())
 
 
 def test_seeds():
-    """Seed s gives env k the seed s + k, a list one to each, and None goes on with the stream that an env has."""
+    """Seed s gives env k the seed s + k, a list or an array one to each."""
     envs = ParallelVectorEnv([Candles] * 3)
     for seed in (5, np.int64(5), [5, 6, 7], np.array([5, 6, 7])):
         envs.reset(seed=seed)
         assert lives(envs) == [alone(5), alone(6), alone(7)]
-    envs.reset(seed=[30, None, 31])
-    assert lives(envs) == [alone(30), alone(6, resets=2), alone(31)]
-    envs.reset()
-    assert lives(envs) == [alone(30, resets=2), alone(6, resets=3), alone(31, resets=2)]
 
 
 def test_envs_without_a_seed_differ():
