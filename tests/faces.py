@@ -58,7 +58,7 @@ class Face:
         """Begin another episode where the last step ended one and the face does not do so itself."""
         return env.reset() if returned[2] or returned[3] else None
 
-    def shown(self, env: Any) -> Any:
+    def snapshot(self, env: Any) -> Any:
         """Return all that an env can be asked for, frozen."""
         return frozen([env.get_state(), env.np_random_seed, env.metrics()])
 
@@ -76,12 +76,12 @@ class Face:
 
     def play(self, env: Any, steps: int = 25, seed: int = 9) -> list[Any]:
         """Return all that some steps of random play show, through as many episodes as they take."""
-        random, told = np.random.default_rng(seed), []
+        random, results = np.random.default_rng(seed), []
         for _ in range(steps):
-            told.append(self.step(env, self.joint(env, lambda: int(random.integers(self.num_actions)))))
-            begun = self.again(env, told[-1])
-            told += [] if begun is None else [begun]
-        return told
+            results.append(self.step(env, self.joint(env, lambda: int(random.integers(self.num_actions)))))
+            begun = self.again(env, results[-1])
+            results += [] if begun is None else [begun]
+        return results
 
     def started(self, seed: int = 5, steps: int = 12, **keywords: Any) -> Any:
         """Return an env in mid-episode."""
@@ -114,8 +114,8 @@ class Parallel(Face):
     def again(self, env: Any, returned: Any) -> Any:
         return None if env.agents else env.reset()
 
-    def shown(self, env: Any) -> Any:
-        return [*super().shown(env), env.agents, env.max_cycles, frozen(env.state())]
+    def snapshot(self, env: Any) -> Any:
+        return [*super().snapshot(env), env.agents, env.max_cycles, frozen(env.state())]
 
     def cells(self, env: Any, returned: Any) -> Any:
         return [env.state().tolist()]
@@ -138,19 +138,19 @@ class Turns(Parallel):
         return [{agent: env.observe(agent) for agent in env.agents}, env.infos]
 
     def step(self, env: Any, actions: Any) -> Any:
-        told = []
+        results = []
         for _ in range(len(env.agents)):
             agent = env.agent_selection
-            told.append((agent, env.last()))
+            results.append((agent, env.last()))
             env.step(None if env.terminations[agent] or env.truncations[agent] else actions[agent])
-        return [{agent: last[0] for agent, last in told}, told]
+        return [{agent: last[0] for agent, last in results}, results]
 
     def again(self, env: Any, returned: Any) -> Any:
         return None if env.agents else self.reset(env)
 
-    def shown(self, env: Any) -> Any:
-        told = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
-        return [frozen(told), Parallel.shown(self, env.unwrapped)]
+    def snapshot(self, env: Any) -> Any:
+        results = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
+        return [frozen(results), Parallel.snapshot(self, env.unwrapped)]
 
     def streams(self, env: Any) -> list[np.random.Generator]:
         return [env.unwrapped.np_random]
@@ -183,7 +183,7 @@ class Vector(Parallel):
         is_left = over.any() and env.metadata["autoreset_mode"] is AutoresetMode.DISABLED
         return env.reset(options={"reset_mask": over}) if is_left else None
 
-    def shown(self, env: Any) -> Any:
+    def snapshot(self, env: Any) -> Any:
         return frozen([env.get_state(), env.np_random_seed, env.metrics(), env.state()])
 
     def streams(self, env: Any) -> list[np.random.Generator]:
@@ -208,10 +208,10 @@ class GridWorlds(Vector):
 @contextlib.contextmanager
 def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
     """Expect an error that leaves the env, and the play that follows, as they were."""
-    before, twin = face.shown(env), copy.deepcopy(env)
+    before, twin = face.snapshot(env), copy.deepcopy(env)
     with pytest.raises(error, match=match):
         yield
-    assert face.shown(env) == before, match
+    assert face.snapshot(env) == before, match
     assert frozen(face.play(env, 6)) == frozen(face.play(twin, 6)), match
 
 

@@ -49,7 +49,7 @@ def use_stream(face: Face, env: Any, stream: str) -> None:
 
 def episodes(face: Face, env: Any, seed: int | None, steps: int = 60) -> Any:
     """Return all that a reset and the play after it show."""
-    return frozen([face.reset(env, seed=seed), *face.play(env, steps), face.shown(env)])
+    return frozen([face.reset(env, seed=seed), *face.play(env, steps), face.snapshot(env)])
 
 
 # Seeds ------------------------------------------------------------------------------------------------------------
@@ -133,12 +133,12 @@ def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any]
         if face in PARALLEL:
             env.max_cycles = 30  # set in mid-episode, it is part of what is copied
     twin, other = copied(original), copied(original)
-    assert face.shown(twin) == face.shown(original)
+    assert face.snapshot(twin) == face.snapshot(original)
     face.play(other, 10)
     expected = frozen(face.play(untouched, 40))
     assert frozen(face.play(twin, 40)) == expected
     assert frozen(face.play(original, 40)) == expected
-    assert face.shown(twin) == face.shown(original) == face.shown(untouched)
+    assert face.snapshot(twin) == face.snapshot(original) == face.snapshot(untouched)
     streams = [[one.bit_generator.state for one in face.streams(env)] for env in (twin, original, untouched)]
     assert frozen(streams[0]) == frozen(streams[1]) == frozen(streams[2])
 
@@ -261,12 +261,12 @@ def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
     for one in (env, twin):
         use_stream(face, one, stream)
     around = np.random.get_state()  # noqa: NPY002 (the point is that nothing touches it)
-    before = face.shown(env)
+    before = face.snapshot(env)
     for state, error, match in bad_states(face, other.get_state()):
         for one in (env, fresh):
             with pytest.raises(error, match=match):
                 one.set_state(state)
-        assert face.shown(env) == before, match
+        assert face.snapshot(env) == before, match
     with pytest.raises(ResetNeeded):
         fresh.get_state()
     assert frozen(np.random.get_state()) == frozen(around)  # noqa: NPY002
@@ -301,7 +301,7 @@ def test_all_that_is_returned_is_fresh(face: Face) -> None:
         assert frozen(told) == frozen(face.play(twin, 1, seed=seed))
         told += [env.get_state(), *([env.state()] if hasattr(env, "state") else [])]
         spoil(told)
-        assert face.shown(env) == face.shown(twin)
+        assert face.snapshot(env) == face.snapshot(twin)
 
 
 @every
@@ -321,7 +321,7 @@ def test_what_was_given_is_neither_kept_nor_changed(face: Face) -> None:
     for array in arrays_in(actions):
         array[...] = 3
     face.step(twin, face.joint(twin, lambda: 1))
-    assert face.shown(env) == face.shown(twin)
+    assert face.snapshot(env) == face.snapshot(twin)
     assert frozen(face.play(env)) == frozen(face.play(twin))
 
 
@@ -481,7 +481,7 @@ def test_rendering_and_closing_never_change_the_game(face: Face) -> None:
             np.testing.assert_array_equal(copy.deepcopy(shown).render(), frames)
         shown.close()
         shown.close()
-        assert face.shown(shown) == face.shown(left_alone)
+        assert face.snapshot(shown) == face.snapshot(left_alone)
         assert frozen(face.play(shown, 1, seed=seed)) == frozen(face.play(left_alone, 1, seed=seed))
 
 
@@ -512,7 +512,7 @@ def digest(path: str) -> str:
     for name, env in pickle.loads(Path(path).read_bytes()).items():
         (face,) = (one for one in FACES if one.name == name)
         told.append([frozen(face.play(env)), [stream.random() for stream in face.streams(env)]])
-        told.append([frozen(face.play(env)), face.shown(env)])
+        told.append([frozen(face.play(env)), face.snapshot(env)])
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
