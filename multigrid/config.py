@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, is_int, shorten
-from multigrid._footprint import check_grid, check_observations
+from multigrid._checks import check_grid, check_int, check_observations, is_int, shorten
 from multigrid.maps.components import WALL, label_components
 from multigrid.maps.layouts import check_layout
 from multigrid.maps.pools import stack_maps
 from multigrid.maps.text import ParsedMap
 from multigrid.parts import PARTS, Part, name_extents, resolve_shape
 
-__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "checked_limit", "resolve_config"]
+__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "check_limit", "resolve_config"]
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
@@ -102,7 +101,7 @@ class GridConfig:
         if self.walls is None:
             check_grid(self.width, self.height, num_maps=None)
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
-        set_field(self, "max_cycles", checked_limit(self.max_cycles))
+        set_field(self, "max_cycles", check_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
             set_field(self, name, _check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
@@ -223,14 +222,14 @@ class GridConfig:
         return hash(self._key())
 
 
-def checked_limit(max_cycles: Any) -> int | None:
+def check_limit(max_cycles: Any) -> int | None:
     """Return a limit of steps unchanged, None for no limit.
 
     Raises:
         TypeError: neither an integer nor None.
         ValueError: an integer below 1.
 
-    >>> checked_limit(300)
+    >>> check_limit(300)
     300
     """
     return None if max_cycles is None else check_int("max_cycles", max_cycles, 1, " or None for no limit")

@@ -87,6 +87,11 @@ def play_cases(play: Callable[[int], None], numbers: Sequence[int], seconds: flo
         sys.exit(1)
 
 
+def play_batch(function: str, first: int, last: int, seconds: float = 60.0) -> None:
+    """Play the cases of ``MODULE:FUNCTION`` from the first to the one before the last; called in a process apart."""
+    play_cases(load(function), range(first, last), seconds)
+
+
 def compile_kernels() -> None:
     """Make every call of the game once, so that no case waits for the compiler, which may take a minute."""
     for threads in (1, 2):
@@ -101,11 +106,6 @@ def compile_kernels() -> None:
     env.step(0)
 
 
-def batches(count: int, size: int) -> list[tuple[int, int]]:
-    """Divide the cases 0 .. count - 1 into batches: the first of each, and the one after its last."""
-    return [(first, min(first + size, count)) for first in range(0, count, size)]
-
-
 def limit_memory(gigabytes: float) -> None:
     """Let an allocation that is too large fail at once, instead of using up the machine."""
     import resource
@@ -114,12 +114,17 @@ def limit_memory(gigabytes: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def main(function: str, arguments: str) -> None:
-    """Call a function by its name; a number alone is the one case to play."""
+def load(function: str) -> Callable[..., Any]:
+    """Import ``MODULE:FUNCTION`` of the tests."""
     module, name = function.split(":")
     sys.path[:0] = map(str, FOLDERS)
-    found = getattr(importlib.import_module(module), name)
-    given = json.loads(arguments)
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def main(function: str, arguments: str) -> None:
+    """Call a function by its name; a number alone is the one case to play."""
+    found, given = load(function), json.loads(arguments)
     if isinstance(given, int):
         play_cases(found, [given])
     else:

@@ -56,3 +56,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = {item for item in items if any(item.get_closest_marker(name) for name in left_out)}
     config.hook.pytest_deselected(items=list(out))
     items[:] = [item for item in items if item not in out]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each `batch` the first and the last but one of some cases of the module, of which `--long` has more."""
+    if "batch" in metafunc.fixturenames:
+        module = metafunc.module
+        count = module.LONG_CASES if metafunc.config.getoption("--long") else module.CASES
+        batches = [(first, min(first + module.BATCH, count)) for first in range(0, count, module.BATCH)]
+        metafunc.parametrize("batch", batches, ids=lambda batch: f"{batch[0]}-{batch[1] - 1}")

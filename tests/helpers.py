@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import multigrid
+import multigrid.scenarios
 
 AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 """The environment of a Python in another process that imports the package under test."""
@@ -21,6 +25,90 @@ def run_python(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[
     """Run Python in another process, to its end, and return its exit code and output as text."""
     keywords = {"env": AROUND, "capture_output": True, "text": True, "timeout": 300, **keywords}
     return subprocess.run([sys.executable, *arguments], check=False, **keywords)
+
+
+HIDE = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, *_):
+        if name in {!r}:
+            raise ModuleNotFoundError("not installed", name=name)
+
+sys.meta_path.insert(0, Hidden())
+from multigrid.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def run_without(missing: Sequence[str], *arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:
+    """Run ``multigrid`` in another process in which these libraries cannot be imported."""
+    return run_python("-c", HIDE.format(tuple(missing)), *arguments, **keywords)
+
+
+def interrupt_multigrid(*arguments: str, after: str, cwd: Path) -> tuple[int, str]:
+    """Run ``multigrid`` as a terminal does, press Ctrl-C once it has printed `after`; return exit code and output."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multigrid", *arguments],
+        cwd=cwd,
+        env={**AROUND, "FORCE_COLOR": "1", "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: the tests may be such.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads hold a lock here
+    )
+    assert process.stdout is not None
+    printed, deadline = b"", time.monotonic() + 120
+    while after.encode() not in printed:
+        assert time.monotonic() < deadline, printed.decode()
+        printed += os.read(process.stdout.fileno(), 4096)
+    os.killpg(process.pid, signal.SIGINT)
+    rest, _ = process.communicate(timeout=120)
+    return process.returncode, (printed + rest).decode()
+
+
+def record_random_play(env: multigrid.MultiGridEnv, seed: int, steps: int) -> multigrid.scenarios.RecordEpisode:
+    """Record an episode of up to `steps` random joint actions, which the seed of its reset decides."""
+    recorder, random = multigrid.scenarios.RecordEpisode(env), np.random.default_rng(seed)
+    recorder.reset(seed=seed)
+    for _ in range(steps):
+        recorder.step({agent: int(random.integers(env.action_space(agent).n)) for agent in recorder.agents})
+    return recorder
+
+
+def names(folder: Path) -> list[str]:
+    """Return the sorted names of all files in a folder, hidden ones too."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file with a row of names."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read_pixels(path: Path) -> np.ndarray:
+    """Read a PNG: int64 (height, width, 3)."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        assert image.format == "PNG"
+        return np.asarray(image.convert("RGB"), dtype=np.int64)
+
+
+def read_gif(path: Path) -> tuple[dict[str, Any], list[np.ndarray], list[int]]:
+    """Read a GIF: what it says of itself, int64 (height, width, 3) for each frame, and how long each is shown in ms."""
+    from PIL import Image
+
+    pictures, durations = [], []
+    with Image.open(path) as image:
+        assert image.format == "GIF"
+        for index in range(image.n_frames):
+            image.seek(index)
+            pictures.append(np.asarray(image.convert("RGB"), dtype=np.int64))
+            durations.append(image.info["duration"])
+        return image.info, pictures, durations
 
 
 def frozen(value: Any) -> Any:

@@ -10,8 +10,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from multigrid import GridConfig
-from multigrid import _footprint as footprint
+from multigrid import GridConfig, _checks
 from multigrid.config import Part
 from multigrid.maps.text import ParsedMap
 
@@ -116,114 +115,83 @@ def test_every_name_is_taken(field, names):
         assert getattr(GridConfig(**{field: name}), field) == name
 
 
+SIZES = "expected the side of a square, or (width, height), in whole cells"
+NAMES = {
+    "collisions": "'symmetric', 'priority', 'block_both', 'soft', 'none'",
+    "on_target": "'park', 'leave', 'stay', 'restart'",
+    "reward": "'individual', 'shared'",
+}
+COUNTS = {"num_agents": "1", "view_radius": "0", "max_cycles": "1 or None for no limit"}
+PARTS = "expected a tuple of names out of agent, target, others, view, walls, "
 BAD_INTEGERS = [2.0, 2.5, float("nan"), "2", True, np.True_, np.float64(2), np.array(2), np.array([2]), (2,), [2], 2j]
 
 
-@pytest.mark.parametrize("value", [*BAD_INTEGERS, None], ids=repr)
-@pytest.mark.parametrize(("field", "least"), [("num_agents", 1), ("view_radius", 0), ("max_cycles", 1)])
-def test_counts_are_integers(field, least, value):
-    """Counts of another type are refused with the type that came; None is a number of agents or a limit."""
-    if value is None and field != "view_radius":
-        assert getattr(GridConfig(**{field: None}), field) == {"num_agents": 2, "max_cycles": None}[field]
-        return
-    limit = " or None for no limit" if field == "max_cycles" else ""
-    message = f"{field} is {value!r} of type {type(value).__name__}; expected an integer of at least {least}{limit}"
-    with pytest.raises(TypeError, match=re.escape(message)):
-        GridConfig(**{field: value})
+def of_type(field, value, expected):
+    """Return a bad field, its error, and the message that names the type that came."""
+    return field, value, TypeError, f"{field} is {value!r} of type {type(value).__name__}; {expected}"
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "least"),
-    [("num_agents", 0, 1), ("num_agents", -2, 1), ("view_radius", -1, 0), ("max_cycles", 0, 1)],
-)
-def test_counts_have_a_least(field, value, least):
-    """Counts that are too small are refused with the least that there may be."""
-    with pytest.raises(ValueError, match=f"{field} is {value}; expected an integer of at least {least}"):
-        GridConfig(**{field: value})
-
-
-@pytest.mark.parametrize("field", ["num_agents", "view_radius", "max_cycles"])
-def test_counts_become_plain_ints(field):
-    """NumPy's integers are taken, and kept as Python's."""
-    value = getattr(GridConfig(**{field: np.uint8(3)}), field)
-    assert (value, type(value)) == (3, int)
-
-
-@pytest.mark.parametrize(
-    "value", [*(bad for bad in BAD_INTEGERS if bad is not True), True, (3, 4, 5), {3, 4}, b"ab"], ids=repr
-)
-def test_sizes_are_integers(value):
-    """A size of another kind is refused, and the message says which kinds there are."""
-    message = f"size is {value!r} of type {type(value).__name__}; expected the side of a square, or (width, height)"
-    with pytest.raises(TypeError, match=re.escape(message)):
-        GridConfig(size=value)
-
-
-@pytest.mark.parametrize(
-    "value", [(3.0, 4), (3, None), (True, 3), ("3", 4), ((3, 3), 4), np.array([3.0, 4.0])], ids=repr
-)
-def test_sides_are_integers(value):
-    """A side of another kind is refused."""
-    with pytest.raises(TypeError, match=re.escape(f"size is {value!r}; expected the side of a square, or (width")):
-        GridConfig(size=value)
-
-
-@pytest.mark.parametrize("value", [0, -1, (0, 3), (3, 0), (3, -4), np.array([3, 0])], ids=repr)
-def test_sides_are_positive(value):
-    """A side without cells is refused."""
-    with pytest.raises(ValueError, match=re.escape(f"size is {value!r}; ") + ".*each at least 1"):
-        GridConfig(size=value)
-
-
-@pytest.mark.parametrize("value", ["Symmetric", "", None, 0, ("park",), np.array(["none"]), float("nan")], ids=repr)
-@pytest.mark.parametrize(
-    ("field", "names"),
+    ("field", "value", "error", "message"),
     [
-        ("collisions", "'symmetric', 'priority', 'block_both', 'soft', 'none'"),
-        ("on_target", "'park', 'leave', 'stay', 'restart'"),
-        ("reward", "'individual', 'shared'"),
-    ],
-)
-def test_unknown_names(field, names, value):
-    """A name that no rule has is refused with those that there are."""
-    with pytest.raises(ValueError, match=re.escape(f"{field} is {value!r}; expected one of {names}")):
-        GridConfig(**{field: value})
-
-
-@pytest.mark.parametrize("value", [0, 1, 1.0, "True", None, np.array(True)], ids=repr)
-@pytest.mark.parametrize("field", ["flatten", "allow_stay"])
-def test_switches_are_booleans(field, value):
-    """A switch that is neither True nor False is refused; NumPy's booleans become Python's."""
-    message = f"{field} is {value!r} of type {type(value).__name__}; expected True or False"
-    with pytest.raises(TypeError, match=re.escape(message)):
-        GridConfig(**{field: value})
-    assert getattr(GridConfig(**{field: np.True_}), field) is True
-
-
-@pytest.mark.parametrize(
-    ("observe", "error", "message"),
-    [
-        (
-            "agent",
-            TypeError,
-            "observe is 'agent'; expected a tuple of names out of agent, target, others, view, walls, ",
+        *(
+            of_type(field, value, f"expected an integer of at least {least}")
+            for field, least in COUNTS.items()
+            for value in BAD_INTEGERS
         ),
-        ({"agent"}, TypeError, "observe is {'agent'}; expected a tuple of names out of agent"),
-        (7, TypeError, "observe is 7; expected a tuple of names out of agent"),
-        ((), ValueError, "observe is empty; expected at least one name out of agent, target, others, view, walls, "),
-        (("agent", "goal"), ValueError, "a part of observe is 'goal'; expected one of 'agent', 'target', 'others', "),
-        (("agent", None), ValueError, "a part of observe is None; expected one of 'agent'"),
-        (("agent", ["view"]), ValueError, "a part of observe is ['view']; expected one of 'agent'"),
-        (("view", "agent", "view"), ValueError, "observe is ('view', 'agent', 'view'); name each part once"),
+        of_type("view_radius", None, "expected an integer of at least 0"),
+        ("num_agents", 0, ValueError, "num_agents is 0; expected an integer of at least 1"),
+        ("num_agents", -2, ValueError, "num_agents is -2; expected an integer of at least 1"),
+        ("view_radius", -1, ValueError, "view_radius is -1; expected an integer of at least 0"),
+        ("max_cycles", 0, ValueError, "max_cycles is 0; expected an integer of at least 1"),
+        *(of_type("size", value, SIZES) for value in (*BAD_INTEGERS, (3, 4, 5), {3, 4}, b"ab")),
+        *(
+            ("size", value, TypeError, f"size is {value!r}; {SIZES}")
+            for value in ((3.0, 4), (3, None), (True, 3), ("3", 4), ((3, 3), 4), np.array([3.0, 4.0]))
+        ),
+        *(
+            ("size", value, ValueError, f"size is {value!r}; {SIZES}, each at least 1")
+            for value in (0, -1, (0, 3), (3, 0), (3, -4), np.array([3, 0]))
+        ),
+        *(
+            (field, value, ValueError, f"{field} is {value!r}; expected one of {names}")
+            for field, names in NAMES.items()
+            for value in ("Symmetric", "", None, 0, ("park",), np.array(["none"]), float("nan"))
+        ),
+        *(
+            of_type(field, value, "expected True or False")
+            for field in ("flatten", "allow_stay")
+            for value in (0, 1, 1.0, "True", None, np.array(True))
+        ),
+        ("observe", "agent", TypeError, f"observe is 'agent'; {PARTS}"),
+        ("observe", {"agent"}, TypeError, f"observe is {{'agent'}}; {PARTS}"),
+        ("observe", 7, TypeError, f"observe is 7; {PARTS}"),
+        (
+            "observe",
+            (),
+            ValueError,
+            "observe is empty; expected at least one name out of agent, target, others, view, ",
+        ),
+        ("observe", ("agent", "goal"), ValueError, "a part of observe is 'goal'; expected one of 'agent', 'target', "),
+        ("observe", ("agent", None), ValueError, "a part of observe is None; expected one of 'agent'"),
+        ("observe", ("agent", ["view"]), ValueError, "a part of observe is ['view']; expected one of 'agent'"),
+        ("observe", ("view", "agent", "view"), ValueError, "is ('view', 'agent', 'view'); name each part once"),
     ],
 )
-def test_bad_parts(observe, error, message):
-    """Parts that do not exist, come twice, or are no tuple are refused with those that there are."""
+def test_bad_fields(field, value, error, message):
+    """A field of another type or out of range is refused with what came and what was expected."""
     with pytest.raises(error, match=re.escape(message)):
-        GridConfig(observe=observe)
+        GridConfig(**{field: value})
 
 
-# Memory -------------------------------------------------------------------------------------------------------------
+def test_fields_become_plain_python():
+    """NumPy's integers and booleans are taken, and kept as Python's; None is a limit that never comes."""
+    config = GridConfig(num_agents=np.uint8(3), view_radius=np.uint8(3), max_cycles=np.uint8(3), flatten=np.True_)
+    values = [config.num_agents, config.view_radius, config.max_cycles]
+    assert [(value, type(value)) for value in values] == [(3, int)] * 3
+    assert config.flatten is GridConfig(allow_stay=np.True_).allow_stay is True
+    assert GridConfig(max_cycles=None).max_cycles is None
+
 
 HUGE = 10**9
 
@@ -273,7 +241,7 @@ def test_what_this_machine_has_no_memory_for(monkeypatch):
         asked.append(count * np.dtype(dtype).itemsize)
         raise MemoryError
 
-    monkeypatch.setattr(footprint.np, "empty", refuse)
+    monkeypatch.setattr(_checks.np, "empty", refuse)
     with pytest.raises(
         ValueError, match="takes about 7777296054 bytes, which this machine does not have: use a smaller"
     ):
@@ -302,9 +270,6 @@ def test_long_sides_are_taken(good):
     assert max(config.width, config.height) >= 2**24
 
 
-# Walls --------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("walls", "error", "message"),
     [
@@ -321,16 +286,14 @@ def test_long_sides_are_taken(good):
         ([MAP, MAP.astype(float)], TypeError, "map 1 of walls is of float64; expected"),
         ([[False, False], [True, False]], TypeError, "map 0 of walls is of list; expected"),
         ([MAP, None], TypeError, "map 1 of walls is of NoneType; expected"),
-        (
-            ParsedMap(MAP, None, None),
-            TypeError,
-            "the agents of map 0 of walls are of type NoneType; expected",
-        ),
-        (
-            ParsedMap(MAP, [[0, 0]], 7),
-            TypeError,
-            "the targets of map 0 of walls are of type int; expected",
-        ),
+        (["aA.", "aA"], ValueError, "map 1 of walls has the shape (2, 1), the first (3, 1)"),
+        (["aA..", "aAbB"], ValueError, "map 1 of walls shows 2 agents, the first 1"),
+        (["aA", "a."], ValueError, "map 1 of walls: line 1, column 1 of the picture: agent 'a' has no target"),
+        ("a.#.A", ValueError, "agent_0 at [0, 0] cannot reach its target [4, 0]: walls lie between them"),
+        ("", ValueError, "map 0 of walls: the picture is empty"),
+        ("..\n#x#", ValueError, "map 0 of walls: line 2 of the picture, '#x#', has 3 characters"),
+        (ParsedMap(MAP, None, None), TypeError, "the agents of map 0 of walls are of type NoneType; expected"),
+        (ParsedMap(MAP, [[0, 0]], 7), TypeError, "the targets of map 0 of walls are of type int; expected"),
         (
             ParsedMap(MAP[None], [], [[[0, 0]]]),
             ValueError,
@@ -366,31 +329,30 @@ def test_the_size_is_the_maps(walls):
     assert config == GridConfig(walls=MAP)
 
 
-@pytest.mark.parametrize("size", [(3, 2), [3, 2], np.array([3, 2])], ids=repr)
-def test_a_size_that_agrees_with_the_map(size):
-    """A size that says the same as the map is fine, in whatever form a size may have."""
-    assert GridConfig(walls=MAP, size=size) == GridConfig(walls=MAP)
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        *(
+            ({"walls": MAP, "size": size}, ValueError, f"size is {size!r} but the map is 3 x 2 cells; {INSTEAD}")
+            for size in (3, 5, (2, 3), (3, 3), [3, 1])
+        ),
+        *(({"walls": MAP, "size": size}, TypeError, f"size is {size!r}") for size in (5.0, "5", True, (3, 2.0))),
+        *(
+            ({"walls": LETTERS, "num_agents": n}, ValueError, f"num_agents is {n} but the map shows 3; {INSTEAD}")
+            for n in (1, 2, 4)
+        ),
+    ],
+)
+def test_what_disagrees_with_the_map(fields, error, message):
+    """A size or a number of agents that is not the map's is refused with both."""
+    with pytest.raises(error, match=re.escape(message)):
+        GridConfig(**fields)
 
 
-@pytest.mark.parametrize("size", [3, 5, (2, 3), (3, 3), [3, 1]], ids=repr)
-def test_a_size_that_disagrees_with_the_map(size):
-    """A size that is not the map's is refused with both."""
-    with pytest.raises(ValueError, match=re.escape(f"size is {size!r} but the map is 3 x 2 cells; {INSTEAD}")):
-        GridConfig(walls=MAP, size=size)
-
-
-@pytest.mark.parametrize("size", [5.0, "5", True, (3, 2.0)], ids=repr)
-def test_a_bad_size_beside_a_map(size):
-    """A size of the wrong kind is refused beside a map, too."""
-    with pytest.raises(TypeError, match=re.escape(f"size is {size!r}")):
-        GridConfig(walls=MAP, size=size)
-
-
-@pytest.mark.parametrize("num_agents", [1, 2, 4])
-def test_a_number_of_agents_that_disagrees_with_the_letters(num_agents):
-    """A number of agents that is not the number of the map's letters is refused with both."""
-    with pytest.raises(ValueError, match=re.escape(f"num_agents is {num_agents} but the map shows 3; {INSTEAD}")):
-        GridConfig(walls=LETTERS, num_agents=num_agents)
+def test_what_agrees_with_the_map():
+    """A size and a number of agents that say the same as the map are fine, in whatever form they may have."""
+    for size in ((3, 2), [3, 2], np.array([3, 2])):
+        assert GridConfig(walls=MAP, size=size) == GridConfig(walls=MAP)
     assert GridConfig(walls=LETTERS, num_agents=np.int8(3)) == GridConfig(walls=LETTERS)
 
 
@@ -410,22 +372,25 @@ def test_regions_are_those_of_each_map():
     assert config.components.tolist() == [[[1, 0], [1, 1], [0, 1]], [[1, 0], [0, 2], [2, 2]]]
 
 
-# One frozen value ---------------------------------------------------------------------------------------------------
-
-
 def unpickled(config):
     """Return what a pickle of it gives back."""
     return pickle.loads(pickle.dumps(config))
 
 
-AGAIN = [copy.copy, copy.deepcopy, unpickled, dataclasses.replace, lambda config: GridConfig(**FIELDS)]
+def constructed(config):
+    """Return a configuration of the same fields."""
+    return GridConfig(**{field: getattr(config, field) for field in FIELDS})
+
+
+AGAIN = [copy.copy, copy.deepcopy, unpickled, dataclasses.replace, constructed]
 AGAIN_IDS = ["copy", "deepcopy", "pickle", "replace", "made anew"]
 
 
+@pytest.mark.parametrize("fields", [FIELDS, {"walls": [LETTERS, "bA.C\n.#..\nBa.c"]}], ids=["array", "letters"])
 @pytest.mark.parametrize("again", AGAIN, ids=AGAIN_IDS)
-def test_equal_and_of_one_hash(again):
-    """Configurations of equal fields are equal, and are one key of a dict."""
-    config = GridConfig(**FIELDS)
+def test_equal_and_of_one_hash(again, fields):
+    """Configurations of equal fields, layouts of letters included, are equal, and are one key of a dict."""
+    config = GridConfig(**fields)
     other = again(config)
     assert other == config
     assert len({config, other}) == 1
@@ -475,8 +440,10 @@ def test_replace_changes_the_map(walls):
     assert changed == GridConfig(walls=walls)
 
 
-def test_maps_that_differ_in_shape_only_are_not_equal():
-    """Two maps of the same cells in another shape are two configurations."""
+def test_other_maps_are_not_equal():
+    """Maps of the same cells in another shape, in another order, or without letters make other configurations."""
+    pool = GridConfig(walls=[LETTERS, "bA.C\n.#..\nBa.c"])
+    assert pool not in (GridConfig(walls=pool.maps, num_agents=3), GridConfig(walls=["bA.C\n.#..\nBa.c", LETTERS]))
     assert GridConfig(walls=np.zeros((3, 2), bool)) != GridConfig(walls=np.zeros((2, 3), bool))
 
 

@@ -63,16 +63,3 @@ def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
     finally:
         _nrt_python.memsys_disable_stats()
     assert (after.alloc - before.alloc, after.free - before.free) == (31, 31)
-
-
-def test_a_thousand_agents_on_a_large_map() -> None:
-    """1,024 agents on 256 x 256 cells play on without sharing a cell."""
-    env = parallel_env(size=256, num_agents=1024, observe=("agent", "target", "view"), on_target="restart")
-    observations, _ = env.reset(seed=0)
-    assert len(observations) == 1024
-    for _ in range(5):
-        before = env.state()
-        played(env, 1)
-        after = env.state()
-        assert len(np.unique(after[:, :2], axis=0)) == 1024
-        assert np.abs(after[:, :2] - before[:, :2]).sum(axis=1).max() == 1

@@ -6,14 +6,22 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from helpers import AROUND
+from helpers import AROUND, names
+from multigrid import maps, scenarios
 from multigrid._files import create_folder, replace_file
-from multigrid.cli._files import staged_folder, write_json
+from multigrid.cli._figures import write_figure
+from multigrid.cli._files import staged_folder, write_json, write_rows
+from multigrid.cli._films import write_gif, write_mp4
+from multigrid.scenarios.replay_page import Replay
+from multigrid.scenarios.tracing import trace_episode
 
 pytestmark = pytest.mark.heavy
 
@@ -36,10 +44,15 @@ for _ in range(times):
 """
 
 
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start Python in another process, which gets and prints lines."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 def writer(path: Path, letter: str, times: int) -> subprocess.Popen[str]:
     """A process that writes when it gets a line."""
-    command = [sys.executable, "-c", WRITER, str(path), letter, str(times), str(LENGTH)]
-    return subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return start(WRITER, path, letter, times, LENGTH)
 
 
 def begin(process: subprocess.Popen[str]) -> None:
@@ -49,13 +62,8 @@ def begin(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def names(folder: Path) -> list[str]:
-    """What is in a folder, hidden files too."""
-    return sorted(path.name for path in folder.iterdir())
-
-
 def put(path: Path, text: str) -> None:
-    """Write a file by way of `replaced`."""
+    """Write a file by way of `replace_file`."""
     with replace_file(path) as temporary:
         temporary.write_text(text)
 
@@ -152,6 +160,40 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+EPISODE = trace_episode(scenarios.get("maze-9x7-2"))
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "figure.png": lambda path: write_figure(path, Figure()),
+    "film.gif": lambda path: write_gif(path, [EPISODE], 4),
+    "film.mp4": lambda path: write_mp4(path, EPISODE, 4),
+    "metrics.csv": lambda path: write_rows(path, ("a", "b"), [{"a": 1, "b": 2}]),
+    "metrics.json": lambda path: write_json(path, ["new"]),
+    "one.map": lambda path: maps.save_map(path, EPISODE.regions == 0),
+    "one.scen": lambda path: maps.save_scenario(path, []),
+    "page.html": lambda path: Replay(EPISODE).save(path),
+    "picture.svg": lambda path: Replay(EPISODE).save_svg(path),
+    "scenario.json": lambda path: scenarios.save(scenarios.get("maze-9x7-2"), path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_writer_replaces_a_file_as_a_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C before all bytes are on the disk leaves the old file, and nothing else; then the file is replaced."""
+    path = tmp_path / name
+    path.write_text("old")
+
+    def press(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", press)
+        with pytest.raises(KeyboardInterrupt):
+            WRITERS[name](path)
+    assert (names(tmp_path), path.read_text()) == ([name], "old")
+    WRITERS[name](path)
+    assert names(tmp_path) == [name]
+    assert path.read_bytes() != b"old"
 
 
 @pytest.mark.parametrize("reason", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
@@ -326,8 +368,7 @@ with staged_folder(Path(sys.argv[1]), "rollouts") as (stage, _):
     print("written", flush=True)
     sys.stdin.readline()
 """
-    command = [sys.executable, "-c", code, str(tmp_path / "out")]
-    process = subprocess.Popen(command, env=AROUND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = start(code, tmp_path / "out")
     assert process.stdout is not None
     assert process.stdout.readline() == "written\n"
     process.kill()

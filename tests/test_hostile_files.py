@@ -5,7 +5,6 @@ Each case is numbered: its random numbers come from its kind and number alone, a
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import decimal
 import enum
@@ -23,10 +22,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accidents import change_values, damage
+from helpers import record_random_play
 from multigrid import GridConfig, maps, parallel_env, scenarios
 from multigrid._files import MOST_BYTES
 from multigrid.maps import ParsedMap, format_map, parse_map
-from multigrid.scenarios import RecordEpisode, Scenario, replay
+from multigrid.scenarios import Scenario, replay
 from multigrid.scenarios.replay_page import show_episode
 from multigrid.scenarios.scenario import _checksum, _render
 
@@ -80,12 +81,7 @@ def result_of(case: str, call: Callable[[], Any], names: list[str]) -> Any:
 def check_play(case: str, config: GridConfig) -> None:
     """Play five steps of a configuration, and play them again."""
     try:
-        env = RecordEpisode(parallel_env(config))
-        env.reset(seed=1)
-        random = np.random.default_rng(2)
-        for _ in range(5):
-            env.step({agent: int(random.integers(config.num_actions)) for agent in env.agents})
-        played = env.scenario("played")
+        played = record_random_play(parallel_env(config), 1, 5).scenario("played")
         assert list(replay(pickle.loads(pickle.dumps(played))))
         assert pickle.loads(pickle.dumps(config)) == config
     except Exception as error:
@@ -97,12 +93,8 @@ def check_play(case: str, config: GridConfig) -> None:
 
 def recorded(**settings: Any) -> Scenario:
     """A short episode of random play."""
-    env = RecordEpisode(parallel_env(**{"observe": PARTS, "view_radius": 1, "max_cycles": 40, **settings}))
-    env.reset(seed=4)
-    random = np.random.default_rng(4)
-    for _ in range(6):
-        env.step({agent: int(random.integers(4)) for agent in env.agents})
-    return env.scenario("six steps")
+    env = parallel_env(**{"observe": PARTS, "view_radius": 1, "max_cycles": 40, **settings})
+    return record_random_play(env, 4, 6).scenario("six steps")
 
 
 @pytest.fixture(scope="module")
@@ -118,59 +110,6 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         scenarios.save(scenario, path)
         good.append(path.read_text())
     return good
-
-
-ODD_BYTES = [
-    b"\0",
-    b"\xff\xfe",
-    b"\xef\xbb\xbf",
-    b"\r\n",
-    b"\n\n",
-    b"NaN",
-    b"-Infinity",
-    b"1e999",
-    b"9" * 5000,
-    b"\\u0000",
-]
-ODD_BYTES += [
-    b"[" * 100_000,
-    b'{"a":' * 100_000,
-    b"\xed\xa0\x80",
-    b"-",
-    b"\t",
-    b" ",
-    b"0",
-    b"#",
-    b",",
-    b'"',
-    b"[",
-    b"}",
-]
-
-
-def spoilt(content: bytes, random: np.random.Generator) -> bytes:
-    """The same file after an accident, or several."""
-    for _ in range(random.integers(1, 4)):
-        at, to = sorted(random.integers(0, len(content) + 1, 2).tolist())
-        lines = content.split(b"\n")
-        one, other = random.integers(0, len(lines), 2).tolist()
-        match random.integers(7):
-            case 0:
-                content = content[:at] + bytes([random.integers(256)]) + content[at + 1 :]
-            case 1:
-                content = content[:at] + ODD_BYTES[random.integers(len(ODD_BYTES))] + content[at:]
-            case 2:
-                content = content[:at] + content[to:]
-            case 3:
-                lines[one], lines[other] = lines[other], lines[one]
-                content = b"\n".join(lines)
-            case 4:
-                content = b"\n".join([*lines[:one], lines[other], *lines[one:]])
-            case 5:
-                content = b"\n".join(lines[:one] + lines[one + 1 :])
-            case _:
-                content = content[:at]
-    return content
 
 
 def check_scenario(case: str, path: Path) -> bool:
@@ -193,61 +132,14 @@ def check_scenario(case: str, path: Path) -> bool:
     return True
 
 
-def test_spoilt_scenario_files(texts: list[str], number_of: Callable[[int], range], tmp_path: Path) -> None:
+def test_damaged_scenario_files(texts: list[str], number_of: Callable[[int], range], tmp_path: Path) -> None:
     """A scenario file whose bytes or lines were changed, lost, swapped or doubled is refused by its name."""
-    path = tmp_path / "spoilt.json"
+    path = tmp_path / "damaged.json"
     for number in number_of(500):
         random = np.random.default_rng([1, number])
         good = texts[random.integers(len(texts))].encode()
-        path.write_bytes(spoilt(good, random))
-        assert check_scenario(f"spoilt scenario {number}", path) == (path.read_bytes() == good), number
-
-
-HOSTILE_JSON: list[Any] = [
-    *(None, True, False, 0, 1, -1, 2, 3, 5, 2**31, 2**32, 2**63, 2**64, 2**128, -(2**63) - 1, 10**30, 10**4200),
-    *(0.0, -0.0, 0.5, 1.0, 2.5, 1e308, -1e-308, float("nan"), float("inf")),
-    *("", "a", "0", "1", "+1", " 1", "1_0", "0x1", "\u0663", "\0", "\ud800", "-", "--", "..", "a.A", "x" * 3000),
-    *("f" * 32, "F" * 32, "0" * 32, "1" * 32, "0" * 31 + "2", "f" * 33, "00000000", "deadbeef"),
-    *("park", "leave", "stay", "restart", "none", "symmetric", "shared", "view", "agent", "PCG64"),
-    *([], [[]], [[], []], {}, {"a": 1}, [None], [0], [0, 0], [[0, 0]], [[0, 0], [1, 1]], [[0.5, 0], [1, 1]]),
-    *([[0, 0, 0]], [[[0, 0]]], [["0", "0"]], [[True, False], [0, 1]], [[-1, -1], [0, 0]], [[2**64, 0], [0, 0]]),
-    *(["."], ["..", "..."], ["#####"] * 4, ["....."] * 4, ["a...A"] * 4, ["00"] * 6, ["--"] * 6, ["view", "view"]),
-    *(list(PARTS), ["agent"], {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": 0}),
-]
-
-
-def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every container in some JSON with each of its keys."""
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield value, key
-        yield from places_in(inner)
-
-
-def changed(content: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
-    """The same content with some values replaced, removed, doubled or swapped."""
-    content = copy.deepcopy(content)
-    for _ in range(random.integers(1, 3)):
-        places = list(places_in(content))
-        # Rows of maps and actions would be most of the places.
-        tops = [place for place in places if place[0] is content or isinstance(place[0], dict)]
-        some = tops if random.integers(2) else places
-        (holder, key), (other, place) = (some[random.integers(len(some))] for _ in range(2))
-        value = copy.deepcopy(HOSTILE_JSON[random.integers(len(HOSTILE_JSON))])
-        match random.integers(6):
-            case 0 | 1 | 2:
-                holder[key] = value
-            case 3:
-                del holder[key]
-            case 4:
-                if isinstance(holder, list):
-                    holder.insert(key, value)
-                else:
-                    holder[f"{key} more"] = value
-            case _:
-                holder[key], other[place] = copy.deepcopy((other[place], holder[key]))
-        if not content:
-            break
-    return content
+        path.write_bytes(damage(good, random))
+        assert check_scenario(f"damaged scenario {number}", path) == (path.read_bytes() == good), number
 
 
 def test_forged_scenario_files(texts: list[str], number_of: Callable[[int], range], tmp_path: Path) -> None:
@@ -256,7 +148,7 @@ def test_forged_scenario_files(texts: list[str], number_of: Callable[[int], rang
     read = 0
     for number in number_of(700):
         random = np.random.default_rng([2, number])
-        content = changed(json.loads(texts[random.integers(len(texts))]), random)
+        content = change_values(json.loads(texts[random.integers(len(texts))]), random)
         content.pop("checksum", None)
         path.write_text(_render({**content, "checksum": _checksum(content)}))
         read += check_scenario(f"forged scenario {number}", path)
@@ -295,17 +187,22 @@ def test_numbers_and_keys_that_json_lacks(texts: list[str], tmp_path: Path) -> N
 # Maps and pictures --------------------------------------------------------------------------------------------------
 
 
-def test_spoilt_maps(number_of: Callable[[int], range], tmp_path: Path) -> None:
+def read_damaged(
+    kind: int, good: str, numbers: range, path: Path, load: Callable[[Path], Any]
+) -> Iterator[tuple[str, Any]]:
+    """Write a file after many accidents, the first time whole; yield the case and the content where it is read."""
+    for number in numbers:
+        path.write_bytes(damage(good.encode(), np.random.default_rng([kind, number])) if number else good.encode())
+        case = f"damaged {path.name} {number}"
+        content = result_of(case, lambda: load(path), [str(path)])
+        if content is not None:
+            yield case, content
+
+
+def test_damaged_maps(number_of: Callable[[int], range], tmp_path: Path) -> None:
     """A .map file after an accident is a map that can be saved and played, or is refused by its name."""
-    path, again = tmp_path / "spoilt.map", tmp_path / "again.map"
-    read = 0
-    for number in number_of(250):
-        random = np.random.default_rng([3, number])
-        path.write_bytes(spoilt(MAP.encode(), random) if number else MAP.encode())
-        case = f"spoilt map {number}"
-        walls = result_of(case, lambda: maps.load_map(path), [str(path)])
-        if walls is None:
-            continue
+    read, again = 0, tmp_path / "again.map"
+    for case, walls in read_damaged(3, MAP, number_of(250), tmp_path / "one.map", maps.load_map):
         read += 1
         maps.save_map(again, walls)
         np.testing.assert_array_equal(maps.load_map(again), walls, case)
@@ -315,23 +212,17 @@ def test_spoilt_maps(number_of: Callable[[int], range], tmp_path: Path) -> None:
     assert read > 10
 
 
-def test_spoilt_scens(number_of: Callable[[int], range], tmp_path: Path) -> None:
+def test_damaged_scens(number_of: Callable[[int], range], tmp_path: Path) -> None:
     """A .scen file after an accident holds rows that can be saved again, or is refused by its name."""
-    path, again = tmp_path / "spoilt.scen", tmp_path / "again.scen"
-    read = 0
-    for number in number_of(200):
-        random = np.random.default_rng([4, number])
-        path.write_bytes(spoilt(SCEN.encode(), random) if number else SCEN.encode())
-        case = f"spoilt scen {number}"
-        rows = result_of(case, lambda: maps.load_scenario(path), [str(path)])
-        if rows is not None:
-            read += 1
-            maps.save_scenario(again, rows)
-            assert maps.load_scenario(again) == rows, case
+    read, again = 0, tmp_path / "again.scen"
+    for case, rows in read_damaged(4, SCEN, number_of(200), tmp_path / "one.scen", maps.load_scenario):
+        read += 1
+        maps.save_scenario(again, rows)
+        assert maps.load_scenario(again) == rows, case
     assert read > 10
 
 
-def test_spoilt_pictures(number_of: Callable[[int], range]) -> None:
+def test_damaged_pictures(number_of: Callable[[int], range]) -> None:
     """A picture with other characters and lines is one that can be drawn and played, or is refused by its name."""
     alphabet = list(".#aAbBcCzZ\n\r\t \0\x0b\x1c\u2028\u00e9\u212a\ud800{")
     read = 0
@@ -341,7 +232,7 @@ def test_spoilt_pictures(number_of: Callable[[int], range]) -> None:
         for _ in range(random.integers(1, 4)):
             at = int(random.integers(len(characters) + 1))
             characters[at : at + int(random.integers(3))] = random.choice(alphabet, random.integers(3)).tolist()
-        text, case = "".join(characters), f"spoilt picture {number}"
+        text, case = "".join(characters), f"damaged picture {number}"
         picture = result_of(case, lambda text=text: parse_map(text), ["picture"])
         config = result_of(case, lambda text=text: GridConfig(walls=text), ["walls", "num_agents"])
         assert picture is not None or config is None, case
@@ -400,6 +291,11 @@ SHAPES = [(), (0,), (1,), (2,), (3,), (3, 2), (0, 3), (2, 3, 2), (0, 2, 3), (2, 
 DTYPES = ["?", "i1", "u1", "i8", "u8", ">i4", "f2", "f8", "c16", "S3", "U3", "O", "M8[s]", "m8[s]", [("a", "?")]]
 WALLS = np.array([[False, True, False], [False, False, False]])
 NUMBERS = [-(2**70), -(2**63), -1, 0, 1, 2, 3, 7, 2**31, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 10**5000, -(10**5000)]
+HOSTILE_CELLS: list[Any] = [
+    *(((), ()), (None, None), (["ab"], ["cd"]), ({0: 0}, {1: 1}), (nested(100), nested(100)), (Hostile(), Hostile())),
+    *(([[0, 0]], [[1, 2]]), ([[0, 0]], [[0, 1]]), ([[Hostile(), 0]], [[1, 1]]), ([[0.5, 0]], [[1, 1]])),
+    *(np.full((2, 1, 2), 2**64 - 1, np.uint64), ([[10**5000, 0]], [[1, 1]])),
+]
 HOSTILE_VALUES: list[Any] = [
     *NUMBERS,
     *(np.int8(-1), np.uint8(3), np.int64(2), np.uint64(2**64 - 1), Number.THREE, True, False, np.True_, None),
@@ -413,79 +309,30 @@ HOSTILE_VALUES: list[Any] = [
         "x" * 10**6,
         "leave",
         "restart",
-        np.str_("stay"),
-        np.str_("soft"),
         "shared",
         "Park",
         "5",
+        np.str_("stay"),
+        np.str_("soft"),
     ),
     *(b"", b"ab", b"park", bytearray(b"ab"), memoryview(b"ab"), range(2, 4), range(10**12), set(), {3, 4}, {}, {2: 3}),
     *((), [], [[]], (3,), (3, 4), [4, 3], (3, 4, 5), (2, 2**40), (2**40, 2), (-1, 3), (3, 2.5), ("3", "4"), (None, 3)),
-    *(
-        (10**5000, 1),
-        [10**5000],
-        (True, 2),
-        ((3, 4), 5),
-        nested(5),
-        nested(70),
-        nested(100_000),
-        circle(),
-        [[1], [1, 2]],
-    ),
+    *((10**5000, 1), [10**5000], (True, 2), ((3, 4), 5), [[1], [1, 2]]),
+    *(nested(5), nested(70), nested(100_000), circle()),
     *(("agent",), ["target", "view"], ("view", "view"), ("agent", None), ("others", "goal"), [np.str_("walls")], PARTS),
-    *(
-        "a.A",
-        "a.A\nb.B",
-        "...\n.#.",
-        "a..",
-        ".a\nA",
-        "#",
-        "a.A" * 9,
-        ["a.A", "A.a"],
-        ["a.A", "..."],
-        ["..", "."],
-        [".", 3],
-    ),
+    *("a.A", "a.A\nb.B", "...\n.#.", "a..", ".a\nA", "#", "a.A" * 9),
+    *(["a.A", "A.a"], ["a.A", "..."], ["..", "."], [".", 3]),
     *(WALLS, WALLS[::-1], WALLS[None], [WALLS, WALLS], [WALLS, WALLS.T], WALLS.tolist(), WALLS.view(np.uint8), ~WALLS),
-    *(
-        np.ma.masked_array(WALLS, ~WALLS),
-        np.ma.masked_array([3, 4], [0, 1]),
-        np.rec.array(WALLS),
-        np.asfortranarray(WALLS),
-    ),
+    *(np.ma.masked_array(WALLS, ~WALLS), np.ma.masked_array([3, 4], [0, 1])),
+    *(np.rec.array(WALLS), np.asfortranarray(WALLS)),
     *(np.broadcast_to(np.False_, (10**5, 10**5)), np.broadcast_to(np.False_, (10**9, 3, 2)), np.array([3, 4], ">i2")),
     *(np.broadcast_to(np.int64(3), 10**10), np.array([3, None]), np.array([2**70, 2])),
-    *(
-        ParsedMap(WALLS, (), ()),
-        ParsedMap(WALLS, [[0, 0]], [[1, 2]]),
-        ParsedMap(WALLS, [[0, 0]], [[0, 1]]),
-        ParsedMap(1, 2, 3),
-    ),
-    *(
-        ParsedMap(WALLS, None, None),
-        ParsedMap(WALLS[None], [], 3),
-        ParsedMap([[1], [1, 2]], [], []),
-        ParsedMap(*[Hostile()] * 3),
-    ),
-    *(
-        ParsedMap(WALLS, Hostile(), Hostile()),
-        ParsedMap(WALLS, [[Hostile(), 0]], [[1, 1]]),
-        ParsedMap(WALLS, [[0.5, 0]], [[1, 1]]),
-    ),
-    *(ParsedMap(WALLS, *np.full((2, 1, 2), 2**64 - 1, np.uint64)), ParsedMap(WALLS, [[10**5000, 0]], [[1, 1]])),
-    *(
-        ParsedMap(WALLS[None], [[[0, 0]]], [[[1, 2]]]),
-        ParsedMap(np.stack([WALLS] * 2), [[[0, 0]]] * 2, [[[1, 2]], [[1, 0]]]),
-    ),
-    *(ParsedMap(WALLS, nested(100), nested(100)), ParsedMap(WALLS, ["ab"], ["cd"]), ParsedMap(WALLS, {0: 0}, {1: 1})),
-    *(
-        Hostile(),
-        [Hostile()],
-        (Hostile(), Hostile()),
-        HostileText("leave"),
-        (HostileText("agent"),),
-        [HostileText("a.A")],
-    ),
+    *(ParsedMap(WALLS, *cells) for cells in HOSTILE_CELLS),
+    *(ParsedMap(1, 2, 3), ParsedMap([[1], [1, 2]], [], []), ParsedMap(*[Hostile()] * 3), ParsedMap(WALLS[None], [], 3)),
+    ParsedMap(WALLS[None], [[[0, 0]]], [[[1, 2]]]),
+    ParsedMap(np.stack([WALLS] * 2), [[[0, 0]]] * 2, [[[1, 2]], [[1, 0]]]),
+    *(Hostile(), [Hostile()], (Hostile(), Hostile())),
+    *(HostileText("leave"), (HostileText("agent"),), [HostileText("a.A")]),
     *(np.zeros(shape, dtype) for shape, dtype in itertools.product(SHAPES, DTYPES)),
 ]
 GOOD_VALUES: dict[str, list[Any]] = {

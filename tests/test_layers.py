@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -11,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import multigrid
+from helpers import run_python
 
 PACKAGE = Path(multigrid.__file__).parent
 MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sorted(PACKAGE.rglob("*.py"))}
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "_footprint", "actions", "parts"},
+    {"_checks", "_files", "actions", "parts"},
     {"maps"},
     {"config"},
     {"core"},
@@ -30,25 +30,8 @@ LAYERS = [
 # The documented code, which the tests take as the oracle and the bench times.
 DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
-    "numba",
-    "llvmlite",
-    "pygame",
-    "supersuit",
-    "stable_baselines3",
-    "torch",
-    "matplotlib",
-    "imageio",
-    "PIL",
-    "rich",
-    "tyro",
-    "ray",
-    "sb3_contrib",
-    "torchrl",
-    "tensordict",
-    "tianshou",
-    "agilerl",
-    "skrl",
-    "momaland",
+    *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
+    *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland"),
 }
 
 
@@ -135,15 +118,9 @@ def test_the_oracle_shares_no_code_with_the_package():
 def run(code):
     """Run a fresh Python, in surroundings that this process cannot have changed, and return what it printed as JSON."""
     code = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n{code}"
-    done = subprocess.run(
-        # Without Numba, the game says so: that it says nothing else is tested there too.
-        [sys.executable, "-W", "ignore:Numba is not installed", "-c", code],
-        env={name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    around = {name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ}
+    # Without Numba, the game says so: that it says nothing else is tested there too.
+    done = run_python("-W", "ignore:Numba is not installed", "-c", code, env=around)
     # A game on a cold cache says in one line that it compiles.
     said = [line for line in done.stderr.splitlines() if not line.startswith("multigrid: compiling the rules")]
     assert (done.returncode, said) == (0, [])

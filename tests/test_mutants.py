@@ -3,8 +3,6 @@
 import ast
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -18,17 +16,12 @@ GONE = Mutant("core/metrics.py", "no_such_function", "a rule of yesterday", "Com
 
 
 def test_there_are_enough():
-    """At least 216 mutants, no two with the same rule; every file of theirs has tests, and those tests exist."""
-    assert len({(mutant.file, mutant.rule) for mutant in MUTANTS}) == len(MUTANTS) >= 216
+    """Each line of the table is read as a mutant, no two have the same rule, and the tests of each file exist."""
+    lines = [line for line in mutants.ADDRESSES.splitlines() if line.startswith(" " * 8)]
+    assert len({(mutant.file, mutant.rule) for mutant in MUTANTS}) == len(MUTANTS) == len(lines) >= 216
     assert {mutant.file for mutant in MUTANTS} == mutants.TESTS.keys()
     for path, _, test in (name.partition("::") for names in mutants.TESTS.values() for name in names):
         assert f"def {test}" in (mutants.ROOT / "tests" / path).read_text()
-
-
-def test_every_line_of_the_table_is_read():
-    """A line that is neither file nor function is a mutant: none is skipped for a slip in its form."""
-    lines = [line for line in mutants.ADDRESSES.splitlines() if line.startswith(" " * 8)]
-    assert len(lines) == len(MUTANTS)
 
 
 @pytest.mark.parametrize("file", mutants.TESTS)
@@ -38,15 +31,6 @@ def test_every_address_is_right(file):
     mutated = {mutant.rule: mutant.apply(source) for mutant in MUTANTS if mutant.file == file}
     codes = {ast.dump(ast.parse(code)) for code in (source, *mutated.values())}
     assert len(codes) == len(mutated) + 1
-
-
-def test_all_mutants_of_a_file():
-    """With `--all`, each mutant is another mutation of the function that it names."""
-    source = (mutants.ROOT / "multigrid" / "core" / "metrics.py").read_text()
-    found = [mutant for mutant in mutants.read_all("core/metrics.py") if mutant.function == "episode_metrics"]
-    assert {(mutant.kind, mutant.number) for mutant in found} >= {("If", 1), ("Compare", 4), ("Assign", 9)}
-    assert len({mutant.apply(source) for mutant in found}) == len(found)
-    assert source not in {mutant.apply(source) for mutant in found}
 
 
 def test_what_a_mutant_changes_is_shown(capsys):
@@ -112,20 +96,13 @@ def test_wrong_addresses(function, kind, number, template, message):
         Mutant("a.py", function, "", kind, number, template).apply(SOURCE)
 
 
-def test_a_mutant_is_killed():
-    """Run as a command, it names the test that has failed, and succeeds."""
+def test_a_mutant_is_killed(capsys):
+    """The command names the test that has failed, and succeeds."""
     number = next(k for k, mutant in enumerate(MUTANTS, 1) if mutant.rule == "csr asks for the success of all")
-    done = subprocess.run(
-        [sys.executable, mutants.__file__, "--interpreted", "--only", str(number)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    unchanged, killed, summary = done.stdout.splitlines()
-    assert done.returncode == 0
+    assert mutants.main(["--interpreted", "--only", str(number)]) == 0
+    unchanged, killed, summary = capsys.readouterr().out.splitlines()
     assert unchanged.startswith("unchanged, interpreted: all tests pass")
-    assert f"{number}  core/metrics.py  csr asks for the success of all: killed by core/test_worlds.py::test_" in killed
+    assert f"{number}  core/metrics.py  csr asks for the success of all: killed by core/test_metrics.py::" in killed
     assert summary.startswith("1 of 1 mutants killed")
 
 
@@ -142,7 +119,7 @@ def test_what_is_not_killed_is_a_failure(capsys):
 def test_a_run_goes_on(tmp_path, monkeypatch):
     """With a file, what has been judged is not judged again; once a test has changed, the last killer comes first."""
     tree, verdicts = tmp_path / "tree", tmp_path / "verdicts"
-    test = tree / "tests" / "core" / "test_worlds.py"
+    test = tree / "tests" / "core" / "test_metrics.py"
     test.parent.mkdir(parents=True)
     test.write_text("def test_b(): ...")
     calls = []
@@ -151,7 +128,7 @@ def test_a_run_goes_on(tmp_path, monkeypatch):
     def judge():
         return mutants.is_killed(tree, 1, EQUIVALENT, True, mutants.Journal(verdicts, tree))
 
-    killer = "core/test_worlds.py::test_b, which died of SIGSEGV"
+    killer = "core/test_metrics.py::test_b"
     assert judge()
     assert judge()
     usual = mutants.TESTS[EQUIVALENT.file]
@@ -159,7 +136,7 @@ def test_a_run_goes_on(tmp_path, monkeypatch):
     assert json.loads(verdicts.read_text())["killer"] == killer
     test.write_text("def test_b(): pass")
     assert judge()
-    assert calls == [usual, ["core/test_worlds.py::test_b", *usual]]
+    assert calls == [usual, ["core/test_metrics.py::test_b", *usual]]
     test.write_text("def test_c(): ...")
     assert judge()
     assert calls[2:] == [usual]
@@ -174,32 +151,22 @@ def test_numbers_that_no_mutant_has_are_refused(capsys):
 
 
 @pytest.mark.parametrize(
-    ("returncode", "output", "verdict"),
+    ("returncode", "output", "killer"),
     [
         (0, "tests/test_a.py::test_b PASSED", None),
-        (
-            1,
-            "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c[x y] FAILED [ 4%]\n\nFAILED ...",
-            "test_a.py::test_c",
-        ),
-        (1, "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c ERROR", "test_a.py::test_c"),
-        (
-            1,
-            "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c Timeout (",
-            "test_a.py::test_c, which took more than",
-        ),
-        (-11, "tests/test_a.py::test_b Fatal Python error", "test_a.py::test_b, which died of SIGSEGV"),
+        (1, "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c[x y] FAILED [ 4%]\n\n...", "test_a.py::test_c"),
+        (1, "tests/test_a.py::test_b PASSED\ntests/test_a.py::test_c Timeout (", "test_a.py::test_c"),
+        (-11, "tests/test_a.py::test_b Fatal Python error", "test_a.py::test_b"),
         (2, "ERROR collecting tests/test_a.py", "the import"),
     ],
 )
-def test_verdicts(returncode, output, verdict):
+def test_verdicts(returncode, output, killer):
     """A test has noticed that fails, hangs, dies, or cannot even be imported."""
-    told = mutants.failure(returncode, output)
-    assert told == verdict if verdict is None else told.startswith(verdict)
+    assert mutants.failure(returncode, output) == killer
 
 
 @pytest.mark.parametrize("returncode", [-15, 4, 5])
 def test_what_says_nothing_about_the_mutant(returncode):
-    """A run that somebody ended, or that found nothing to run, is no verdict."""
+    """A run that was ended from outside, or that found nothing to run, is no verdict."""
     with pytest.raises(RuntimeError, match=f"pytest returned {returncode}"):
         mutants.failure(returncode, "tests/test_a.py::test_b ")

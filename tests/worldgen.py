@@ -16,6 +16,11 @@ def some_walls(width: int, height: int, density: float, seed: int) -> np.ndarray
     return np.random.default_rng(seed).random((width, height)) < density
 
 
+def walls_of(picture: str) -> np.ndarray:
+    """Walls, bool [x, y], of the lines of a picture, "#" for a wall."""
+    return np.array([[character == "#" for character in line] for line in picture.split()]).T
+
+
 def room(walls: np.ndarray) -> int:
     """How many cells have a free neighbour."""
     free = np.pad(~walls, 1)

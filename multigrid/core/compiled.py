@@ -30,7 +30,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def _sources() -> list[Path]:
     """All the files that kernels are made from: a constant imported from any of them is compiled in."""
     here = Path(__file__).parent
-    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py")
+    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
     return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
 
 

@@ -82,26 +82,20 @@ class ManyWorlds(OneCallAtATime):
             self._seeds[worlds] = seeds
 
     @property
+    @one_at_a_time
     def np_random(self) -> tuple[np.random.Generator, ...]:
         """The worlds' random streams as Generators; drawing from one changes its world's later episodes.
 
         Each is the same object until a seeded reset of its world creates another. Steps and resets of worlds whose
         generators have been read are slower, for they copy the generators' states.
         """
-        return self._get_np_random()
-
-    @one_at_a_time
-    def _get_np_random(self) -> tuple[np.random.Generator, ...]:
         self._seed_unseeded()
         return tuple(self._world.generator(e) for e in range(self.num_worlds))
 
     @property
+    @one_at_a_time
     def np_random_seed(self) -> tuple[int, ...]:
         """The seeds of the worlds' streams; -1 where a state was set before the first reset."""
-        return self._get_np_random_seed()
-
-    @one_at_a_time
-    def _get_np_random_seed(self) -> tuple[int, ...]:
         self._seed_unseeded()
         return tuple(self._seeds.tolist())
 

@@ -79,35 +79,26 @@ class OneWorld(OneCallAtATime):
         self._world.settle()
 
     @property
+    @one_at_a_time
     def np_random(self) -> np.random.Generator:
         """The generator that resets draw from: drawing from it, or replacing it, changes later resets.
 
         It is the same object until ``reset(seed=...)`` creates another.
         """
-        return self._get_np_random()
-
-    @np_random.setter
-    def np_random(self, generator: np.random.Generator) -> None:
-        if not isinstance(generator, np.random.Generator):
-            raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
-        self._set_np_random(generator)
-
-    @one_at_a_time
-    def _get_np_random(self) -> np.random.Generator:
         self._seed_if_needed()
         return self._world.generator(0)
 
+    @np_random.setter
     @one_at_a_time
-    def _set_np_random(self, generator: np.random.Generator) -> None:
+    def np_random(self, generator: np.random.Generator) -> None:
+        if not isinstance(generator, np.random.Generator):
+            raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
         self._world.set_generator(0, generator)
 
     @property
+    @one_at_a_time
     def np_random_seed(self) -> int:
         """The seed of the stream; -1 if the generator was replaced."""
-        return self._get_np_random_seed()
-
-    @one_at_a_time
-    def _get_np_random_seed(self) -> int:
         self._seed_if_needed()
         seed = self._current_seed()
         assert seed is not None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, checked_limit, resolve_config
+from multigrid.config import GridConfig, check_limit, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
@@ -136,12 +136,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         return self._world.max_cycles
 
     @max_cycles.setter
-    def max_cycles(self, limit: int | None) -> None:
-        self._set_max_cycles(checked_limit(limit))
-
     @one_at_a_time
-    def _set_max_cycles(self, limit: int | None) -> None:
-        self._world.max_cycles = limit
+    def max_cycles(self, limit: int | None) -> None:
+        self._world.max_cycles = check_limit(limit)
 
     @one_at_a_time
     def reset(

@@ -129,17 +129,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         # The worlds are copied at once, for the caller copies or pickles the returned dict later.
         now = {"_world": copy(self._world), "_seeds": self._seeds.copy(), "_started": self._started.copy()}
         now |= {"_painter": None, "_call": None}
-        bound = (
-            "_actions",
-            "_rewards",
-            "_distances",
-            "_terminated",
-            "_truncated",
-            "_outcomes",
-            "_observed",
-            "_buffers",
-        )
-        return {name: value for name, value in vars(self).items() if name not in bound} | now
+        return {name: value for name, value in vars(self).items() if name not in self._BOUND} | now
 
     def __copy__(self) -> Any:
         # Two environments that share arrays would move each other's agents.

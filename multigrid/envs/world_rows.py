@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ class WorldRows(ManyWorlds):
 
     _info_names: tuple[str, ...] = ("distance", "outcome", "alive")
     _reports_metrics = True
+    _BOUND: ClassVar = frozenset(
+        ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_observed", "_buffers")
+    )
+    """The attributes that `_bind_arrays` sets, which a copy sets anew."""
 
     copy: bool
     _parts: tuple[str, ...]

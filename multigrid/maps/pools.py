@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._footprint import check_grid
+from multigrid._checks import check_grid
 from multigrid.maps.layouts import check_cells
 from multigrid.maps.text import ParsedMap, parse_map
 

@@ -9,7 +9,6 @@ import math
 import os
 import shutil
 import stat
-import subprocess
 import sys
 from collections.abc import Callable
 from io import StringIO
@@ -18,13 +17,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 from rich.console import Console
 
 from benchmarks import environments, peers, report
 from benchmarks.__main__ import main
 from benchmarks.peer_scripts import serve_rounds
 from benchmarks.plot import write_plot
+from helpers import read_pixels, run_python
 from multigrid.cli.bench import rounds
 from multigrid.cli.bench.scaling import Curve
 
@@ -80,10 +79,8 @@ def plot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def content(folder: Path, plot: Path) -> dict[str, Any]:
     """What `python -m benchmarks --quick --json` prints with those peers."""
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--json"]
-    command += ["--peers-folder", str(folder), "--plot", str(plot)]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    flags = ["--quick", "--json", "--peers-folder", str(folder), "--plot", str(plot)]
+    done = run_python("-m", "benchmarks", *flags, cwd=ROOT)
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed
 
@@ -181,17 +178,14 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     assert text.count("Not measured.") == 3
 
 
-def pixels_of(picture: Any, colour: str) -> int:
+def pixels_of(picture: np.ndarray, colour: str) -> int:
     """Count the pixels of a colour, "#RRGGBB"."""
-    wanted = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)])
-    return int((np.abs(picture[..., :3] * 255 - wanted) < 4).all(axis=-1).sum())
+    return int((abs(picture - list(bytes.fromhex(colour[1:]))) < 4).all(axis=2).sum())
 
 
 def test_the_curves_are_drawn(content: dict[str, Any], plot: Path) -> None:
     """The picture is a PNG with three curves and POGEMA's on the left, two on the right."""
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    picture = imread(plot)
-    left, right = np.array_split(picture, 2, axis=1)
+    left, right = np.array_split(read_pixels(plot), 2, axis=1)
     blue, red, green, purple = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
     assert all(pixels_of(left, colour) > 500 for colour in (blue, red, green))
     assert all(pixels_of(right, colour) > 500 for colour in (blue, red))
@@ -207,8 +201,8 @@ def test_a_curve_stands_where_its_costs_are(tmp_path: Path) -> None:
     for curve in curves:
         curve.measure(0.0)
     write_plot(tmp_path / "one.png", curves, [])
-    picture = imread(tmp_path / "one.png")[:, :, :3] * 255
-    rows, columns = np.nonzero((np.abs(picture - [0, 0x72, 0xB2]) < 4).all(axis=-1))
+    picture = read_pixels(tmp_path / "one.png")
+    rows, columns = np.nonzero((abs(picture - [0, 0x72, 0xB2]) < 4).all(axis=2))
     on_the_right = columns > picture.shape[1] / 2
     rows, columns = rows[on_the_right], columns[on_the_right]
     first, lowest = columns.argmin(), rows.argmax()
@@ -238,17 +232,14 @@ LIBRARIES = (["pogema"], ["rware"], ["lbforaging"], [], ["jumanji", "jax"])
 
 @pytest.mark.parametrize(("peer", "libraries"), [*zip(peers.PEERS, LIBRARIES, strict=True)])
 def test_a_script_imports_its_peer_alone(peer: peers.Peer, libraries: list[str]) -> None:
-    """What runs in a peer's environment needs the peer, in one version, and NumPy; here it is imported without."""
+    """What runs in a peer's environment needs the peer, in one version, and NumPy; no script is left over."""
+    assert {path.stem for path in Path(serve_rounds.__file__).parent.glob("play_*.py")} == {
+        peer.script for peer in peers.PEERS
+    }
     module = importlib.import_module(f"benchmarks.peer_scripts.{peer.script}")
     assert imported(str(module.__file__)) == {"numpy", *libraries}
     assert all(callable(make) for make in module.make_cases(8, 16).values())
     assert all("==" in requirement for requirement in peer.requirements)
-
-
-def test_every_script_is_that_of_a_peer() -> None:
-    """No script is left over."""
-    scripts = {path.stem for path in Path(serve_rounds.__file__).parent.glob("play_*.py")}
-    assert scripts == {peer.script for peer in peers.PEERS}
 
 
 TOY = """
@@ -270,14 +261,8 @@ def test_rounds_are_played_on_request(tmp_path: Path) -> None:
     assert imported(serve_rounds.__file__) | imported(rounds.__file__) == set()
     shutil.copy(serve_rounds.__file__, tmp_path)
     (tmp_path / "play_toy.py").write_text(TOY)
-    done = subprocess.run(
-        [sys.executable, "-E", "-s", str(tmp_path / "serve_rounds.py"), rounds.__file__, "play_toy", "3x7"],
-        input='{"play": 0, "seconds": 0.02}\n{"play": 0, "seconds": 0}\n',
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    command = ["-E", "-s", str(tmp_path / "serve_rounds.py"), rounds.__file__, "play_toy", "3x7"]
+    done = run_python(*command, input='{"play": 0, "seconds": 0.02}\n{"play": 0, "seconds": 0}\n')
     first, long, short = map(json.loads, done.stdout.splitlines())
     assert first == {
         "versions": {"numpy": np.__version__},

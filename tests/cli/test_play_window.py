@@ -1,6 +1,5 @@
 """The game as people play it: a process of its own, a window on a display, and keys that are really pressed."""
 
-import ctypes
 import os
 import re
 import select
@@ -13,13 +12,14 @@ import numpy as np
 import pytest
 
 import multigrid
+from helpers import AROUND, run_python
 from multigrid.scenarios import load, replay
 
 pytestmark = pytest.mark.heavy
 
+
 # On a cold cache the rules are compiled first.
 PATIENCE = 90
-SIZE = (1000, 900)
 
 
 def eventually(condition, what):
@@ -34,18 +34,20 @@ def eventually(condition, what):
 
 
 class Display:
-    """A display of its own, in memory, with what can be seen and done on it."""
+    """A display of its own, with what can be seen and done on it."""
 
     def __init__(self, folder):
-        ready, said = os.pipe()
+        server = shutil.which("Xvfb")
+        assert server, "windows are tested on a display in memory: install Debian's xvfb and xdotool"
+        ready, number = os.pipe()
         # Without -noreset it would turn the next client away while it tidies up after the last.
-        command = [shutil.which("Xvfb"), "-displayfd", str(said), "-noreset", "-nolisten", "tcp", "-fbdir", str(folder)]
-        command += ["-screen", "0", f"{SIZE[0]}x{SIZE[1]}x24"]
-        self.server = subprocess.Popen(command, pass_fds=[said], stderr=subprocess.DEVNULL)
-        os.close(said)
-        with os.fdopen(ready) as number:
-            assert select.select([number], [], [], PATIENCE)[0], "Xvfb does not start"
-            self.name = f":{number.readline().strip()}"
+        command = [server, "-displayfd", str(number), "-noreset", "-nolisten", "tcp", "-fbdir", str(folder)]
+        command += ["-screen", "0", "1000x900x24"]
+        self.server = subprocess.Popen(command, pass_fds=[number], stderr=subprocess.DEVNULL)
+        os.close(number)
+        with os.fdopen(ready) as line:
+            assert select.select([line], [], [], PATIENCE)[0], "Xvfb does not start"
+            self.name = f":{line.readline().strip()}"
         self.screen = folder / "Xvfb_screen0"
 
     def end(self):
@@ -63,14 +65,8 @@ class Display:
 
     def do(self, *words):
         """Run a command of xdotool and return what it prints."""
-        done = subprocess.run(
-            [shutil.which("xdotool"), *words],
-            env={**os.environ, "DISPLAY": self.name},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        command, around = [shutil.which("xdotool"), *words], {**os.environ, "DISPLAY": self.name}
+        done = subprocess.run(command, env=around, stdout=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
         return done.stdout.strip()
 
 
@@ -87,9 +83,7 @@ class Game:
 
     def __init__(self, display, folder, *flags):
         self.display, self.file = display, folder / "played.json"
-        around = {
-            name: value for name, value in os.environ.items() if name not in ("SDL_VIDEODRIVER", "WAYLAND_DISPLAY")
-        }
+        around = {name: value for name, value in AROUND.items() if name not in ("SDL_VIDEODRIVER", "WAYLAND_DISPLAY")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "multigrid", "play", "--record", str(self.file), *flags],
             # In C.UTF-8, SDL gives titles a type that xdotool does not know.
@@ -224,64 +218,10 @@ def test_time_runs_until_it_is_stopped(play):
     assert game.end() == (0, "")
 
 
-def test_a_closed_window_ends_the_game_and_leaves_the_recording(display, play):
-    """The window's close button ends the game without a complaint, and --record has the episode so far."""
-    game = play(*ONE)
-    game.press("Left")
-    blue = lambda: tuple(display.pixels()[51, 358]) == (0, 0, 255)  # noqa: E731 (a condition to wait for)
-    eventually(blue, "the agent's move")
-    close(display, game.window)
-    assert game.end() == (0, "")
-    assert load(game.file).actions.tolist() == [[2]]
-    assert [path.name for path in game.file.parent.iterdir()] == ["played.json"]
-
-
-def test_the_picture_grows_with_the_window(display, play):
-    """A resized window is filled anew: the picture as large as fits, in the middle, and drawn in that size."""
-    game = play(*ONE)
-    game.press("Left")
-    display.do("windowsize", game.window, "900", "852")
-
-    def centred():
-        # The panel below keeps its height, and the cell [3, 0] is at the same place of a square in the middle.
-        row = display.pixels()[10, :900]
-        white = np.flatnonzero((row == 255).all(axis=1))
-        return len(white) and white[0] + white[-1] == pytest.approx(899, abs=4) and white[-1] - white[0] > 600
-
-    eventually(centred, "a larger picture in the middle")
-    pixels = display.pixels()
-    assert tuple(pixels[100, 10]) != (255, 255, 255)
-    game.press("Escape")
-    assert game.end() == (0, "")
-
-
-def close(display, window):
-    """Tell a window what its close button would tell it: WM_DELETE_WINDOW, from a client that is no window manager."""
-    x11 = ctypes.CDLL("libX11.so.6")
-    x11.XOpenDisplay.restype = ctypes.c_void_p
-    x11.XInternAtom.restype = ctypes.c_ulong
-    x11.XInternAtom.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
-    x11.XSendEvent.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int, ctypes.c_long, ctypes.c_void_p]
-    x11.XCloseDisplay.argtypes = [ctypes.c_void_p]
-    connection = x11.XOpenDisplay(display.name.encode())
-    protocols, delete = (x11.XInternAtom(connection, name, 0) for name in (b"WM_PROTOCOLS", b"WM_DELETE_WINDOW"))
-    # An XClientMessageEvent, in longs: type, serial, send_event, display, window, message_type, format, data; of 24.
-    event = (ctypes.c_long * 24)(33, 0, 1, 0, int(window), protocols, 32, delete)
-    x11.XSendEvent(connection, int(window), 0, 0, ctypes.byref(event))
-    x11.XCloseDisplay(connection)
-
-
 def test_without_a_display_it_says_so(tmp_path):
     """Where no window can be opened, one line says so, and the exit code is 1."""
-    around = {name: value for name, value in os.environ.items() if "DISPLAY" not in name and name != "SDL_VIDEODRIVER"}
-    done = subprocess.run(
-        [sys.executable, "-m", "multigrid", "play"],
-        env={**around, "XDG_RUNTIME_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    around = {name: value for name, value in AROUND.items() if "DISPLAY" not in name and name != "SDL_VIDEODRIVER"}
+    done = run_python("-m", "multigrid", "play", env={**around, "XDG_RUNTIME_DIR": str(tmp_path)})
     assert done.returncode == 1
     assert re.search(r"^multigrid play: there is no display to open a window on\.", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr

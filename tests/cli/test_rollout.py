@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import itertools
 import json
 import os
 import re
@@ -10,16 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import imageio_ffmpeg
 import numpy as np
 import pytest
-from PIL import Image
 
-from helpers import AROUND
+from helpers import interrupt_multigrid, names, read_gif, read_pixels, read_rows
 from multigrid import GridConfig, MultiGridEnv, Outcome
 from multigrid.cli import _films as films
 from multigrid.cli import main
@@ -40,13 +38,6 @@ RIGHT, UP, LEFT, DOWN, STAY = range(5)
 CORRIDORS = "a..A.\n#####\nb.B##"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own for each test, which is where it runs."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def saved(picture: str, **settings: Any) -> str:
     """The name of a scenario file of a picture."""
     config = GridConfig(walls=picture, **{"max_cycles": 20, **settings})
@@ -54,17 +45,16 @@ def saved(picture: str, **settings: Any) -> str:
     return "by-hand.json"
 
 
-def told(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """What a rollout says as JSON."""
+def rollout(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What a rollout prints as JSON."""
     assert main(["rollout", *flags.split(), "--json"]) == 0
     content: dict[str, Any] = json.loads(capsys.readouterr().out)
     return content
 
 
-def rows_of(folder: str) -> list[dict[str, str]]:
-    """The episodes of a rollout."""
-    with (Path(folder) / "episodes.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+def episodes_of(folder: str) -> list[dict[str, str]]:
+    """The rows of a rollout's episodes."""
+    return read_rows(Path(folder) / "episodes.csv")
 
 
 def played(env: MultiGridEnv, policy: Any, seed: int = 0) -> MultiGridEnv:
@@ -77,7 +67,7 @@ def played(env: MultiGridEnv, policy: Any, seed: int = 0) -> MultiGridEnv:
 
 def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
     """Ways of three and two steps make a sum of costs of five; four successes in four have Wilson's interval."""
-    content = told(f"--scenario {saved(CORRIDORS)} --episodes 4", capsys)
+    content = rollout(f"--scenario {saved(CORRIDORS)} --episodes 4", capsys)
     (world,) = content["worlds"]
     assert (world["name"], world["num_agents"], content["episodes"]) == ("by-hand", 2, 4)
     metrics = world["metrics"]
@@ -88,25 +78,11 @@ def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys: pytest.Captur
     assert metrics["throughput"] == {"mean": None, "low": None, "high": None}
 
 
-def test_agents_without_success_cost_all_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    """Within two steps b arrives and a does not: half of the agents, no episode, two and two steps."""
-    content = told(f"--scenario {saved(CORRIDORS, max_cycles=2)} --episodes 3", capsys)
-    means = {name: value["mean"] for name, value in content["worlds"][0]["metrics"].items()}
-    assert means == {
-        "success": 0.0,
-        "csr": 0.0,
-        "isr": 0.5,
-        "sum_of_costs": 4.0,
-        "makespan": 2.0,
-        "throughput": None,
-    }
-
-
 def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """Each measure that is defined has a row with its mean and its interval; the others have none."""
     assert main(["rollout", "--scenario", saved(CORRIDORS), "--episodes", "4"]) == 0
-    said = capsys.readouterr()
-    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.out.splitlines() if "│" in line]
+    printed = capsys.readouterr().out
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
     assert cells == [
         ["success: all agents arrived", "1.000", "[0.510, 1.000]"],
         ["CSR: cooperative success rate", "1.000", "[0.510, 1.000]"],
@@ -114,17 +90,8 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         ["sum of costs (steps)", "5.0", "[5.0, 5.0]"],
         ["makespan (steps)", "3.0", "[3.0, 3.0]"],
     ]
-    assert said.out.startswith("shortest-path: 4 episodes, mean [95 % confidence interval]")
+    assert printed.startswith("shortest-path: 4 episodes, mean [95 % confidence interval]")
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
-
-
-def test_where_nobody_ever_ends_throughput_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Under *restart* the throughput is arrivals by steps: on two cells an agent arrives with every step."""
-    content = told("--size 2 1 --num-agents 1 --on-target restart --max-cycles 8 --episodes 2", capsys)
-    metrics = content["worlds"][0]["metrics"]
-    assert metrics["throughput"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
-    assert metrics["csr"]["mean"] is metrics["makespan"]["mean"] is None
-    assert metrics["success"]["mean"] is None
 
 
 def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +99,7 @@ def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]
     flags = "--policy random --size 4 3 --max-cycles 40 --episodes 6 --record"
     for seed, folder in ((3, "one"), (3, "same"), (5, "later")):
         assert main(["rollout", *flags.split(), "--seed", str(seed), "--output", folder]) == 0
-    one, same, later = (rows_of(folder) for folder in ("one", "same", "later"))
+    one, same, later = (episodes_of(folder) for folder in ("one", "same", "later"))
     assert one == same
     assert Path("one/metrics.json").read_bytes() == Path("same/metrics.json").read_bytes()
     assert one[2:] == later[:-2]
@@ -145,9 +112,9 @@ def test_recordings_play_again_and_give_the_same_numbers(capsys: pytest.CaptureF
     """The first episodes are recorded, each under its seed; replayed, they have the figures of their row."""
     flags = "--policy random --size 4 3 --num-agents 3 --max-cycles 60 --episodes 5 --keep 2 --seed 7 --record"
     assert main(["rollout", *flags.split(), "--output", "out"]) == 0
-    names = ["grid-4x3-3-7.json", "grid-4x3-3-8.json"]
-    assert sorted(path.name for path in Path("out").iterdir()) == ["episodes.csv", *names, "metrics.json"]
-    for name, row in zip(names, rows_of("out")[:2], strict=True):
+    files = ["grid-4x3-3-7.json", "grid-4x3-3-8.json"]
+    assert names(Path("out")) == ["episodes.csv", *files, "metrics.json"]
+    for name, row in zip(files, episodes_of("out")[:2], strict=True):
         episode = trace_episode(load(Path("out") / name))
         assert episode.num_steps == int(row["steps"])
         assert float(row["sum_of_costs"]) == episode.metrics["sum_of_costs"]
@@ -156,13 +123,11 @@ def test_recordings_play_again_and_give_the_same_numbers(capsys: pytest.CaptureF
 
 def test_the_suite_is_played_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """Parts of names, and patterns for whole ones, choose scenarios of the suite, which appear as rows."""
-    names = [world["name"] for world in told("--suite 9x7 maze-*-4 --episodes 1", capsys)["worlds"]]
-    assert names == ["empty-9x7-2", "maze-9x7-2", "maze-11x9-4", "random-9x7-2", "rooms-9x7-2", "warehouse-9x7-2"]
+    played = [world["name"] for world in rollout("--suite 9x7 maze-*-4 --episodes 1", capsys)["worlds"]]
+    assert played == ["empty-9x7-2", "maze-9x7-2", "maze-11x9-4", "random-9x7-2", "rooms-9x7-2", "warehouse-9x7-2"]
     assert main(["rollout", "--suite", "empty-9x7-2", "rooms-9x7-2", "--episodes", "2"]) == 0
-    said = capsys.readouterr().out
-    assert "(CSR)" in said
-    assert "empty-9x7-2" in said
-    assert "rooms-9x7-2" in said
+    printed = capsys.readouterr().out
+    assert all(part in printed for part in ("(CSR)", "empty-9x7-2", "rooms-9x7-2"))
 
 
 def test_distances_go_around_walls() -> None:
@@ -261,11 +226,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_trained_model_plays_its_own_world(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Without flags the world is the one of the training, with some the rest of it; its draws are seeded."""
-    content = told(f"--policy {trained} --episodes 5", capsys)
+    content = rollout(f"--policy {trained} --episodes 5", capsys)
     assert content["worlds"][0]["name"] == "grid-3x2-2"
     assert content["worlds"][0]["metrics"]["makespan"]["mean"] <= 9
-    assert told(f"--policy {trained} --episodes 5", capsys) == content
-    (wider,) = told(f"--policy {trained} --episodes 2 --size 6 4 --num-agents 3", capsys)["worlds"]
+    assert rollout(f"--policy {trained} --episodes 5", capsys) == content
+    (wider,) = rollout(f"--policy {trained} --episodes 2 --size 6 4 --num-agents 3", capsys)["worlds"]
     assert wider["name"] == "grid-6x4-3"
     assert wider["metrics"]["makespan"]["mean"] <= 9
 
@@ -273,7 +238,7 @@ def test_a_trained_model_plays_its_own_world(trained: str, capsys: pytest.Captur
 def test_a_trained_model_sees_what_it_was_trained_to_see(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
     """In a scenario that shows something else, agents see what the model knows; the rules are the scenario's."""
     name = saved(CORRIDORS, observe=("walls",), max_cycles=4)
-    (world,) = told(f"--policy {trained} --episodes 2 --scenario {name}", capsys)["worlds"]
+    (world,) = rollout(f"--policy {trained} --episodes 2 --scenario {name}", capsys)["worlds"]
     assert world["metrics"]["makespan"]["mean"] <= 4
     world = NamedConfig("a", GridConfig(size=(4, 6), on_target="leave"))
     shown = match_observations(world, GridConfig(observe=("view",), view_radius=1))
@@ -290,42 +255,31 @@ def film() -> Any:
 def test_a_gif_shows_every_step(film: Any) -> None:
     """A frame for the reset and one for each step, a quarter of a second each, the last one held for one more."""
     films.write_gif(Path("film.gif"), [film], 4)
-    frames = list(films.film_frames(film))
-    with Image.open("film.gif") as image:
-        assert (image.n_frames, image.size, image.info["loop"]) == (4, (512, 307), 0)
-        durations = []
-        for index, frame in enumerate(frames):
-            image.seek(index)
-            durations.append(image.info["duration"])
-            pixels = np.asarray(image.convert("RGB"), dtype=int)
-            assert (pixels == frame).all(axis=2).mean() > 0.98
-            assert np.abs(pixels - frame).max() < 40
-            # Agent a walks along the uppermost row, its disc blue left and right of its number.
-            x, y = round((index + 0.5) * 102.4), round(0.5 * 102.4)
-            np.testing.assert_allclose(pixels[y, x - 26], (0, 114, 178), atol=6)
-            np.testing.assert_allclose(pixels[round(1.5 * 102.4), x], (70, 70, 78), atol=6)
-    assert durations == [250, 250, 250, 1250]
+    info, pictures, durations = read_gif(Path("film.gif"))
+    assert (info["loop"], durations) == (0, [250, 250, 250, 1250])
+    for index, (pixels, frame) in enumerate(zip(pictures, films.film_frames(film), strict=True)):
+        assert pixels.shape == (307, 512, 3)
+        assert (pixels == frame).all(axis=2).mean() > 0.98
+        assert np.abs(pixels - frame).max() < 40
+        # Agent a walks along the uppermost row, its disc blue left and right of its number.
+        x, y = round((index + 0.5) * 102.4), round(0.5 * 102.4)
+        np.testing.assert_allclose(pixels[y, x - 26], (0, 114, 178), atol=6)
+        np.testing.assert_allclose(pixels[round(1.5 * 102.4), x], (70, 70, 78), atol=6)
 
 
 def test_a_gif_is_not_faster_than_players_are(film: Any) -> None:
     """Durations are rounded, not cut, to hundredths of a second, and none is shorter than two of them."""
     for frames_per_second, milliseconds in ((60, 20), (30, 30), (24, 40), (15, 70)):
         films.write_gif(Path("film.gif"), [film], frames_per_second)
-        with Image.open("film.gif") as image:
-            assert image.info["duration"] == milliseconds
+        assert read_gif(Path("film.gif"))[2][0] == milliseconds
 
 
 def test_a_gif_shows_episodes_one_after_the_other(film: Any) -> None:
     """Each of two episodes is held at its end; halved, the frames have the means of four pixels each."""
     films.write_gif(Path("film.gif"), [film, film], 4, halve=True)
     first = next(films.film_frames(film))[:306].reshape(153, 2, 256, 2, 3).mean(axis=(1, 3))
-    with Image.open("film.gif") as image:
-        assert (image.n_frames, image.size) == (8, (256, 153))
-        assert np.abs(np.asarray(image.convert("RGB")) - first).mean() < 1
-        durations = []
-        for index in range(8):
-            image.seek(index)
-            durations.append(image.info["duration"])
+    _, pictures, durations = read_gif(Path("film.gif"))
+    assert np.abs(pictures[0] - first).mean() < 1
     assert durations == [250, 250, 250, 1250] * 2
 
 
@@ -342,18 +296,18 @@ def decoded(path: str) -> tuple[str, np.ndarray]:
     """What ffmpeg says of a video, and all its frames: int (T, height, width, 3)."""
     ffmpeg = [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     done = subprocess.run(ffmpeg, capture_output=True, check=True)
-    said = done.stderr.decode()
-    (size,) = re.findall(r"Video: h264.* (\d+x\d+)", said.split("Output")[0])
+    printed = done.stderr.decode()
+    (size,) = re.findall(r"Video: h264.* (\d+x\d+)", printed.split("Output")[0])
     width, height = map(int, size.split("x"))
-    return said, np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, height, width, 3).astype(int)
+    return printed, np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, height, width, 3).astype(int)
 
 
 def test_a_video_shows_every_step(film: Any) -> None:
     """An MP4 has the same frames in H.264 and 4:2:0 at the asked pace, and holds its end; odd sides get a line more."""
     films.write_mp4(Path("film.mp4"), film, 8)
-    said, pixels = decoded("film.mp4")
-    assert "yuv420p" in said
-    assert "8 fps" in said
+    printed, pixels = decoded("film.mp4")
+    assert "yuv420p" in printed
+    assert "8 fps" in printed
     frames = list(films.film_frames(film))
     assert frames[0].shape == (307, 512, 3)
     assert pixels.shape == (4 + 8, 308, 512, 3)
@@ -388,30 +342,33 @@ def test_names_are_not_taken_for_markup(trained: str, capsys: pytest.CaptureFixt
     shutil.copytree(trained, folder)
     flags = ["--policy", str(folder), "--episodes", "1", "--figures", "--output", output]
     assert main(["rollout", *flags]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(f"{folder}: 1 episode")
-    assert f"outputs in {output}" in said.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith(f"{folder}: 1 episode")
+    assert f"outputs in {output}" in printed.err
     assert (Path(output) / "grid-3x2-2-heat.png").is_file()
 
 
-def test_all_kinds_of_files_are_left(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every kind is there for each kept episode, the SVG at the pace of the films; nothing else is left."""
-    flags = "--episodes 2 --keep 1 --gif --mp4 --svg --record --figures --figure-format svg --fps 8"
-    assert main(["rollout", "--scenario", saved(CORRIDORS), *flags.split(), "--output", "deep/er"]) == 0
-    expected = [f"by-hand-0.{kind}" for kind in ("gif", "json", "mp4", "svg")]
-    found = sorted(path.name for path in Path("deep/er").iterdir())
-    assert found == sorted([*expected, "by-hand-heat.svg", "episodes.csv", "metrics.json"])
-    assert list(Path("deep").iterdir()) == [Path("deep/er")]
-    assert "outputs in deep/er" in capsys.readouterr().err.replace(os.sep, "/")
-    with Image.open("deep/er/by-hand-0.gif") as image:
-        assert image.info["duration"] == pytest.approx(125, abs=5)
-
-
-def test_a_folder_alone_gets_the_usual_files(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --output and no kind named there are GIF films, recordings and figures."""
-    assert main(["rollout", "--scenario", saved(CORRIDORS), "--episodes", "1", "--output", "out"]) == 0
-    found = sorted(path.name for path in Path("out").iterdir())
-    assert found == ["by-hand-0.gif", "by-hand-0.json", "by-hand-heat.png", "episodes.csv", "metrics.json"]
+@pytest.mark.parametrize(
+    ("flags", "folder", "files"),
+    [
+        ("--output out", "out", ["by-hand-0.gif", "by-hand-0.json", "by-hand-heat.png"]),
+        (
+            "--gif --mp4 --svg --record --figures --figure-format svg --fps 8 --output deep/er",
+            "deep/er",
+            ["by-hand-0.gif", "by-hand-0.json", "by-hand-0.mp4", "by-hand-0.svg", "by-hand-heat.svg"],
+        ),
+    ],
+)
+def test_files_are_left_in_the_folder(
+    flags: str, folder: str, files: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kinds that are named, or else the usual ones, are there for each kept episode, and nothing else."""
+    flags = f"--scenario {saved(CORRIDORS)} --episodes 2 --keep 1 {flags}"
+    assert main(["rollout", *flags.split()]) == 0
+    assert names(home / folder) == [*files, "episodes.csv", "metrics.json"]
+    assert len([path for path in home.rglob("*") if path.is_file()]) == len(files) + 3
+    assert f"outputs in {folder}" in capsys.readouterr().err.replace(os.sep, "/")
+    assert read_gif(home / folder / "by-hand-0.gif")[2][0] == pytest.approx(125 if "--fps 8" in flags else 250, abs=5)
 
 
 def test_kinds_alone_get_a_folder_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -421,7 +378,7 @@ def test_kinds_alone_get_a_folder_of_their_own(capsys: pytest.CaptureFixture[str
     folders = list(Path("rollouts").iterdir())
     assert len(folders) == 2
     for folder in folders:
-        assert sorted(path.name for path in folder.iterdir()) == ["episodes.csv", "grid-5x5-2-0.json", "metrics.json"]
+        assert names(folder) == ["episodes.csv", "grid-5x5-2-0.json", "metrics.json"]
 
 
 def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -434,54 +391,8 @@ def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str
         ("grid-6x3-2", 2),
         ("grid-6x3-4", 4),
     ]
-    assert len(rows_of("out")) == 9
-    with Image.open("out/by-number-of-agents.png") as image:
-        pixels = np.asarray(image.convert("RGB")).reshape(-1, 3)
-    assert (pixels == (0, 114, 178)).all(axis=1).sum() > 1000
-
-
-@pytest.mark.parametrize(
-    ("flags", "complaint"),
-    [
-        ("--policy nowhere", "--policy is nowhere, which has no config.json .* expected random, shortest-path or"),
-        ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
-        ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
-        ("--scenario none.json", "none.json"),
-        ("--scenario by-hand.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
-        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --flatten, --max-cycles came too"),
-        ("--suite maze --scenario by-hand.json", "--scenario and --suite say different worlds"),
-        ("--suite desert", "--suite is desert, but no name is like that; there are .*maze-9x7-2"),
-        ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),
-        ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
-        ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
-        ("--max-cycles None", "max_cycles of grid-5x5-2 is None"),
-        ("--episodes 0", "--episodes is 0; expected at least 1"),
-        ("--keep -1", "--keep is -1; expected at least 0"),
-        ("--seed -1", "--seed is -1; expected at least 0"),
-        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
-        ("--fps 0", "--fps is 0.0; expected"),
-        ("--fps nan", "--fps is nan; expected"),
-        ("--output old", "old exists already and is left alone"),
-    ],
-)
-def test_what_cannot_be_rolled_out_is_refused_in_one_line(
-    flags: str, complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A bad flag gives one line that says what came and what was expected, exit code 2, and writes nothing."""
-    saved(CORRIDORS)
-    (Path("old")).mkdir()
-    for folder, content in (("torn", "{}"), ("older", json.dumps({"rules": 0, "grid": {}}))):
-        Path(folder).mkdir()
-        (Path(folder) / "config.json").write_text(content)
-        (Path(folder) / "model.zip").write_text("")
-    before = sorted(Path().rglob("*"))
-    assert main(["rollout", *flags.split()]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert said.err.startswith("multigrid rollout: ")
-    with pytest.raises(ValueError, match=complaint):
-        raise ValueError(said.err)
-    assert sorted(Path().rglob("*")) == before
+    assert len(episodes_of("out")) == 9
+    assert (read_pixels(Path("out/by-number-of-agents.png")) == (0, 114, 178)).all(axis=2).sum() > 1000
 
 
 @pytest.mark.parametrize(
@@ -505,99 +416,43 @@ def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
         match_observations(NamedConfig("grid", GridConfig(size=(6, 4), num_agents=4)), GridConfig())
 
 
-@pytest.mark.parametrize("moment", ["playing", "filming"])
-def test_ctrl_c_leaves_nothing(
-    moment: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+BREAKS = {
+    "interrupted among the episodes": (play_module, "play_episode", 4, KeyboardInterrupt(), "interrupted"),
+    "interrupted in a film": (films, "scene_of", 4, KeyboardInterrupt(), "interrupted"),
+    "a full disk": (files, "write_gif", 1, OSError("no space left on device"), "no space left on device"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_rollout_that_breaks_off_leaves_nothing(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Interrupted among the episodes, or in the midst of a film, a rollout says so and leaves no file and no folder."""
-    owner, name = (play_module, "play_episode") if moment == "playing" else (films, "scene_of")
-    proper = getattr(owner, name)
-    calls = []
+    """Whatever ends a rollout, and wherever, it says so in one line and leaves no file and no folder."""
+    owner, function, last, reason, complaint = BREAKS[name]
+    proper, calls = getattr(owner, function), itertools.count(1)
 
-    def press(*arguments: Any, **named: Any) -> Any:
-        calls.append(arguments)
-        if len(calls) == 4:
-            stages = [path.suffix for path in home.iterdir() if path.is_dir()]
-            assert stages == ([] if moment == "playing" else [".part"])
-            raise KeyboardInterrupt
-        return proper(*arguments, **named)
+    def break_off(*arguments: Any, **named: Any) -> Any:
+        if next(calls) < last:
+            return proper(*arguments, **named)
+        stages = [path.suffix for path in home.iterdir() if path.is_dir()]
+        assert stages == ([] if owner is play_module else [".part"])
+        raise reason
 
-    monkeypatch.setattr(owner, name, press)
-    flags = ["--scenario", saved(CORRIDORS), "--episodes", "5", "--output", "out", "--mp4", "--record"]
-    assert main(["rollout", *flags]) == 130
-    assert "multigrid rollout: interrupted" in capsys.readouterr().err
-    assert [path.name for path in home.rglob("*")] == ["by-hand.json"]
-
-
-def test_a_failure_leaves_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a file cannot be written, the reason is told in one line, and there is no folder."""
-
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(files, "write_gif", full)
-    assert main(["rollout", "--episodes", "1", "--output", "out"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "multigrid rollout: no space left on device"
-    assert list(Path().iterdir()) == []
+    monkeypatch.setattr(owner, function, break_off)
+    flags = ["--scenario", saved(CORRIDORS), "--episodes", "5", "--output", "out", "--gif", "--mp4", "--record"]
+    assert main(["rollout", *flags]) == (130 if complaint == "interrupted" else 2)
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"multigrid rollout: {complaint}")
+    assert names(home) == ["by-hand.json"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
 def test_ctrl_c_in_a_terminal(home: Path) -> None:
     """The signal ends a rollout that would take hours, with code 130 and one line, and no trace of it."""
-    flags = "--policy random --size 9 7 --episodes 1000000 --output out"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "multigrid", "rollout", *flags.split()],
-        cwd=home,
-        env={**AROUND, "FORCE_COLOR": "1", "COLUMNS": "120"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: the tests may be such.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads hold a lock here
-    )
-    assert process.stdout is not None
-    said, deadline = b"", time.monotonic() + 60
-    while b"/1000000" not in said:
-        assert time.monotonic() < deadline, said.decode()
-        said += os.read(process.stdout.fileno(), 4096)
-    os.killpg(process.pid, signal.SIGINT)
-    rest, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, (said + rest).decode()
-    assert b"multigrid rollout: interrupted" in rest
-    assert b"Traceback" not in rest
-    assert list(home.iterdir()) == []
-
-
-def test_the_table_needs_none_of_the_extra_libraries(home: Path) -> None:
-    """Without torch, Matplotlib and imageio policies are rolled out; who wants films is told what to install."""
-    hidden = "torch", "stable_baselines3", "matplotlib", "imageio", "PIL"
-    code = f"""
-import sys
-
-class Hidden:
-    def find_spec(self, name, *_):
-        if name in {hidden!r}:
-            raise ModuleNotFoundError("not installed", name=name)
-
-sys.meta_path.insert(0, Hidden())
-from multigrid.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-    for flags, expected in (("", 0), ("--gif", 1)):
-        done = subprocess.run(
-            [sys.executable, "-c", code, "rollout", "--episodes", "1", *flags.split()],
-            cwd=home,
-            env=AROUND,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == expected, done.stderr
-        assert "sum of costs" in done.stdout or expected
-        if expected:
-            assert done.stderr.count("\n") == 1, "before anything is played"
-            assert "multigrid rollout needs" in done.stderr
-            assert 'pip install "multigrid-marl[train]"' in done.stderr
+    flags = "rollout --policy random --size 9 7 --episodes 1000000 --output out"
+    code, printed = interrupt_multigrid(*flags.split(), after="/1000000", cwd=home)
+    assert code == 130, printed
+    assert "multigrid rollout: interrupted" in printed
+    assert "Traceback" not in printed
     assert list(home.iterdir()) == []
 
 
@@ -606,7 +461,7 @@ def test_what_somebody_else_has_there_is_left_alone() -> None:
     Path(".out.part").mkdir()
     Path(".out.part/theirs.txt").write_text("theirs")
     assert main(["rollout", "--episodes", "1", "--record", "--output", "out"]) == 0
-    assert [path.name for path in sorted(Path().iterdir())] == [".out.part", "out"]
+    assert names(Path()) == [".out.part", "out"]
     assert Path(".out.part/theirs.txt").read_text() == "theirs"
 
 

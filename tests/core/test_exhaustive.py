@@ -137,7 +137,7 @@ class Judge:
         self.arrivals: dict[Any, tuple[list[Any], bool]] = {}
 
     def arrive(self, after: tuple[tuple[int, Cell], ...], parked: frozenset[int], seed: int) -> tuple[list[Any], bool]:
-        """The rows of `told` after moves to these cells, and whether the episode is over."""
+        """The rows of `rows_of` after moves to these cells, and whether the episode is over."""
         key = (after, parked, seed)
         if key not in self.arrivals:
             at, reference = dict(after), self.reference
@@ -158,7 +158,7 @@ class Judge:
     def step(
         self, at: dict[int, Cell], parked: set[int], actions: np.ndarray, seed: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What `told` must be after each joint action, and the outcomes, and where the episode is over."""
+        """What `rows_of` must be after each joint action, and the outcomes, and where the episode is over."""
         asked = [requests(self.walls, at, parked, dict.fromkeys(at, action)) for action in range(NUM_ACTIONS)]
         choices = {i: sorted({wish[i] for wish, _ in asked}) for i in at}
         # Joint actions in which everyone asks for the same cell differ in no more than why they ask for their own.
@@ -183,7 +183,7 @@ class Judge:
         return np.array(rows)[case], np.where(known == -1, np.array(reasons)[case], known), np.array(over)[case]
 
 
-def told(world: Worlds) -> np.ndarray:
+def rows_of(world: Worlds) -> np.ndarray:
     """Of each agent of each world: cell, target, status, reward, terminated, distance."""
     w = world.arrays
     return np.concatenate([w.location, w.target, np.stack([w.status, w.rewards, w.terminated, w.distances], -1)], -1)
@@ -227,7 +227,7 @@ def test_every_joint_action_from_every_joint_state(
         world.arrays.actions[:] = actions
         assert world.step() == rules.ALL_VALID
         expected, outcomes, over = judge.step(at, parked, actions, seed)
-        wrong = (told(world) != expected).any(axis=(1, 2)) | (world.arrays.episode_over != over)
+        wrong = (rows_of(world) != expected).any(axis=(1, 2)) | (world.arrays.episode_over != over)
         wrong |= (world.arrays.outcomes != outcomes)[:, here].any(axis=1) | world.arrays.truncated.any(axis=1)
         assert not wrong.any(), (at, parked, actions[wrong.argmax()].tolist())
         transitions += len(wrong)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +11,9 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import judged
-from apart import batches, play_apart, play_cases
+from apart import play_apart
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
-from oracle import Oracle
-from oracle import plain as listed
 
 pytestmark = pytest.mark.heavy
 
@@ -214,36 +211,6 @@ def play_corrupted(number: int) -> None:
     assert_like_new(env, number, random)
 
 
-def play_shared(number: int) -> None:
-    """Two envs that share a generator, beside two documented ones that share its twin; some resets have seeds."""
-    random = np.random.default_rng([19, number])
-    size = int(random.integers(2, 7))
-    own = np.random.Generator(getattr(np.random, KINDS[number % 5])(number))
-    twin = copy.deepcopy(own)
-    envs, documented = [GridWorldEnv(size=size) for _ in range(2)], [Oracle(size) for _ in range(2)]
-    for env, oracle in zip(envs, documented, strict=True):
-        env.np_random, oracle.stream = own, twin
-        assert listed(env.reset()) == oracle.reset()
-    for _ in range(60):
-        k = int(random.integers(2))
-        choice = random.random()
-        if choice < 0.1:
-            seed = int(random.integers(100))
-            assert listed(envs[k].reset(seed=seed)) == documented[k].reset(seed=seed)
-        elif choice < 0.35:
-            assert listed(envs[k].reset()) == documented[k].reset()
-        elif choice < 0.4:
-            envs[k].np_random, documented[k].stream = own, twin
-        elif choice < 0.5:
-            assert own.integers(7) == twin.integers(7)
-            assert envs[k].np_random.random() == documented[k].stream.random()
-        else:
-            action = int(random.integers(4))
-            assert listed(envs[k].step(action)) == documented[k].step(action)
-        assert frozen(own.bit_generator.state) == frozen(twin.bit_generator.state), "the shared stream is elsewhere"
-        assert (envs[0].np_random is envs[1].np_random) == (documented[0].stream is documented[1].stream)
-
-
 def play_calling_back(number: int) -> None:
     """A generator that calls the env that is drawing from it: that call is refused, and the draws go on."""
     random = np.random.default_rng([23, number])
@@ -269,7 +236,7 @@ def play_calling_back(number: int) -> None:
     assert frozen(env.reset()) == frozen(twin.reset())
 
 
-FAMILIES = [play_subclass, play_subclass, play_corrupted, play_shared, play_calling_back]
+FAMILIES = [play_subclass, play_subclass, play_corrupted, play_calling_back]
 
 
 def play_case(number: int) -> None:
@@ -277,19 +244,7 @@ def play_case(number: int) -> None:
     FAMILIES[number % len(FAMILIES)](number // len(FAMILIES))
 
 
-def play_batch(first: int, last: int) -> None:
-    """Some of the cases, in a process apart."""
-    play_cases(play_case, range(first, last), seconds=20)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """More cases under `--long`."""
-    if "batch" in metafunc.fixturenames:
-        count = LONG_CASES if metafunc.config.getoption("--long") else CASES
-        metafunc.parametrize("batch", batches(count, BATCH), ids=lambda batch: f"{batch[0]}-{batch[1] - 1}")
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no SIGALRM here, whose handler raises in some cases")
 def test_a_hostile_generator_is_refused_or_drawn_from_by_the_rules(batch: tuple[int, int]) -> None:
     """A bad draw is a ValueError, and a broken generator never breaks the env; a seed makes it like new."""
-    play_apart("test_hostile_generators:play_batch", *batch, timeout=600)
+    play_apart("apart:play_batch", "test_hostile_generators:play_case", *batch, 20, timeout=600)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import judged
-from apart import batches, play_apart, play_cases
+from apart import play_apart
 from helpers import frozen
 from judged import FIELDS, SAID
 from multigrid import MultiGridEnv
@@ -66,17 +66,7 @@ class Odd(dict):  # type: ignore[type-arg]
 def cast(value: Any, dtype: Any) -> Any:
     """The value as the dtype would hold it, wrapped around where it does not fit."""
     with np.errstate(all="ignore"):
-        if np.dtype(dtype).kind == "f":
-            return np.dtype(dtype).type(value)
-        if np.dtype(dtype).kind == "b":
-            return bool(value)
-        if isinstance(value, float):
-            value = int(value) if np.isfinite(value) else 2**63 - 1
-        bits = np.dtype(dtype).itemsize * 8
-        value %= 2**bits
-        return np.dtype(dtype).type(
-            value - 2**bits if np.dtype(dtype).kind == "i" and value >= 2 ** (bits - 1) else value
-        )
+        return np.array(value).astype(dtype)[()]
 
 
 def pick(random: np.random.Generator, items: Any) -> Any:
@@ -323,21 +313,9 @@ def play_case(number: int) -> None:
     judged.play(env, 30, random)
 
 
-def play_batch(first: int, last: int) -> None:
-    """Some of the cases, in a process apart."""
-    play_cases(play_case, range(first, last))
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """More cases under `--long`."""
-    if "batch" in metafunc.fixturenames:
-        count = LONG_CASES if metafunc.config.getoption("--long") else CASES
-        metafunc.parametrize("batch", batches(count, BATCH), ids=lambda batch: f"{batch[0]}-{batch[1] - 1}")
-
-
 def test_a_hostile_state_is_refused_or_played_by_the_rules(batch: tuple[int, int]) -> None:
     """A changed state is refused, and nothing has changed, or taken, given back as it came, and played by the rules."""
-    play_apart("test_hostile_states:play_batch", *batch, timeout=600)
+    play_apart("apart:play_batch", "test_hostile_states:play_case", *batch, timeout=600)
 
 
 def test_the_judge_knows_an_impossible_state() -> None:

@@ -1,4 +1,4 @@
-"""Whole episodes of random play: against the reference, against what must never happen, and under renaming."""
+"""Whole episodes of random play: against the reference, and under renaming."""
 
 from __future__ import annotations
 
@@ -53,18 +53,9 @@ def walls_of(config: GridConfig) -> np.ndarray:
     return np.zeros((config.width, config.height), dtype=bool) if config.walls is None else config.walls[0]
 
 
-def assert_same(ours: Any, expected: Any) -> None:
-    """Equal arrays, in a dict or alone."""
-    if isinstance(expected, dict):
-        assert list(ours) == list(expected)
-        for part, seen in expected.items():
-            np.testing.assert_array_equal(ours[part], seen, part)
-    else:
-        np.testing.assert_array_equal(ours, expected)
-
-
-def assert_belongs(env: MultiGridEnv, agent: str, observation: Any) -> None:
+def assert_belongs(env: MultiGridEnv, agent: str, observation: Any, info: dict[str, Any]) -> None:
     """An observation of the space, its parts in order and, which `contains` does not ask, of the very dtype."""
+    assert {key: type(value) for key, value in info.items()} == {"distance": float, "outcome": int}
     space = env.observation_space(agent)
     assert space.contains(observation)
     if env.config.flatten:
@@ -80,12 +71,13 @@ def assert_belongs(env: MultiGridEnv, agent: str, observation: Any) -> None:
 def check_against_reference(config: GridConfig, seed: int) -> None:
     """Play an episode at random, here and there."""
     env = MultiGridEnv(config)
-    observations, _ = env.reset(seed=seed)
+    observations, infos = env.reset(seed=seed)
     layout = env.state()
     drawn = copy.deepcopy(env.np_random)
     reference = Reference(config, layout[:, :2], layout[:, 2:], walls_of(config), drawn)
     for i, agent in enumerate(env.agents):
-        assert_same(observations[agent], reference.observe(i, reference.at[i]))
+        np.testing.assert_equal(observations[agent], reference.observe(i, reference.at[i]))
+        assert_belongs(env, agent, observations[agent], infos[agent])
     random = np.random.default_rng(seed)
     while env.agents:
         present, actions = list(env.agents), random_actions(env, random)
@@ -95,10 +87,14 @@ def check_against_reference(config: GridConfig, seed: int) -> None:
         for agent, (seen, reward, terminated, truncated, distance, outcome) in zip(
             present, expected.values(), strict=True
         ):
-            assert_same(observations[agent], seen)
-            told = (rewards[agent], terminations[agent], truncations[agent], infos[agent])
-            assert told == (pytest.approx(reward), terminated, truncated, {"distance": distance, "outcome": outcome})
+            np.testing.assert_equal(observations[agent], seen)
+            assert_belongs(env, agent, observations[agent], infos[agent])
+            returned = (rewards[agent], terminations[agent], truncations[agent])
+            assert [type(value) for value in returned] == [float, bool, bool]
+            assert returned == (pytest.approx(reward), terminated, truncated)
+            assert infos[agent] == {"distance": distance, "outcome": outcome}
         assert env.state().tolist() == reference.state()
+        assert env.state_space.contains(env.state())
         assert (not env.agents) == reference.over
     assert env.np_random.bit_generator.state == drawn.bit_generator.state
 
@@ -127,65 +123,19 @@ def test_a_crowd_plays_as_the_reference_does(collisions: str, on_target: str) ->
     check_against_reference(config, seed=5)
 
 
-@settings(max_examples=100)
-@given(config=configurations(), seed=st.integers(0, 2**32 - 1))
-def test_nothing_illegal_ever_happens(config: GridConfig, seed: int) -> None:
-    """Nobody shares a cell, swaps, leaves the grid or enters a wall; flags, rewards and spaces are consistent."""
-    env = MultiGridEnv(config)
-    observations, infos = env.reset(seed=seed)
-    for agent in env.agents:
-        assert_belongs(env, agent, observations[agent])
-    first_infos = infos
-    random = np.random.default_rng(seed)
-    arrived = total = 0.0
-    while env.agents:
-        before, present = env.state(), list(env.agents)
-        observations, rewards, terminations, truncations, infos = env.step(random_actions(env, random))
-        after = env.state()
-        here = after[:, 0] >= 0
-        places = [tuple(cell) for cell in after[here, :2].tolist()]
-        assert not any(walls_of(config)[place] for place in places)
-        moved = np.abs(after[here, :2] - before[here, :2]).sum(axis=1)
-        assert moved.max(initial=0) <= 1
-        if config.collisions != "none":
-            assert len(set(places)) == len(places)
-            for i, j in itertools.combinations(np.flatnonzero(here), 2):
-                swapped = (after[i, :2] == before[j, :2]).all() and (after[j, :2] == before[i, :2]).all()
-                assert not swapped
-        for agent in present:
-            assert_belongs(env, agent, observations[agent])
-            for info in (infos[agent], first_infos[agent]):
-                assert {key: type(value) for key, value in info.items()} == {"distance": float, "outcome": int}
-            assert (type(rewards[agent]), type(terminations[agent]), type(truncations[agent])) == (float, bool, bool)
-        assert len(set(truncations.values())) == 1
-        gone = {agent for agent in present if terminations[agent] or truncations[agent]}
-        assert env.agents == [agent for agent in present if agent not in gone]
-        total += sum(rewards.values())
-        if config.on_target == "stay":
-            arrived += len(present) * all(terminations.values())
-        elif config.on_target == "park":
-            arrived = float((after[:, :2] == after[:, 2:]).all(axis=1).sum())
-        elif config.on_target == "leave":
-            arrived += sum(terminations.values())
-        else:
-            arrived += (before[:, 2:] != after[:, 2:]).any(axis=1).sum()
-        assert total == pytest.approx(arrived)
-        assert env.state_space.contains(after)
-
-
 def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], actions: np.ndarray) -> list[Any]:
     """An episode in which agent k of the layout plays under the index order[k]; what befell k, step by step."""
     env = MultiGridEnv(config)
     place = np.argsort(order)
     env.reset(options={"agents": layout[place, :2], "targets": layout[place, 2:]})
-    told = []
+    steps = []
     for row in actions:
         if not env.agents:
             break
         names = {k: f"agent_{order[k]}" for k in range(config.num_agents) if f"agent_{order[k]}" in env.agents}
         seen, rewards, terminations, truncations, infos = env.step({name: int(row[k]) for k, name in names.items()})
         state = env.state()
-        told.append(
+        steps.append(
             [
                 (
                     *(k, state[order[k]].tolist(), rewards[name], terminations[name], truncations[name], infos[name]),
@@ -194,7 +144,7 @@ def renamed(config: GridConfig, layout: np.ndarray, order: tuple[int, ...], acti
                 for k, name in names.items()
             ]
         )
-    return told
+    return steps
 
 
 @pytest.mark.heavy

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers import AROUND
 from multigrid.core.compiled import COMPILED
 
 if not COMPILED:
@@ -73,9 +74,6 @@ def assert_one_line(printed, folder, *words):
     assert all(word in printed.err for word in (f"the cache folder {folder} ", *words))
 
 
-# What is found --------------------------------------------------------------------------------------------------------
-
-
 def test_what_one_process_compiles_the_next_one_finds(kept, capfd):
     """Nothing is compiled twice, by one signature each, and nothing is said."""
     assert found(another())
@@ -131,9 +129,6 @@ def test_a_closure_is_not_kept(base):
 
     assert [found(another(adding(term))) for term in (1, 2, 2)] == [False, False, False]
     assert kernels(base) == []
-
-
-# What is damaged ------------------------------------------------------------------------------------------------------
 
 
 def flip(file, at):
@@ -241,18 +236,6 @@ def test_what_cannot_be_read_is_compiled(kept, capfd, monkeypatch, code):
     assert_one_line(capfd.readouterr(), kept.parent, os.strerror(code))
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
-def test_unreadable_files_are_replaced(kept, capfd):
-    """A file without permissions is replaced by one that can be read."""
-    kept.chmod(0)
-    assert not found(another())
-    assert_one_line(capfd.readouterr(), kept.parent, "Permission denied")
-    assert found(another())
-
-
-# What cannot be written -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["open", "replace", "mkdir"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
 def test_what_cannot_be_written_is_no_error(kept, capfd, monkeypatch, name, code):
@@ -284,19 +267,11 @@ def script(tmp_path, text):
     return path
 
 
-def run(path, base, **options):
+def run(path, base):
     """Start a program that keeps its kernels in a folder."""
-    root = Path(kernel_cache.__file__).parents[2]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(base), "PYTHONPATH": str(root)}
-    return subprocess.Popen(
-        [sys.executable, str(path)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    environment = {**AROUND, "NUMBA_CACHE_DIR": str(base)}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, str(path)], env=environment, text=True, **streams)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
@@ -348,9 +323,6 @@ def test_a_closed_stderr_is_no_error(kept, monkeypatch):
         kept.write_bytes(b"")
         monkeypatch.setattr(sys, "stderr", stream)
         assert not found(another())
-
-
-# Processes that end, and others beside them ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -414,8 +386,6 @@ def test_processes_that_compile_at_once(tmp_path, base):
     assert run(path, base).communicate(timeout=120) == ("149 True\n", "")
     assert sorted(path.suffix for path in kernels(base)[0].parent.iterdir()) == ["", ".kernel"]
 
-
-# Folders of earlier versions ------------------------------------------------------------------------------------------
 
 OLD = f"multigrid-{kernel_cache._MADE_BY}-0123456789abcdef"
 OLDER = "multigrid-0123456789abcdef"

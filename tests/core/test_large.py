@@ -99,8 +99,8 @@ class Inspector:
         assert (at != goal).all()
         self.check_places(at, goal)
         assert (w.status == TRAVELLING).all()
-        for told in (w.rewards, w.terminated, w.truncated, w.episode_over, w.arrivals):
-            assert not told.any()
+        for flags in (w.rewards, w.terminated, w.truncated, w.episode_over, w.arrivals):
+            assert not flags.any()
         self.arrivals = np.zeros(w.status.shape, dtype=int)
 
     def check_places(self, at: np.ndarray, goal: np.ndarray) -> None:

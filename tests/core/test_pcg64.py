@@ -61,22 +61,6 @@ def test_draws_that_numpy_makes_in_between():
         assert generator.bit_generator.state == alone.bit_generator.state
 
 
-@given(seed=st.integers(0, 2**64), draws=st.integers(0, 3))
-@settings(max_examples=100, derandomize=True)
-def test_a_state_survives_the_round_trip(seed, draws):
-    """Loading a NumPy state and storing it again gives the same one, with a 32-bit half left over or without."""
-    generator = np.random.default_rng(seed)
-    for _ in range(draws):
-        generator.integers(10)
-    state = generator.bit_generator.state
-    assert state["has_uint32"] == draws % 2
-    stored = pcg64.store(stream_of(generator)[0])
-    assert stored == state
-    other = np.random.PCG64(0)
-    other.state = stored
-    assert np.random.Generator(other).integers(1000, size=9).tolist() == generator.integers(1000, size=9).tolist()
-
-
 def test_streams_do_not_disturb_one_another():
     """A draw from one row leaves the other rows as they are."""
     generators = [np.random.default_rng(seed) for seed in range(3)]

@@ -18,7 +18,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from helpers import frozen, run_python
-from multigrid import GridConfig, GridWorldEnv, MultiGridVectorEnv, vector_env
+from multigrid import GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
@@ -31,16 +31,16 @@ SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_re
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
-def tale(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
+def play(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
     """All that some steps of random play return, and where the worlds and their streams are then."""
-    random, told = np.random.default_rng(1), []
+    random, returned = np.random.default_rng(1), []
     for _ in range(steps):
-        told.append(frozen(envs.step(random.integers(4, size=envs.num_envs))))
+        returned.append(frozen(envs.step(random.integers(4, size=envs.num_envs))))
         if envs.autoreset_mode is AutoresetMode.DISABLED:
             over = np.repeat(envs._world.arrays.episode_over, envs.config.num_agents)
             if over.any():
-                told.append(frozen(envs.reset(options={"reset_mask": over})))
-    return [*told, frozen(envs.get_state())]
+                returned.append(frozen(envs.reset(options={"reset_mask": over})))
+    return [*returned, frozen(envs.get_state())]
 
 
 def wait_for_threads(envs: MultiGridVectorEnv) -> None:
@@ -87,7 +87,7 @@ def threaded(make: Callable[..., MultiGridVectorEnv]) -> MultiGridVectorEnv:
     """Worlds that have been stepped with threads, which wait for the next step."""
     envs = make(10, num_threads=3, on_target="restart")
     envs.reset(seed=1)
-    tale(envs, 5)
+    play(envs, 5)
     wait_for_threads(envs)
     assert len(names_of_threads()) == (2 if COMPILED else 0)
     return envs
@@ -112,12 +112,12 @@ def test_any_number_of_threads_plays_the_same(
     on_target: str, mode: AutoresetMode, make: Callable[..., MultiGridVectorEnv]
 ) -> None:
     """Whole episodes, with all that is returned and drawn, do not depend on the number of threads."""
-    told = []
+    returned = []
     for num_threads in (1, 2, 3, 50):
         envs = make(11, on_target=on_target, autoreset_mode=mode, num_threads=num_threads)
-        told.append([frozen(envs.reset(seed=3)), *tale(envs, 40), frozen(envs.reset()), *tale(envs)])
-        told[-1] += [frozen(envs.reset(options={"reset_mask": np.arange(33) // 3 % 2 == 1})), *tale(envs)]
-    assert all(one == told[0] for one in told[1:])
+        returned.append([frozen(envs.reset(seed=3)), *play(envs, 40), frozen(envs.reset()), *play(envs)])
+        returned[-1] += [frozen(envs.reset(options={"reset_mask": np.arange(33) // 3 % 2 == 1})), *play(envs)]
+    assert all(one == returned[0] for one in returned[1:])
 
 
 @pytest.mark.parametrize("collisions", get_args(Collisions))
@@ -127,19 +127,19 @@ def test_threads_do_not_meet(collisions: str, make: Callable[..., MultiGridVecto
     count = 1500 if COMPILED else 15  # interpreted, there is one thread in any case
     one, two = (make(count, num_threads=number, **crowd) for number in (1, 2))
     assert frozen(one.reset(seed=0)) == frozen(two.reset(seed=0))
-    assert tale(one, 12) == tale(two, 12)
+    assert play(one, 12) == play(two, 12)
 
 
 def test_generators_that_are_held_are_drawn_from_in_threads_too(make: Callable[..., MultiGridVectorEnv]) -> None:
     """A generator that was handed out counts as with one thread, for its world alone."""
-    told = []
+    returned = []
     for number in (1, 3):
         envs = make(10, num_threads=number, on_target="restart")
         envs.reset(seed=1)
-        before = tale(envs, 5)
+        before = play(envs, 5)
         drawn = [envs.np_random[e].random() for e in (0, 4, 9)]
-        told.append([before, drawn, tale(envs, 30), [generator.random() for generator in envs.np_random]])
-    assert told[0] == told[1]
+        returned.append([before, drawn, play(envs, 30), [generator.random() for generator in envs.np_random]])
+    assert returned[0] == returned[1]
 
 
 def test_a_bad_action_moves_no_thread(make: Callable[..., MultiGridVectorEnv]) -> None:
@@ -158,7 +158,7 @@ def test_threads_are_started_when_needed_and_ended_by_close(make: Callable[..., 
     envs = make(4, num_threads=3)
     assert names_of_threads() == []
     envs.reset(seed=0)
-    tale(envs, 3)
+    play(envs, 3)
     wait_for_threads(envs)
     assert len(names_of_threads()) == (2 if COMPILED else 0)
     envs.close()
@@ -191,13 +191,13 @@ def test_threads_that_fell_asleep_are_woken(steps: int, make: Callable[..., Mult
     envs, alone = make(10, num_threads=3), make(10)
     for each in (envs, alone):
         each.reset(seed=0)
-        tale(each, 1)
+        play(each, 1)
     for _ in range(3):
         deadline = time.monotonic() + 60
         while not all(follower.sleeps for follower in envs._world._threads._crew._followers):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert tale(envs, steps) == tale(alone, steps)
+        assert play(envs, steps) == play(alone, steps)
 
 
 class TimeIsUpError(Exception):
@@ -276,9 +276,9 @@ def test_nobody_waits_for_a_thread_that_died(
     for each in (envs, alone):
         each.reset(seed=0)
     monkeypatch.setattr("multigrid.core.threads._follow", dies)
-    assert tale(envs) == tale(alone)
+    assert play(envs) == play(alone)
     monkeypatch.undo()
-    assert tale(envs) == tale(alone)
+    assert play(envs) == play(alone)
     wait_for_threads(envs)
     # A thread that has died is listed until its exception has been reported.
     deadline = time.monotonic() + 60
@@ -304,7 +304,7 @@ def test_threads_that_cannot_be_started_are_done_without(
     for each in (envs, alone):
         each.reset(seed=0)
     monkeypatch.setattr(threading.Thread, "start", starts_two)
-    assert tale(envs) == tale(alone)
+    assert play(envs) == play(alone)
     envs.close()
     assert len(started) == 3
     assert names_of_threads() == []
@@ -315,7 +315,7 @@ def test_threads_have_no_part_in_the_reset_of_one_world(make: Callable[..., Mult
     """Worlds that are reset one by one are reset by this thread, for others would only be waited for."""
     envs = make(10, num_threads=3)
     envs.reset(seed=0)
-    tale(envs, 1)
+    play(envs, 1)
     board = envs._world._threads._crew._board
     before = board.copy()
     envs.reset(options={"reset_mask": np.arange(envs.num_envs) // envs.config.num_agents == 4})
@@ -341,22 +341,22 @@ envs.reset(seed=0)
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))], ids=["deepcopy", "pickle"]
 )
-def test_copies_have_no_threads_until_they_play(copied: Callable[[Any], Any], threaded: MultiGridVectorEnv) -> None:
+def test_copies_have_no_threads_until_they_play_on(copied: Callable[[Any], Any], threaded: MultiGridVectorEnv) -> None:
     """A copy starts with none of its original's threads, plays on with as many of its own, and closes them alone."""
     before = len(names_of_threads())
     twin = copied(threaded)
     assert len(names_of_threads()) == before
-    assert tale(twin) == tale(threaded)
+    assert play(twin) == play(threaded)
     wait_for_threads(twin)
     assert len(names_of_threads()) == 2 * before
     twin.close()
     assert len(names_of_threads()) == before
 
 
-def _play(envs: MultiGridVectorEnv, results: Any) -> None:
-    told = tale(envs, 30)
+def _play_on(envs: MultiGridVectorEnv, results: Any) -> None:
+    returned = play(envs, 30)
     envs.close()
-    results.put((told, names_of_threads()))
+    results.put((returned, names_of_threads()))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -365,20 +365,20 @@ def test_the_same_env_plays_on_in_other_processes(method: str, threaded: MultiGr
     context = multiprocessing.get_context(method)
     results = context.Queue()
     # A daemon, so that one that hangs ends with the tests.
-    process = context.Process(target=_play, args=(threaded, results), daemon=True)
+    process = context.Process(target=_play_on, args=(threaded, results), daemon=True)
     process.start()
-    told, left = results.get(timeout=120)
+    returned, left = results.get(timeout=120)
     process.join(timeout=60)
     assert process.exitcode == 0
-    assert (told, left) == (tale(threaded, 30), [])
+    assert (returned, left) == (play(threaded, 30), [])
 
 
 def _grandchild(envs: MultiGridVectorEnv, results: Any) -> None:
-    told = tale(envs, 5)
+    returned = play(envs, 5)
     inner = multiprocessing.get_context("fork").Queue()
-    process = multiprocessing.get_context("fork").Process(target=_play, args=(envs, inner), daemon=True)
+    process = multiprocessing.get_context("fork").Process(target=_play_on, args=(envs, inner), daemon=True)
     process.start()
-    results.put((told, inner.get(timeout=60)))
+    results.put((returned, inner.get(timeout=60)))
     process.join(timeout=60)
 
 
@@ -391,7 +391,7 @@ def test_forks_of_forks_play_on(threaded: MultiGridVectorEnv) -> None:
     first, (then, left) = results.get(timeout=120)
     process.join(timeout=60)
     assert process.exitcode == 0
-    assert (first, then, left) == (tale(threaded, 5), tale(threaded, 30), [])
+    assert (first, then, left) == (play(threaded, 5), play(threaded, 30), [])
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
@@ -407,42 +407,4 @@ def test_async_vector_env_works_afterwards(context: str, threaded: MultiGridVect
             assert frozen(async_envs.step(actions)) == frozen(envs.step(actions))
     finally:
         async_envs.close()
-        envs.close()
-
-
-@pytest.mark.heavy
-def test_supersuit_works_afterwards(threaded: MultiGridVectorEnv) -> None:
-    """SuperSuit's forked workers play as they do without processes, after steps with threads."""
-    from multigrid.integrations.supersuit import to_sb3  # not above: spawned processes read this file, without torch
-
-    config = GridConfig(size=(4, 3), num_agents=3, max_cycles=9)
-    told = []
-    for num_cpus in (0, 2):
-        vec_env = to_sb3(config, 2, num_cpus=num_cpus, seed=3)
-        try:
-            told.append([frozen(vec_env.reset()), *(frozen(vec_env.step(np.full(6, t % 4))) for t in range(20))])
-        finally:
-            vec_env.close()
-    assert told[0] == told[1]
-
-
-@pytest.mark.heavy
-def test_stable_baselines_workers_work_afterwards(threaded: MultiGridVectorEnv) -> None:
-    """Stable-Baselines3's forked workers play the documented game after steps with threads."""
-    from stable_baselines3.common.vec_env import SubprocVecEnv
-
-    vec_env = SubprocVecEnv([functools.partial(GridWorldEnv, size=3)] * 2, start_method="fork")
-    try:
-        vec_env.seed(4)
-        envs = GridWorldVectorEnv(2, size=3, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=2)
-        assert frozen(vec_env.reset()) == frozen(envs.reset(seed=4)[0])
-        random = np.random.default_rng(0)
-        for _ in range(25):
-            actions = random.integers(4, size=2)
-            seen, rewards, dones, _ = vec_env.step(actions)
-            expected, gained, terminated, *_ = envs.step(actions)
-            assert frozen(seen) == frozen(expected)
-            assert (rewards.tolist(), dones.tolist()) == (gained.tolist(), terminated.tolist())
-    finally:
-        vec_env.close()
         envs.close()

@@ -9,7 +9,6 @@
 Any other block fails, for then nobody would know whether it works.
 """
 
-import os
 import shlex
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+
+from helpers import run_python
 
 pytestmark = pytest.mark.heavy
 
@@ -38,11 +39,10 @@ TEST = (
 CHECKED = ("apt-get", "pytest")
 
 SHELLS = ("bash", "console")
-PROGRAMS = {"multigrid": [sys.executable, "-m", "multigrid"], "python": [sys.executable]}
+PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": []}
 # What the tests add to README's arguments: a whole training takes minutes, and a game waits for somebody's keys.
 # `--help` shows only that the command is there (tyro then reads no other argument): it fits a bare command alone.
 ENDINGS = {"train": ["--help"], "play": ["--help"]}
-TIMEOUT = 300  # seconds for one command: a cold compile and a short training fit in
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,7 @@ def run_command(words: list[str], folder: Path) -> None:
     assert "--help" not in ending or len(words) == 2, (
         f"{shlex.join(words)}: nothing would read its arguments; give it a short run in ENDINGS"
     )
-    result = subprocess.run(
-        [*PROGRAMS[words[0]], *words[1:], *ending],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+    result = run_python(*PROGRAMS[words[0]], *words[1:], *ending, cwd=folder, stdin=subprocess.DEVNULL)
     assert result.returncode == 0, (
         f"{shlex.join(words)} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
     )
@@ -157,7 +148,7 @@ def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
                 run_command(words, folder)
 
 
-def run_python(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def execute(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Execute a block; a traceback shows the page's own lines."""
     monkeypatch.chdir(folder)
     code = compile("\n" * (block.line - 1) + block.text, str(block.page), "exec")
@@ -167,7 +158,7 @@ def run_python(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a block the way its language says; a language that nothing runs is an error."""
     if block.language == "python":
-        run_python(block, folder, monkeypatch)
+        execute(block, folder, monkeypatch)
     elif block.language in SHELLS:
         run_shell(block, folder)
     else:
@@ -185,15 +176,10 @@ def test_block_works(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("command", [TRAIN, TEST])
 def test_readme_gives_the_two_commands(command: str) -> None:
-    """The two commands that a newcomer needs stand in README, word for word."""
-    assert command in [
-        line for block in BLOCKS if block.page == README and block.language in SHELLS for line in command_lines(block)
-    ]
-
-
-def test_readme_shows_python() -> None:
-    """A page without a line of Python would pass the tests above for want of anything to run."""
-    assert any(block.language == "python" for block in BLOCKS)
+    """The two commands that a newcomer needs stand in README, word for word, beside some Python."""
+    blocks = [block for block in BLOCKS if block.page == README]
+    assert command in [line for block in blocks if block.language in SHELLS for line in command_lines(block)]
+    assert any(block.language == "python" for block in blocks)
 
 
 SAMPLE = """\
@@ -235,24 +221,21 @@ def test_commands_are_read_as_a_shell_reads_them() -> None:
     assert split_commands(command_lines(console)[0]) == [["multigrid", "bench"], ["pytest", "-k", "a b"]]
 
 
-def test_what_is_no_code_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text block may hold anything."""
-    run_block(Block("text", "raise SystemExit", 1), tmp_path, monkeypatch)
-
-
-def test_python_blocks_are_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A python block runs in the folder it is given."""
-    run_block(Block("python", "open('here', 'w').close()", 1), tmp_path, monkeypatch)
-    assert (tmp_path / "here").exists()
-
-
-@pytest.mark.parametrize("language", ["bash", "console"])
-def test_shell_blocks_are_executed(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command runs in the folder it is given, and those after it find what it left there."""
-    prompt = "$ " if language == "console" else ""
-    text = f"""{prompt}python -c "open('here', 'w')"\n{prompt}python -c "open('here')"\n"""
+@pytest.mark.parametrize(
+    ("language", "text", "executed"),
+    [
+        ("text", "open('here', 'w').close()", False),
+        ("python", "open('here', 'w').close()", True),
+        ("bash", """python -c "open('here', 'w')"\npython -c "open('here')"\n""", True),
+        ("console", """$ python -c "open('here', 'w')"\n$ python -c "open('here')"\n""", True),
+    ],
+)
+def test_blocks_are_executed(
+    language: str, text: str, executed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code runs in the folder it is given, where a later command finds what an earlier one left; text is left alone."""
     run_block(Block(language, text, 1), tmp_path, monkeypatch)
-    assert (tmp_path / "here").exists()
+    assert (tmp_path / "here").exists() == executed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -268,32 +251,21 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / link).exists(), f"{page.name} names {link}, which is not there"
 
 
-def test_the_two_commands_fit_the_project(tmp_path: Path) -> None:
-    """The install and test command is accepted: its extra exists, and .ci/run gives the same commands."""
-    run_shell(Block("bash", TEST, 1), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("language", "text", "complaint"),
     [
         ("", "x = 1", "nothing runs"),
         ("py", "x = 1", "nothing runs"),
-        ("yaml", "x: 1", "nothing runs"),
         ("python", "raise RuntimeError('broken')", "broken"),
-        ("python", "import multigrid\nmultigrid.no_such_name", "no_such_name"),
         ("python", "import warnings\nwarnings.warn('old', DeprecationWarning)", "old"),
         ("bash", "# nothing", "no command"),
         ("console", "multigrid bench", "no command"),
         ("bash", "multigrid no-such-command", "exited with"),
-        ("bash", "multigrid bench --no-such-flag 3", "exited with"),
         ("bash", "multigrid play --no-such-flag 3", "nothing would read its arguments"),
-        ("bash", "python -c 'raise SystemExit(3)'", "exited with 3"),
         ("bash", "python -c '' && python -c 'raise SystemExit(3)'", "exited with 3"),
         ("bash", "curl example.org", "curl"),
         ("bash", "pytest -x", "pytest"),
         ("bash", "multigrid bench | head", "plain commands"),
-        ("bash", "multigrid bench; true", "plain commands"),
-        ("bash", "multigrid bench > file", "plain commands"),
         ("bash", "multigrid replay runs/*", "plain commands"),
         ("bash", "multigrid replay $HOME", "plain commands"),
         ("bash", "multigrid bench &&", "empty command"),
@@ -311,5 +283,5 @@ def test_broken_blocks_fail(
     language: str, text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every way in which a block may be wrong, or not be run at all, is an error that says so."""
-    with pytest.raises((AssertionError, RuntimeError, AttributeError, DeprecationWarning), match=complaint):
+    with pytest.raises((AssertionError, RuntimeError, DeprecationWarning), match=complaint):
         run_block(Block(language, text, 1), tmp_path, monkeypatch)

@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -11,6 +10,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from helpers import run_python
 from multigrid import GridConfig, vector_env
 from multigrid.core.rules import RULES_VERSION
 
@@ -27,8 +27,7 @@ ESTIMATE = rf"{NUMBER} \[{NUMBER}, {NUMBER}\]"
 def quick(tmp_path_factory):
     """The folder that the command has left, training one small cell."""
     folder = tmp_path_factory.mktemp("results") / "quick"
-    command = [sys.executable, FOLDER / "make_results.py", "--quick", "--output", folder]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    done = run_python(str(FOLDER / "make_results.py"), "--quick", "--output", str(folder))
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -42,10 +41,10 @@ def command(monkeypatch):
 
 def check_table(folder):
     """Compare every row of the table with the figures of the JSON."""
-    told = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    content = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     text = (folder / "results.md").read_text(encoding="utf-8")
     expected, differences = {}, {}
-    for cell in told["cells"]:
+    for cell in content["cells"]:
         where = cell["map"], str(cell["num_agents"])
         least = format(cell["least_sum_of_costs"]["mean"], ".1f")
         for policy, by_name in cell["policies"].items():
@@ -65,15 +64,15 @@ def check_table(folder):
     assert len(found) == len(expected)
     found = re.findall(rf"^\| (\S+) \| (\d+) \| {ESTIMATE} \| ([0-9., ]+) \|$", text, re.MULTILINE)
     assert {row[:2]: list(row[2:]) for row in found} == differences
-    for said in (told["versions"].values(), told["processor_seconds"]["training"], told["held_out_seeds"]):
+    for said in (content["versions"].values(), content["processor_seconds"]["training"], content["held_out_seeds"]):
         assert all(str(one) in text for one in said)
-    return told
+    return content
 
 
 def test_the_command_trains_and_writes_table_and_picture(quick):
     """The one command trains a policy that plays far better than random, and leaves table, figures and picture."""
-    told = check_table(quick)
-    (cell,) = told["cells"]
+    content = check_table(quick)
+    (cell,) = content["cells"]
     csr = {policy: cell["policies"][policy]["csr"]["mean"] for policy in POLICIES}
     assert csr["trained"] > csr["random"] + 0.4
     assert cell["policies"]["shortest-path"]["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
@@ -102,14 +101,14 @@ def test_a_folder_that_cannot_be_is_refused_before_the_training(command, monkeyp
 
 def test_the_committed_table_says_what_the_committed_figures_say():
     """Every number of results.md is that of results.json, and all its cells are there, under the rules of today."""
-    told = check_table(FOLDER)
-    cells = [(cell["map"], cell["num_agents"]) for cell in told["cells"]]
+    content = check_table(FOLDER)
+    cells = [(cell["map"], cell["num_agents"]) for cell in content["cells"]]
     assert cells == [(name, count) for name in ("empty", "random", "warehouse") for count in (2, 4, 8)]
-    assert told["versions"]["rules"] == RULES_VERSION
-    first, last = told["held_out_seeds"]
+    assert content["versions"]["rules"] == RULES_VERSION
+    first, last = content["held_out_seeds"]
     episodes = last - first + 1
     assert episodes >= 100
-    for cell in told["cells"]:
+    for cell in content["cells"]:
         assert list(cell["policies"]) == POLICIES
         for by_name in cell["policies"].values():
             for estimate in by_name.values():
@@ -120,8 +119,8 @@ def test_the_committed_table_says_what_the_committed_figures_say():
 
 def test_the_committed_page_is_the_commands_own(command):
     """results.md, words and all, is what the command writes of results.json."""
-    told = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
-    assert command["table"](told) == (FOLDER / "results.md").read_text(encoding="utf-8")
+    content = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
+    assert command["table"](content) == (FOLDER / "results.md").read_text(encoding="utf-8")
 
 
 def test_agents_see_which_moves_bring_them_and_others_nearer():

@@ -15,7 +15,7 @@ import tyro
 
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.examples import ppo
-from multigrid.examples.ppo import Options, advantages_of, evaluate, main, make_net
+from multigrid.examples.ppo import Options, advantages_of, main, make_net
 
 pytestmark = pytest.mark.heavy
 
@@ -64,34 +64,13 @@ def test_every_target_rule_trains(on_target: Any) -> None:
     assert result.after.mean_return > 1.5 * result.before.mean_return
 
 
-def test_a_seed_decides_everything(tmp_path: Path) -> None:
-    """Two runs with a seed end with equal weights and figures, another seed with others; the weights can be saved."""
+def test_the_weights_can_be_saved(tmp_path: Path) -> None:
+    """With `save` there is one file, of the weights that the run ended with."""
     path = tmp_path / "weights.pt"
-    one, again, other = (main(dataclasses.replace(TINY, seed=seed, save=path)) for seed in (3, 3, 4))
-    assert torch.equal(weights(one.net), weights(again.net))
-    assert one[:2] == again[:2]
-    assert not torch.equal(weights(one.net), weights(other.net))
+    result = main(dataclasses.replace(TINY, save=path))
     assert [file.name for file in tmp_path.iterdir()] == ["weights.pt"]
-    again.net.load_state_dict(torch.load(path, weights_only=True))
-    assert torch.equal(weights(again.net), weights(other.net))
-
-
-def test_another_seed_trains_on_other_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worlds of no two seeds are the same, and none has a held-out seed."""
-    make, seeds = ppo.vector_env, []
-
-    def watched(num_worlds: int, *args: Any, **kwargs: Any) -> Any:
-        envs = make(num_worlds, *args, **kwargs)
-        reset = envs.reset
-        envs.reset = lambda seed: seeds.append(range(seed, seed + num_worlds)) or reset(seed=seed)
-        return envs
-
-    monkeypatch.setattr(ppo, "vector_env", watched)
-    for seed in (0, 1):
-        main(dataclasses.replace(TINY, seed=seed))
-    assert seeds[::3] == [range(10)] * 2 == seeds[2::3], "the evaluations are the same, before and after"
-    assert min(min(trained) for trained in seeds[1::3]) >= 1_000_000
-    assert not set(seeds[1]) & set(seeds[4])
+    loaded = torch.load(path, weights_only=True)
+    assert all(torch.equal(loaded[name], value) for name, value in result.net.state_dict().items())
 
 
 def expected_advantages(case: dict[str, np.ndarray], gamma: float, gae_lambda: float) -> np.ndarray:
@@ -120,10 +99,10 @@ def test_advantages_are_those_of_the_definition() -> None:
     given = {name: torch.from_numpy(array) for name, array in case.items()}
     done = given["terminated"] | given["truncated"]
     for gamma, gae_lambda in ((0.9, 0.7), (0.5, 1.0), (0.99, 0.0)):
-        told = advantages_of(
+        found = advantages_of(
             given["rewards"], given["values"], given["terminated"], done, gamma=gamma, gae_lambda=gae_lambda
         )
-        np.testing.assert_allclose(told.numpy(), expected_advantages(case, gamma, gae_lambda), atol=1e-12)
+        np.testing.assert_allclose(found.numpy(), expected_advantages(case, gamma, gae_lambda), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +133,7 @@ def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, acti
     """
     envs = [MultiGridEnv(grid) for _ in range(num_worlds)]
     seen = [env.reset(seed=1_000_000 + index)[0] for index, env in enumerate(envs)]
-    asked, told = iter(actions), []
+    asked, played = iter(actions), []
     open_steps: dict[Any, list[list[Any]]] = {}
     for t in range(rollouts * length):
         if t % length == 0:
@@ -165,8 +144,8 @@ def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, acti
                 continue
             live = list(env.agents)
             for agent in live:
-                told.append([seen[index][agent], [], None])
-                open_steps.setdefault((index, agent), []).append(told[-1])
+                played.append([seen[index][agent], [], None])
+                open_steps.setdefault((index, agent), []).append(played[-1])
             seen[index], rewards, terminated, truncated, _ = env.step({agent: next(asked) for agent in live})
             for agent in live:
                 ended = terminated[agent] or truncated[agent]
@@ -176,7 +155,7 @@ def replayed(grid: GridConfig, num_worlds: int, rollouts: int, length: int, acti
                 if ended:
                     del open_steps[index, agent]
     assert next(asked, None) is None
-    return told
+    return played
 
 
 @pytest.mark.parametrize(("on_target", "max_cycles"), [("park", 25), ("leave", 7), ("restart", 7)])
@@ -199,9 +178,9 @@ def test_updates_see_what_was_played_and_nothing_else(
     net = main(options).net
     assert len(batches) == 4
     observations, actions, old, _, returns = (torch.cat(arrays) for arrays in zip(*batches, strict=True))
-    told = replayed(grid, 4, 4, 15, actions.tolist())
-    np.testing.assert_array_equal(observations.numpy(), np.stack([step[0] for step in told]))
-    ends = {step[2] is None for step in told}
+    played = replayed(grid, 4, 4, 15, actions.tolist())
+    np.testing.assert_array_equal(observations.numpy(), np.stack([step[0] for step in played]))
+    ends = {step[2] is None for step in played}
     assert ends == ({False} if on_target == "restart" else {False, True}), "there are ends of both kinds"
 
     def value(seen: Any) -> float:
@@ -211,10 +190,10 @@ def test_updates_see_what_was_played_and_nothing_else(
     expected = [
         sum(0.8**k * reward for k, reward in enumerate(rewards))
         + (0.0 if last is None else 0.8 ** len(rewards) * value(last))
-        for _, rewards, last in told
+        for _, rewards, last in played
     ]
     np.testing.assert_allclose(returns.numpy(), expected, atol=1e-5)
-    gains = np.array(expected) - [value(step[0]) for step in told]
+    gains = np.array(expected) - [value(step[0]) for step in played]
     for advantages in (batch[3].numpy() for batch in batches):
         own, gains = gains[: len(advantages)], gains[len(advantages) :]
         np.testing.assert_allclose(advantages, (own - own.mean()) / own.std(ddof=1), atol=1e-4)
@@ -231,39 +210,12 @@ def test_the_learning_rate_falls_to_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
 
 
-@pytest.mark.parametrize("on_target", ["park", "leave"])
-def test_an_evaluation_counts_each_episode_once(on_target: Any) -> None:
-    """Success, steps and returns are those of single environments in which the same net draws the same actions."""
-    grid = dataclasses.replace(CROWD, on_target=on_target, max_cycles=25)
-    torch.manual_seed(0)
-    net = make_net(ppo.vector_env(1, grid), (8,))
-    for parameter in net["actor"][-1].parameters():
-        torch.nn.init.constant_(parameter, 0.0)
-    told = evaluate(net, grid, 30)
-    envs = [MultiGridEnv(grid) for _ in range(30)]
-    for seed, env in enumerate(envs):
-        env.reset(seed=seed)
-    stream, returns, steps = torch.Generator().manual_seed(0), 0.0, 0
-    while any(env.agents for env in envs):
-        # All actions are as likely: the draws do not depend on what is seen.
-        actions = ppo._drawn(torch.zeros(90, 4), stream).reshape(30, 3).tolist()
-        for env, chosen in zip(envs, actions, strict=True):
-            if env.agents:
-                by_name = dict(zip(env.possible_agents, chosen, strict=True))
-                _, rewards, _, _, _ = env.step({agent: by_name[agent] for agent in env.agents})
-                returns += sum(rewards.values()) / 3
-                steps += 1
-    successes = sum(env.metrics()["csr"] for env in envs)
-    assert told == pytest.approx((successes / 30, steps / 30, returns / 30))
-    assert 0 < successes < 30
-
-
 def test_flags_reach_the_world() -> None:
     """Every field of a GridConfig is a flag, beside those of the learner."""
     flags = "--size 4 3 --num-agents 3 --on-target leave --max-cycles 9 --hidden 16 16 --steps 5"
-    told = tyro.cli(Options, args=flags.split())
-    assert told.grid == GridConfig(size=(4, 3), num_agents=3, on_target="leave", max_cycles=9)
-    assert (told.hidden, told.steps) == ((16, 16), 5)
+    options = tyro.cli(Options, args=flags.split())
+    assert options.grid == GridConfig(size=(4, 3), num_agents=3, on_target="leave", max_cycles=9)
+    assert (options.hidden, options.steps) == ((16, 16), 5)
 
 
 def test_what_cannot_end_well_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,7 @@
-"""RLlib: what its learners are told, a cluster of two nodes of which one is killed, checkpoints, and the command."""
+"""RLlib: what its learners get, a cluster of two nodes of which one is killed, checkpoints, and the command."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import doctest
 import importlib.util
@@ -30,7 +29,7 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 
-from helpers import AROUND
+from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.integrations.rllib import (
@@ -63,10 +62,22 @@ def fields(config: GridConfig) -> dict[str, Any]:
     return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
 
 
-def read_rows(folder: Path) -> list[dict[str, str]]:
+def read_metrics(folder: Path) -> list[dict[str, str]]:
     """The metrics of a run."""
-    with (folder / "metrics.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return read_rows(folder / "metrics.csv")
+
+
+def run_training(flags: str) -> int:
+    """The exit code of a training in this process."""
+    return main(["train", "--engine", "rllib", *flags.split()])
+
+
+def refusal(flags: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line with which a training is refused."""
+    assert run_training(flags) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    return printed
 
 
 def settings(config: GridConfig = WORLD, *, runners: int = 0, shared: bool = True) -> PPOConfig:
@@ -101,10 +112,10 @@ def weights(algorithm: Algorithm) -> dict[str, np.ndarray]:
 
 def whereabouts(algorithm: Algorithm) -> list[tuple[str, int]]:
     """The node and the process of each env runner that answers."""
-    told: list[tuple[str, int]] = algorithm.env_runner_group.foreach_env_runner(
+    found: list[tuple[str, int]] = algorithm.env_runner_group.foreach_env_runner(
         lambda _: (ray.get_runtime_context().get_node_id(), os.getpid()), local_env_runner=False
     )
-    return told
+    return found
 
 
 def gone(processes: list[int]) -> bool:
@@ -119,15 +130,7 @@ def gone(processes: list[int]) -> bool:
 
 def command(flags: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """What came of the command, run in a folder by a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "multigrid", "train", "--engine", "rllib", *flags.split()],
-        cwd=folder,
-        env=AROUND,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_python("-m", "multigrid", "train", "--engine", "rllib", *flags.split(), cwd=folder)
 
 
 def descendants(process: int) -> list[int]:
@@ -167,20 +170,14 @@ def machines() -> Iterator[Machines]:
 class Story(NamedTuple):
     """What happened to a training, node by node and iteration by iteration."""
 
-    success: list[float]
-    """Before, after four iterations, and at the end of those that one node played."""
-    nodes: list[set[str]]
-    """Where env runners are: at first, after one node was killed, and after another one had come."""
+    success: list[float]  # before, after four iterations, and at the end of those that one node played
+    nodes: list[set[str]]  # where env runners are: at first, after one node was killed, and after another one had come
     killed: str
     iterations: list[int]
-    healthy: list[int]
-    """How many env runners there are after each iteration."""
-    weights: list[dict[str, np.ndarray]]
-    """When it was saved, restored, and trained on."""
-    resumed: tuple[int, int]
-    """The iteration when it was restored, and after the next one."""
-    steps: tuple[int, int]
-    """The steps sampled when it was saved, and after the next iteration."""
+    healthy: list[int]  # how many env runners there are after each iteration
+    weights: list[dict[str, np.ndarray]]  # when it was saved, restored, and trained on
+    resumed: tuple[int, int]  # the iteration when it was restored, and after the next one
+    steps: tuple[int, int]  # the steps sampled when it was saved, and after the next iteration
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +194,9 @@ def story(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Story
         return result
 
     def look() -> None:
-        told = whereabouts(algorithm)
-        nodes.append({node for node, _ in told})
-        machines.processes.extend(process for _, process in told)
+        found = whereabouts(algorithm)
+        nodes.append({node for node, _ in found})
+        machines.processes.extend(process for _, process in found)
 
     figures = [success(algorithm)]
     look()
@@ -282,7 +279,7 @@ def test_the_time_limit_is_no_termination(on_target: str) -> None:
     config = dataclasses.replace(WORLD, on_target=on_target)
     env, generator, ends = RLlibEnv(fields(config)), np.random.default_rng(5), []
     for seed in range(100):
-        twin, told = MultiGridEnv(config), {}
+        twin, terminated = MultiGridEnv(config), {}
         observations, infos = env.reset(seed=seed)
         twin.reset(seed=0)
         twin.set_state(env.par_env.get_state())
@@ -294,15 +291,15 @@ def test_the_time_limit_is_no_termination(on_target: str) -> None:
         episode.add_env_reset(observations=observations, infos=infos)
         while not episode.is_done:
             actions = {agent: int(generator.integers(4)) for agent in twin.agents}
-            told |= twin.step(actions)[2]
+            terminated |= twin.step(actions)[2]
             step = zip(
                 ("observations", "rewards", "terminateds", "truncateds", "infos"), env.step(actions), strict=True
             )
             episode.add_env_step(actions=actions, **dict(step))
         assert twin.agents == []
-        assert {agent: one.is_terminated for agent, one in episode.agent_episodes.items()} == told
+        assert {agent: one.is_terminated for agent, one in episode.agent_episodes.items()} == terminated
         assert all(one.is_done for one in episode.agent_episodes.values())
-        assert episode.is_terminated == all(told.values())
+        assert episode.is_terminated == all(terminated.values())
         ends.append(episode.is_terminated)
     assert set(ends) == {True, False}
 
@@ -322,7 +319,7 @@ def test_env_runners_play_different_episodes() -> None:
 
 
 def test_agents_are_in_order() -> None:
-    """RLlib is told the agents in the order of their indices, in every process."""
+    """RLlib gets the agents in the order of their indices, in every process."""
     env = RLlibEnv(fields(dataclasses.replace(WORLD, num_agents=11)))
     assert env.agents == env.possible_agents == [f"agent_{index}" for index in range(11)]
 
@@ -331,19 +328,19 @@ def test_agents_are_in_order() -> None:
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
 def test_all_modes_train_and_are_counted(on_target: str, shared: bool) -> None:
-    """Every mode trains, with shared and with own weights; our sums are those that RLlib tells in its own words."""
+    """Every mode trains, with shared and with own weights; our sums are those that RLlib reports in its own words."""
     config = dataclasses.replace(WORLD, num_agents=3, on_target=on_target)
     algorithm = settings(config, shared=shared).build_algo()
     try:
         before = weights(algorithm)
-        told = algorithm.train()["env_runners"]
+        sampled = algorithm.train()["env_runners"]
         after, modules = weights(algorithm), agent_modules(algorithm)
     finally:
         algorithm.stop()
-    counts = told[NAME]
-    assert counts["episodes"] == told["num_episodes"] >= 40
-    assert counts["steps"] / counts["episodes"] == pytest.approx(told["episode_len_mean"])
-    assert counts["agent_steps"] == sum(told["num_agent_steps_sampled"].values())
+    counts = sampled[NAME]
+    assert counts["episodes"] == sampled["num_episodes"] >= 40
+    assert counts["steps"] / counts["episodes"] == pytest.approx(sampled["episode_len_mean"])
+    assert counts["agent_steps"] == sum(sampled["num_agent_steps_sampled"].values())
     assert 0 <= counts["successes"] < counts["episodes"]
     # Each policy has learned, and plays its agents with what was learned.
     assert {name.split(".")[0] for name in after} == ({"shared"} if shared else set(config.agents))
@@ -421,32 +418,32 @@ def folder(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path
     assert machines.cluster.address
     folder = tmp_path_factory.mktemp("home") / "run"
     flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 4 --seed 5 --folder {folder}"
-    assert main(["train", "--engine", "rllib", *flags.split()]) == 0
+    assert run_training(flags) == 0
     return folder
 
 
 def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
     """The folder has the outputs under their names, whole checkpoints among them, and no temporary file."""
-    assert sorted(path.name for path in folder.iterdir()) == OUTPUTS
-    steps = [int(row["steps"]) for row in read_rows(folder)]
-    saved = sorted(path.name for path in (folder / "checkpoints").iterdir())
-    assert saved == [f"{steps[number - 1]:012}" for number in (4, 8, 10)]
-    told = json.loads((folder / "config.json").read_text())
-    assert GridConfig(**told["grid"]) == GridConfig(size=(4, 3), max_cycles=12, flatten=True)
-    assert (told["engine"], told["seed"], told["hidden"]) == ("rllib", 5, [16])
-    assert told["versions"]["ray"] == ray.__version__
+    assert names(folder) == OUTPUTS
+    steps = [int(row["steps"]) for row in read_metrics(folder)]
+    assert names(folder / "checkpoints") == [f"{steps[number - 1]:012}" for number in (4, 8, 10)]
+    content = json.loads((folder / "config.json").read_text())
+    assert GridConfig(**content["grid"]) == GridConfig(size=(4, 3), max_cycles=12, flatten=True)
+    assert (content["engine"], content["seed"], content["hidden"]) == ("rllib", 5, [16])
+    assert content["versions"]["ray"] == ray.__version__
 
 
 def test_metrics_and_evaluations_count_steps_of_all_agents(folder: Path) -> None:
     """A row for each rollout of 8 steps of 8 worlds of 2 agents; evaluations before, after and in between."""
-    rows = read_rows(folder)
+    rows = read_metrics(folder)
     assert [int(row["iteration"]) for row in rows] == list(range(1, 11))
     steps = [int(row["steps"]) for row in rows]
     assert all(128 * number <= done < 128 * number + 128 for number, done in enumerate(steps, start=1))
-    told = json.loads((folder / "evaluation.json").read_text())
-    assert [one.pop("steps") for one in told["during"]] == [0, next(done for done in steps if done >= 640), steps[-1]]
-    assert (told["during"][0], told["during"][-1]) == (told["before"], told["after"])
-    assert told["before"]["episodes"] == 10
+    content = json.loads((folder / "evaluation.json").read_text())
+    half = next(done for done in steps if done >= 640)
+    assert [one.pop("steps") for one in content["during"]] == [0, half, steps[-1]]
+    assert (content["during"][0], content["during"][-1]) == (content["before"], content["after"])
+    assert content["before"]["episodes"] == 10
 
 
 def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,11 +456,16 @@ def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path, m
 
     monkeypatch.setattr(Algorithm, "train", watched)
     flags = f"--resume {folder} --steps 1792 --checkpoint-every 0 --folder {tmp_path / 'on'}"
-    assert main(["train", "--engine", "rllib", *flags.split()]) == 0
-    told = json.loads((tmp_path / "on" / "config.json").read_text())
+    assert run_training(flags) == 0
+    content = json.loads((tmp_path / "on" / "config.json").read_text())
     first = json.loads((folder / "config.json").read_text())
-    assert {name for name in told if told[name] != first[name]} == {"resume", "steps", "checkpoint_every", "folder"}
-    rows, earlier = read_rows(tmp_path / "on"), read_rows(folder)
+    assert {name for name in content if content[name] != first[name]} == {
+        "resume",
+        "steps",
+        "checkpoint_every",
+        "folder",
+    }
+    rows, earlier = read_metrics(tmp_path / "on"), read_metrics(folder)
     assert int(rows[0]["iteration"]) == int(earlier[-1]["iteration"]) + 1
     assert int(earlier[-1]["steps"]) + 128 <= int(rows[0]["steps"]) < int(earlier[-1]["steps"]) + 256
     # The rate, at the end of the first run, was 0.
@@ -484,10 +486,7 @@ def test_resume_refuses_what_the_weights_do_not_fit(
         (f"--resume {folder} --steps 1280", "--steps is 1280, but the run has had [0-9]+ already"),
         (f"--resume {tmp_path}", "whose config.json is not one of multigrid train --engine rllib"),
     ):
-        assert main(["train", "--engine", "rllib", *flags.split(), "--folder", str(tmp_path / "on")]) == 2
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1
-        assert re.search(complaint, said)
+        assert re.search(complaint, refusal(f"{flags} --folder {tmp_path / 'on'}", capsys))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -509,13 +508,11 @@ def test_resume_refuses_a_description_of_anything_else(
     name: str, value: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Values of other types, huge grids and deep JSON in config.json are refused in one line that names the folder."""
-    (tmp_path / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | {name: value}))
-    if isinstance(value, str) and value.startswith("["):
-        (tmp_path / "config.json").write_text(value)
-    assert main(["train", "--engine", "rllib", "--resume", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"--resume is {tmp_path}, whose config.json is not one of" in said
+    changed = json.dumps(json.loads((folder / "config.json").read_text()) | {name: value})
+    deep = isinstance(value, str) and value.startswith("[")
+    (tmp_path / "config.json").write_text(value if deep else changed)
+    complaint = f"--resume is {tmp_path}, whose config.json is not one of"
+    assert complaint in refusal(f"--resume {tmp_path}", capsys)
 
 
 def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(
@@ -527,7 +524,7 @@ def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(
     for path in last.rglob("*.pkl"):
         path.write_bytes(b"no pickle")
     flags = f"--resume {broken} --steps 1792 --folder {tmp_path / 'on'}"
-    assert main(["train", "--engine", "rllib", *flags.split()]) == 2
+    assert run_training(flags) == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"{last} cannot be restored: " in said
     assert "pickles, which can run any code when they are loaded" in said
@@ -546,8 +543,8 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Algorithm, "train", interrupted)
     flags = f"{TINY} --num-env-runners 0 --on-target restart --no-shared --folder {tmp_path / 'run'}"
     assert main(["train", "--engine=rllib", *flags.split()]) == 130
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == OUTPUTS
-    rows = read_rows(tmp_path / "run")
+    assert names(tmp_path / "run") == OUTPUTS
+    rows = read_metrics(tmp_path / "run")
     (saved,) = (tmp_path / "run" / "checkpoints").iterdir()
     assert (len(rows), int(saved.name)) == (2, int(rows[-1]["steps"]))
 
@@ -565,9 +562,9 @@ def test_a_run_goes_on_when_all_its_env_runners_are_lost(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Algorithm, "train", killing)
     flags = f"{TINY} --num-env-runners 1 --steps 600 --folder {tmp_path / 'run'}"
-    assert main(["train", "--engine", "rllib", *flags.split()]) == 0
+    assert run_training(flags) == 0
     assert len(killed) == 1
-    rows = read_rows(tmp_path / "run")
+    rows = read_metrics(tmp_path / "run")
     assert int(rows[1]["steps"]) < 600 <= int(rows[-1]["steps"])
     assert all(row["env_runners"] == "1" and row["reward_per_step"] != "nan" for row in rows)
 
@@ -579,14 +576,14 @@ def test_the_command_joins_a_cluster(machines: Machines, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "all agents arrived: " in done.stderr
-    assert [int(row["env_runners"]) for row in read_rows(tmp_path / "run")] == [2] * 5
+    assert [int(row["env_runners"]) for row in read_metrics(tmp_path / "run")] == [2] * 5
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
 
 
 @pytest.mark.usefixtures("machines")
 def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cluster without room for the env runners is told at once, instead of being waited for."""
-    assert main(["train", "--engine", "rllib", "--num-env-runners", "9", "--folder", str(tmp_path / "run")]) == 2
+    """A cluster without room for the env runners is reported at once, instead of being waited for."""
+    assert run_training(f"--num-env-runners 9 --folder {tmp_path / 'run'}") == 2
     assert "--num-env-runners is 9, but the cluster has 2 CPUs" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -599,12 +596,7 @@ def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.C
         ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
         ("--max-cycles None", "--max-cycles is None"),
         ("--num-env-runners -1", "--num-env-runners is -1; expected at least 0"),
-        ("--steps 0", "--steps is 0; expected at least 1"),
         ("--checkpoint-every -1", "--checkpoint-every is -1; expected at least 0"),
-        ("--learning-rate nan", "--learning-rate is nan; expected more than 0"),
-        ("--gamma 2", "--gamma is 2.0; expected"),
-        ("--hidden 0", "--hidden is 0; expected"),
-        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
         ("--num-agents 99", "num_agents is 99, but the grid"),
     ],
 )
@@ -613,14 +605,11 @@ def test_what_cannot_be_trained_is_refused_in_one_line(
 ) -> None:
     """A flag out of range gives one line that says what came and what was expected, exit code 2, and no folder."""
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "--engine", "rllib", *flags.split()]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith(f"multigrid train --engine rllib: {complaint}")
+    assert refusal(flags, capsys).startswith(f"multigrid train --engine rllib: {complaint}")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_address_where_nothing_answers_is_told_at_once(tmp_path: Path) -> None:
+def test_an_address_where_nothing_answers_is_reported_at_once(tmp_path: Path) -> None:
     """A process that is to join a cluster that is not there says so in one line, before it makes anything."""
     with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
@@ -669,13 +658,7 @@ def test_stable_baselines_is_not_needed() -> None:
     assert importlib.util.find_spec("stable_baselines3") is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "multigrid.integrations.rllib",
-        "multigrid.cli.train.rllib",
-    ],
-)
+@pytest.mark.parametrize("name", ["multigrid.integrations.rllib", "multigrid.cli.train.rllib"])
 def test_examples(name: str) -> None:
     """Every example of the modules that only this environment can import prints what it says."""
     assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -71,39 +71,23 @@ def walked(**look):
 # The documented frame -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cells", [1, 2, 3, 4, 5, 6, 7, 9, 11])
-def test_the_documented_frame_wherever_agent_and_target_stand(cells):
-    """In every cell the agent, and in every cell the target, has the pixels of the documented drawing."""
-    config = GridConfig(size=max(cells, 2), num_agents=1)
-    painter = Painter(config if cells > 1 else lone_cell())
-    order = np.random.default_rng(cells).permutation(cells * cells)
-    for agent, target in enumerate(order):
-        pair = divmod(agent, cells), divmod(int(target), cells)
-        scene = scene_with(config, [pair[0]], [pair[1]])
-        assert np.array_equal(painter.frame(scene), documented(512, cells, *pair)), pair
-
-
-def lone_cell():
-    """A configuration that nobody can make, for the drawing code knows a grid of a single cell."""
-    config = copy.copy(GridConfig(size=2, num_agents=1))
-    object.__setattr__(config, "size", 1)
-    return config
-
-
-@pytest.mark.parametrize("cells", [*range(8, 41), 101, 170, 256, 300, 511, 512, 513, 700])
+@pytest.mark.parametrize("cells", [*range(1, 41), 101, 170, 256, 300, 511, 512, 513, 700])
 def test_the_documented_frame_of_every_size(cells):
-    """Up to cells smaller than a pixel, in corners, side by side, on one another and anywhere, it is that frame."""
-    config = GridConfig(size=cells, num_agents=1)
-    painter, last, drawn = Painter(config), cells - 1, np.random.default_rng(cells)
-    pairs = [
-        ([0, last], [last, 0]),
-        ([last, last], [last, last]),
-        ([1, 2], [1, 3]),
-        *drawn.integers(0, cells, (2, 2, 2)),
-    ]
+    """Up to cells smaller than a pixel it is that frame; on small grids wherever the agent and the target stand."""
+    config, last = GridConfig(size=max(cells, 2), num_agents=1), cells - 1
+    if cells == 1:
+        # A configuration that nobody can make, for the drawing code knows a grid of a single cell.
+        object.__setattr__(config, "size", 1)
+    painter, random = Painter(config), np.random.default_rng(cells)
+    pairs = [([0, last], [last, 0]), ([last, last], [last, last]), *random.integers(0, cells, (2, 2, 2))]
+    if cells < 12:
+        order = random.permutation(cells * cells).tolist()
+        pairs = [(divmod(agent, cells), divmod(target, cells)) for agent, target in enumerate(order)]
+    else:
+        pairs.append(([1, 2], [1, 3]))
     for agent, target in pairs:
         frame = painter.frame(scene_with(config, [agent], [target]))
-        np.testing.assert_array_equal(frame, documented(512, cells, agent, target))
+        np.testing.assert_array_equal(frame, documented(512, cells, agent, target), f"{agent}, {target}")
 
 
 @pytest.mark.parametrize("pixels", [16, 100, 333, 1024])
@@ -509,7 +493,6 @@ def test_ansi_is_the_map_as_text():
 def test_render_modes():
     """The multi-agent env draws windows, arrays and text; the documented one has the documented modes only."""
     assert MultiGridEnv.metadata["render_modes"] == ["human", "rgb_array", "ansi"]
-    assert GridWorldEnv.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 4}
     with pytest.raises(ValueError, match="render_mode is 'ansi'; expected None or one of 'human', 'rgb_array'"):
         GridWorldEnv(render_mode="ansi")
 

@@ -6,11 +6,8 @@ import copy
 import dataclasses
 import hashlib
 import json
-import os
 import pickle
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import AROUND, record_random_play, run_python
 from multigrid import GridConfig, Outcome, parallel_env, scenarios
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import parse_map
 from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, make_suite, replay
 from multigrid.scenarios.planner import plan
+from multigrid.scenarios.scenario import _checksum, _render
 from played import STRICT
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -37,12 +36,7 @@ BAY = "a..B.\n.#.#.\nb...A"
 def recorded(settings: dict[str, Any] | None = None, seed: int = 0, steps: int = 60) -> Scenario:
     """An episode of random play."""
     given = {"walls": MAPS, "num_agents": 5, "observe": PARTS, "allow_stay": True, "max_cycles": 50}
-    env = RecordEpisode(parallel_env(**{**given, **(settings or {})}))
-    env.reset(seed=seed)
-    random = np.random.default_rng(seed)
-    for _ in range(steps):
-        env.step({agent: int(random.integers(env.action_space(agent).n)) for agent in env.agents})
-    return env.scenario("random play")
+    return record_random_play(parallel_env(**{**given, **(settings or {})}), seed, steps).scenario("random play")
 
 
 def saved(scenario: Scenario, folder: Path) -> Path:
@@ -80,9 +74,7 @@ def test_an_episode_plays_again_in_another_process(interpreted: str, tmp_path: P
     code = (
         "import sys; from multigrid import scenarios\nprint(len(list(scenarios.replay(scenarios.load(sys.argv[1])))))"
     )
-    command = [sys.executable, *STRICT, "-c", code, str(path)]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": interpreted}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = run_python(*STRICT, "-c", code, str(path), env={**AROUND, "NUMBA_DISABLE_JIT": interpreted})
     assert (done.stdout, done.returncode) == ("13\n", 0), done.stderr
 
 
@@ -150,18 +142,7 @@ def rewritten(path: Path, **changes: Any) -> None:
     """Change a file and give it the checksum that fits."""
     content = json.loads(path.read_text()) | changes
     content.pop("checksum")
-    content["checksum"] = hashlib.sha256(rendered(content).encode()).hexdigest()
-    path.write_text(rendered(content), newline="\n")
-
-
-def rendered(content: dict[str, Any]) -> str:
-    """A file's form: a key a line, and a line for each row of the map and of the actions."""
-    lines = []
-    for key, value in content.items():
-        by_rows = key in ("map", "actions") and isinstance(value, list)
-        rows = [f"  {json.dumps(row)}" for row in value] if by_rows else None
-        lines.append(f' "{key}": ' + (json.dumps(value) if rows is None else "[\n" + ",\n".join(rows) + "\n ]"))
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    path.write_text(_render({**content, "checksum": _checksum(content)}), newline="\n")
 
 
 @pytest.mark.parametrize(("key", "what"), [("schema", "form"), ("rules", "rules")])
@@ -178,41 +159,30 @@ def test_other_versions_are_refused_by_name(key: str, what: str, version: Any, t
         scenarios.load(path)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"map": ["..", "..."]},
-        {"map": 3},
-        {"map": ["..\u00e9.", "...."]},
-        {"agents": [[0, 0]]},
-        {"agents": [[0, 0], [10**30, 0]]},
-        {"agents": [[0, 0], [1, 1]]},
-        {"targets": [[0, 0], [0, 2]]},
-        {"targets": None},
-        {"config": {}},
-        {"config": None},
-        {"stream": {"state": 1}},
-        {"stream": {"state": "g", "inc": "1", "has_uint32": 0, "uinteger": 0}},
-        {"stream": {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": -1}},
-        {"stream": None},
-        {"actions": ["00", "0"]},
-        {"actions": ["00", "05", "00"]},
-        {"actions": ["00", "0x", "00"]},
-        {"actions": ["000", "000", "000"]},
-        {"actions": None},
-        {"told": ["00000000"]},
-        {"told": ["0000000G"] * 4},
-        {"told": [0] * 4},
-        {"name": ""},
-        {"name": 7},
-        {"more": 1},
+NONSENSE: dict[str, list[Any]] = {
+    "map": [["..", "..."], 3, ["..\u00e9.", "...."]],
+    "agents": [[[0, 0]], [[0, 0], [10**30, 0]], [[0, 0], [1, 1]]],
+    "targets": [[[0, 0], [0, 2]], None],
+    "config": [{}, None],
+    "stream": [
+        {"state": 1},
+        {"state": "g", "inc": "1", "has_uint32": 0, "uinteger": 0},
+        {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": -1},
+        None,
     ],
-)
-def test_files_of_nonsense_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    "actions": [["00", "0"], ["00", "05", "00"], ["00", "0x", "00"], ["000", "000", "000"], None],
+    "told": [["00000000"], ["0000000G"] * 4, [0] * 4],
+    "name": ["", 7],
+    "more": [1],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in NONSENSE.items() for value in values])
+def test_files_of_nonsense_are_refused(key: str, value: Any, tmp_path: Path) -> None:
     """A file with a right checksum and wrong contents is refused, by a ValueError that names the file."""
     settings = {"on_target": "restart", "walls": BAY, "num_agents": 2}
     path = saved(recorded(settings, steps=3), tmp_path)
-    rewritten(path, **changes)
+    rewritten(path, **{key: value})
     with pytest.raises(ValueError, match=re.escape(f"{path} has a right checksum but is no scenario")):
         scenarios.load(path)
 
@@ -228,30 +198,14 @@ def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
         scenarios.load(path)
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where writing fails, the old file stands and nothing is left beside it."""
-    path = saved(recorded(steps=2), tmp_path)
-    before = path.read_bytes()
-
-    def fail(self: Path, data: bytes) -> int:
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
-    with pytest.raises(OSError, match="the disk is full"):
-        scenarios.save(recorded(steps=3), path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_a_replay_notices_what_differs() -> None:
     """Another action, start or limit makes a replay stop at the first step that tells something else."""
     scenario = recorded({"walls": "a....\n..#A.\n.....", "num_agents": None, "on_target": "stay"}, steps=4)
     assert len(list(replay(scenario))) == 5
     actions = scenario.actions.copy()
     actions[2] = {0: 2, 2: 0}.get(int(actions[2, 0]), 0)
-    told = []
     with pytest.raises(ValueError, match="step 3 of scenario 'random play' differs from the recording"):
-        told += replay(dataclasses.replace(scenario, actions=actions))
+        list(replay(dataclasses.replace(scenario, actions=actions)))
     moved = GridConfig(walls=scenario.config.walls._replace(agents=[[[1, 0]]]), on_target="stay", allow_stay=True)
     with pytest.raises(ValueError, match="step 0 of"):
         next(replay(Scenario("moved", moved, actions=scenario.actions, digests=scenario.digests)))
@@ -262,11 +216,11 @@ def test_recording_changes_nothing() -> None:
     plain, recorder = (make(parallel_env(walls=BAY, observe=PARTS)) for make in (lambda env: env, RecordEpisode))
     results = []
     for env in (plain, recorder):
-        told = [env.reset(seed=1)]
+        returned = [env.reset(seed=1)]
         with pytest.raises(ValueError, match="agent_1"):
             env.step({"agent_0": 0, "agent_1": 4})
-        told += [env.step({"agent_0": action, "agent_1": np.int64(0)}) for action in (0, 1, 0)]
-        results.append(told)
+        returned += [env.step({"agent_0": action, "agent_1": np.int64(0)}) for action in (0, 1, 0)]
+        results.append(returned)
     np.testing.assert_equal(*results)
     assert recorder.scenario("three").actions.tolist() == [[0, 0], [1, 0], [0, 0]]
     assert recorder.state().tolist() == plain.state().tolist()
@@ -387,11 +341,14 @@ def test_the_suite_is_what_it_says() -> None:
 
 def test_the_suite_is_made_again(tmp_path: Path) -> None:
     """The committed command writes the committed bytes."""
-    subprocess.run([sys.executable, "-m", make_suite.__name__, str(tmp_path / "suite")], check=True)
-    made = {path.name: path.read_bytes() for path in (tmp_path / "suite").iterdir()}
-    folder = Path(scenarios.__file__).parent / "suite"
-    assert made == {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert len(made) == len(scenarios.names())
+    done = run_python("-m", make_suite.__name__, str(tmp_path / "suite"))
+    assert done.returncode == 0, done.stderr
+    again, committed = (
+        {path.name: path.read_bytes() for path in folder.iterdir()}
+        for folder in (tmp_path / "suite", Path(scenarios.__file__).parent / "suite")
+    )
+    assert again == committed
+    assert len(again) == len(scenarios.names())
 
 
 @pytest.mark.parametrize("name", scenarios.names())

@@ -1,0 +1,91 @@
+"""What may happen to a file: bytes, lines and values that are changed, lost, swapped or doubled."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+ODD_BYTES = [
+    *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r\n", b"\n\n", b"\t", b" "),
+    *(b"0", b"#", b",", b'"', b"-", b"[", b"}", b"\\u0000", b"9" * 5000, b"[" * 100_000, b'{"a":' * 100_000),
+    *(b"NaN", b"-Infinity", b"1e999"),
+]
+
+
+def damage(content: bytes, random: np.random.Generator) -> bytes:
+    """Return the content of a file after one accident, or up to three."""
+    for _ in range(random.integers(1, 4)):
+        at, to = sorted(random.integers(0, len(content) + 1, 2).tolist())
+        lines = content.split(b"\n")
+        one, other = random.integers(0, len(lines), 2).tolist()
+        match random.integers(7):
+            case 0:
+                content = content[:at] + bytes([random.integers(256)]) + content[at + 1 :]
+            case 1:
+                content = content[:at] + ODD_BYTES[random.integers(len(ODD_BYTES))] + content[at:]
+            case 2:
+                content = content[:at] + content[to:]
+            case 3:
+                lines[one], lines[other] = lines[other], lines[one]
+                content = b"\n".join(lines)
+            case 4:
+                content = b"\n".join([*lines[:one], lines[other], *lines[one:]])
+            case 5:
+                content = b"\n".join(lines[:one] + lines[one + 1 :])
+            case _:
+                content = content[:at]
+    return content
+
+
+HOSTILE_JSON: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2, 3, 5, 2**31, 2**32, 2**63, 2**64, 2**128, -(2**63) - 1, 10**30, 10**4200),
+    *(0.0, -0.0, 0.5, 1.0, 2.5, 1e308, -1e-308, float("nan"), float("inf")),
+    *("", "a", "0", "1", "+1", " 1", "1_0", "0x1", "\u0663", "\0", "\ud800", "-", "--", "..", "a.A", "x" * 3000),
+    *("f" * 32, "F" * 32, "0" * 32, "1" * 32, "0" * 31 + "2", "f" * 33, "00000000", "deadbeef"),
+    *("park", "leave", "stay", "restart", "none", "symmetric", "shared", "view", "agent", "PCG64"),
+    *([], [[]], [[], []], {}, {"a": 1}, [None], [0], [0, 0], [[0, 0]], [[0, 0], [1, 1]], [[0.5, 0], [1, 1]]),
+    *([[0, 0, 0]], [[[0, 0]]], [["0", "0"]], [[True, False], [0, 1]], [[-1, -1], [0, 0]], [[2**64, 0], [0, 0]]),
+    *(["."], ["..", "..."], ["#####"] * 4, ["....."] * 4, ["a...A"] * 4, ["00"] * 6, ["--"] * 6, ["view", "view"]),
+    *(
+        ["agent", "target", "others", "view", "walls", "action_mask"],
+        ["agent"],
+        {"state": "1", "inc": "1", "has_uint32": 0, "uinteger": 0},
+    ),
+]
+
+
+def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container in some JSON with each of its keys."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield value, key
+        yield from places_in(inner)
+
+
+def change_values(content: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
+    """Return the same content with some values replaced, removed, doubled or swapped."""
+    content = copy.deepcopy(content)
+    for _ in range(random.integers(1, 3)):
+        places = list(places_in(content))
+        # Rows of maps and actions would be most of the places.
+        tops = [place for place in places if place[0] is content or isinstance(place[0], dict)]
+        some = tops if random.integers(2) else places
+        (holder, key), (other, place) = (some[random.integers(len(some))] for _ in range(2))
+        value = copy.deepcopy(HOSTILE_JSON[random.integers(len(HOSTILE_JSON))])
+        match random.integers(6):
+            case 0 | 1 | 2:
+                holder[key] = value
+            case 3:
+                del holder[key]
+            case 4:
+                if isinstance(holder, list):
+                    holder.insert(key, value)
+                else:
+                    holder[f"{key} more"] = value
+            case _:
+                holder[key], other[place] = copy.deepcopy((other[place], holder[key]))
+        if not content:
+            break
+    return content

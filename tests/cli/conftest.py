@@ -1,0 +1,12 @@
+"""What the tests of the commands share: an empty folder to run in."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run each test in an empty folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

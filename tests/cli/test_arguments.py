@@ -1,0 +1,191 @@
+"""Arguments of the commands: scenarios by file or by name, and what is refused, in one line, with nothing written."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pygame
+import pytest
+
+from helpers import run_without
+from multigrid import GridConfig
+from multigrid.cli import main, play
+from multigrid.scenarios import Scenario, load, save
+
+REFUSED = {
+    "play": [
+        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--fps 0", "--fps is 0; expected 1 to 60"),
+        ("--scenario empty-9x7-2 --size 4", "--scenario has a world of its own"),
+        ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
+        ("--record nowhere/a.json", "there is no folder nowhere"),
+        ("--record .", "--record is ., which is a folder"),
+        ("--size 2 --num-agents 9", "num_agents is 9"),
+    ],
+    "replay": [
+        ("torn.json", "torn.json is not JSON"),
+        ("bare.json", "scenario 'bare' has no actions"),
+        ("empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
+        ("maze-9x7-2 --output no/folder.html", "expected a file in a folder that is there"),
+        ("maze-9x7-2 --output .", "--output is .; expected a file"),
+        ("bare.json --output bare.json", "bare.json is the recording itself"),
+        ("maze-9x7-2 --output page.svg --svg", "--output is page.svg, where --svg writes"),
+    ],
+    "rollout": [
+        ("--policy nowhere", "--policy is nowhere, which has no config.json .* expected random, shortest-path or"),
+        ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
+        ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
+        ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
+        ("--scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
+        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --flatten, --max-cycles came too"),
+        ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
+        ("--suite desert", "--suite is desert, but no name is like that; there are .*maze-9x7-2"),
+        ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),
+        ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
+        ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
+        ("--max-cycles None", "max_cycles of grid-5x5-2 is None"),
+        ("--episodes 0", "--episodes is 0; expected at least 1"),
+        ("--keep -1", "--keep is -1; expected at least 0"),
+        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
+        ("--fps 0", "--fps is 0.0; expected"),
+        ("--fps nan", "--fps is nan; expected"),
+        ("--output old", "old exists already and is left alone"),
+    ],
+    "train": [
+        ("--vectorizer supersuit --on-target leave", "on_target is 'leave', but SuperSuit .*'park'.*'stay'.*'restart'"),
+        ("--num-cpus 2", "--num-cpus is 2, but only SuperSuit .* use --vectorizer supersuit, or --num-threads"),
+        ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
+        ("--num-threads 0", "--num-threads is 0; expected at least 1"),
+        ("--vectorizer supersuit --num-cpus -1", "--num-cpus is -1; expected at least 0"),
+        ("--num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
+        ("--size 0", "size is 0; expected"),
+        ("--max-cycles 0", "max_cycles is 0; expected"),
+        ("--max-cycles None", "--max-cycles is None"),
+        ("--steps 0", "--steps is 0; expected at least 1"),
+        ("--episodes 0", "--episodes is 0; expected at least 1"),
+        ("--engine sb3 --copies 0", "--copies is 0; expected at least 1"),
+        ("--evaluations 1", "--evaluations is 1; expected at least 2"),
+        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
+        ("--gamma 2", "--gamma is 2.0; expected"),
+        ("--learning-rate nan", "--learning-rate is nan; expected"),
+        ("--hidden 0", "--hidden is 0; expected"),
+        ("--folder old", "old exists already"),
+        ("--folder older", "older exists already"),
+        ("--folder torn.json", "torn.json exists already"),
+        ("--folder torn.json/run", "Not a directory"),
+    ],
+}
+NEEDS_A_LEARNER = ("rollout", "train")
+
+
+CASES = [
+    pytest.param(f"{name} {flags}", complaint, marks=[pytest.mark.heavy] if name in NEEDS_A_LEARNER else [])
+    for name, rows in REFUSED.items()
+    for flags, complaint in rows
+]
+
+
+@pytest.mark.parametrize(("command", "complaint"), CASES)
+def test_what_a_command_cannot_do_is_refused_in_one_line(
+    command: str, complaint: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bad flag gives one line and exit code 2 before anything is played; files stay, and no others are written."""
+    monkeypatch.setattr(play, "show", None)
+    save(Scenario("bare", GridConfig(walls="a#A..\n.b.Bc\n....C", max_cycles=20)), "bare.json")
+    Path("torn.json").write_text("{")
+    Path("old").mkdir()
+    for folder, content in (("torn", "{}"), ("older", json.dumps({"rules": 0, "grid": {}}))):
+        Path(folder).mkdir()
+        (Path(folder) / "config.json").write_text(content)
+        (Path(folder) / "model.zip").write_text("")
+    before = {path: path.is_file() and path.read_bytes() for path in home.rglob("*")}
+    assert main(command.split()) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert printed.err.startswith(f"multigrid {command.split(maxsplit=1)[0]}: ")
+    assert re.search(complaint, printed.err), printed.err
+    assert {path: path.is_file() and path.read_bytes() for path in home.rglob("*")} == before
+
+
+OTHERS = ("torch", "stable_baselines3", "matplotlib", "imageio", "PIL")
+INSTALL = r"needs {}.*: pip install \"multigrid-marl\[{}\]\""
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("missing", "flags", "code", "printed"),
+    [
+        *(((name,), "train", 1, INSTALL.format(name, "train")) for name in OTHERS[:4]),
+        (("ray", OTHERS[1]), "train --num-agents 3 --engine rllib --num-env-runners 8", 1, "--engine rllib needs ray"),
+        (("ray", OTHERS[1]), "train --engine=rllib", 1, INSTALL.format("ray", "rllib")),
+        (("supersuit",), "train --vectorizer supersuit", 2, "is supersuit, which is not installed: pip install"),
+        (OTHERS, "rollout --episodes 1 --gif", 1, INSTALL.format("", "train")),
+        (OTHERS, "rollout --episodes 1", 0, "sum of costs"),
+    ],
+)
+def test_a_missing_library_is_named_by_who_needs_it(
+    missing: tuple[str, ...], flags: str, code: int, printed: str, home: Path
+) -> None:
+    """Without a library that a command needs one line says how to install it; rollouts need none of them."""
+    done = run_without(missing, *flags.split(), cwd=home)
+    assert done.returncode == code, done.stderr
+    if code:
+        assert done.stderr.count("\n") == 1, "before anything is played"
+        assert list(home.iterdir()) == []
+    assert re.search(printed, done.stdout + done.stderr), done.stderr
+
+
+NAME = "empty-9x7-2"
+
+
+@pytest.fixture
+def one_step(monkeypatch):
+    """End each game after one step."""
+
+    def step(controller, screen, ticks_per_second):
+        controller.handle(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_RIGHT, mod=0))
+
+    monkeypatch.setattr(play, "show", step)
+
+
+def run(command, source):
+    """Run a command, and return its exit code."""
+    flags = {
+        "play": ["--scenario", source, "--record", "out.json"],
+        "rollout": ["--scenario", source, "--episodes", "1", "--record", "--output", "out"],
+        "replay": [source, "--output", "out.html"],
+    }
+    return main([command, *flags[command]])
+
+
+def played_name(home, command):
+    """The name in what the command has written."""
+    if command == "replay":
+        return NAME if NAME in (home / "out.html").read_text() else None
+    (path,) = home.glob("out.json" if command == "play" else "out/*-0.json")
+    return load(path).name.removesuffix("-0")
+
+
+@pytest.mark.usefixtures("one_step")
+@pytest.mark.parametrize("command", ["play", "rollout", "replay"])
+def test_a_name_of_the_suite_is_taken(command, home, capsys):
+    """Without a file of this name, the scenario of the suite is played, also beside a folder of this name."""
+    (home / NAME).mkdir()
+    assert run(command, NAME) == 0
+    assert played_name(home, command) == NAME
+
+
+@pytest.mark.usefixtures("one_step")
+@pytest.mark.parametrize("command", ["play", "rollout", "replay"])
+def test_an_existing_file_wins(command, home, capsys):
+    """A file that has the name of a scenario of the suite is read: here it is another one, without a recording."""
+    save(Scenario("mine", GridConfig(walls="a..A", max_cycles=9)), home / NAME)
+    code = run(command, NAME)
+    if command == "replay":
+        assert (code, "scenario 'mine' has no actions" in capsys.readouterr().err) == (2, True)
+    else:
+        assert (code, played_name(home, command)) == (0, "mine")

@@ -1,0 +1,107 @@
+"""Seeds of the recipes that train and evaluate on a vector env: one decides a run, and none is a held-out one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Discrete
+
+from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv
+from multigrid.examples import ppo, sb3_algorithms
+from multigrid.examples.ppo import Options
+
+pytestmark = pytest.mark.heavy
+
+SMALL = GridConfig(size=(4, 3), num_agents=2, max_cycles=12, flatten=True)
+SHORT: dict[str, Any] = {"steps": 1_200, "worlds": 4, "episodes": 10}
+
+
+def train_ppo(seed: int) -> Any:
+    """Train with the recipe `ppo`."""
+    return ppo.main(
+        Options(SMALL, seed=seed, rollout=20, epochs=2, batch_size=64, hidden=(8,), **SHORT | {"steps": 400})
+    )
+
+
+TRAININGS: dict[str, Callable[..., Any]] = {
+    "ppo": train_ppo,
+    **{name: functools.partial(sb3_algorithms.main, name, **SHORT) for name in ("qr_dqn", "maskable_ppo")},
+}
+
+
+@pytest.fixture
+def reset_seeds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The seeds of the worlds of each vector env that is reset during the test."""
+    seeds: list[tuple[int, ...]] = []
+    reset = MultiGridVectorEnv.reset
+
+    def noted(envs: MultiGridVectorEnv, **given: Any) -> Any:
+        returned = reset(envs, **given)
+        seeds.append(tuple(envs.np_random_seed))
+        return returned
+
+    monkeypatch.setattr(MultiGridVectorEnv, "reset", noted)
+    return seeds
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_seed_decides_everything(name: str, reset_seeds: list[tuple[int, ...]]) -> None:
+    """Two runs with a seed are equal to the bit; another seed gives other weights, of worlds that no other run has."""
+    one, again, other = (TRAININGS[name](seed=seed) for seed in (3, 3, 4))
+    weights = [
+        torch.cat([value.flatten() for value in (run[2] if name == "ppo" else run[2].policy).state_dict().values()])
+        for run in (one, again, other)
+    ]
+    assert torch.equal(weights[0], weights[1])
+    assert one[:2] == again[:2]
+    assert not torch.equal(weights[0], weights[2])
+    # Evaluated, trained, evaluated, three times over.
+    assert reset_seeds[::3] == reset_seeds[2::3] == [tuple(range(10))] * 3
+    (first, _, last) = reset_seeds[1::3]
+    assert min(first + last) >= 1_000_000
+    assert not set(first) & set(last)
+
+
+def mean_figures(grid: GridConfig, actions: np.ndarray) -> np.ndarray:
+    """Play single envs, seeded 0, 1, ..., with these actions (steps, rows): the mean success, steps and return."""
+    figures, width = [], grid.num_agents
+    for seed in range(actions.shape[1] // width):
+        env, steps, returns = MultiGridEnv(grid), 0, 0.0
+        env.reset(seed=seed)
+        for row in actions[:, width * seed : width * (seed + 1)].tolist():
+            if env.agents:
+                by_name = dict(zip(env.possible_agents, row, strict=True))
+                _, rewards, *_ = env.step({agent: by_name[agent] for agent in env.agents})
+                returns += sum(rewards.values()) / width
+                steps += 1
+        figures.append((env.metrics()["csr"], steps, returns))
+    return np.mean(figures, axis=0)
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave"])
+@pytest.mark.parametrize("recipe", [ppo, sb3_algorithms])
+def test_an_evaluation_counts_each_episode_once(recipe: Any, on_target: Any) -> None:
+    """Success, steps and returns are those of single environments in which agents play the same actions."""
+    grid = GridConfig(size=(4, 3), num_agents=3, max_cycles=25, flatten=True, on_target=on_target)
+    if recipe is ppo:
+        net = ppo.make_net(ppo.vector_env(1, grid), (8,))
+        for parameter in net["actor"][-1].parameters():
+            torch.nn.init.constant_(parameter, 0.0)
+        # All actions are equally probable: the draws do not depend on the observations.
+        stream = torch.Generator().manual_seed(0)
+        actions = np.stack([ppo._drawn(torch.zeros(90, 4), stream).numpy() for _ in range(25)])
+        success, _, _ = expected = mean_figures(grid, actions)
+        assert ppo.evaluate(net, grid, 30) == pytest.approx(expected)
+    else:
+        actions = np.random.default_rng(5).integers(0, 4, (25, 90))
+        rows = iter(actions)
+        model = SimpleNamespace(predict=lambda _, deterministic: (next(rows), None), action_space=Discrete(4))
+        success, _, returns = mean_figures(grid, actions)
+        assert sb3_algorithms.evaluate(model, grid, 30) == pytest.approx((success, returns))
+    assert 0 < success < 1

@@ -1,0 +1,249 @@
+"""Files of the MovingAI benchmarks: how they are read and written, and what is refused."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from multigrid.maps import ScenarioRow, load_map, load_scenario, save_map, save_scenario
+from worldgen import walls_of
+
+DATA = Path(__file__).parents[1] / "data"
+WALLS = arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 7)))
+
+
+def test_terrain():
+    """Ground and swamp can be entered; out of bounds, trees and water cannot."""
+    assert (load_map(DATA / "terrain.map") == walls_of("..###\n.#...\n..#..\n#....")).all()
+
+
+def test_a_scenario():
+    """Columns keep their order, and a map's name may hold spaces."""
+    assert load_scenario(str(DATA / "terrain.scen")) == [
+        ScenarioRow(0, "terrain.map", 5, 4, (0, 0), (3, 3), 4.82842712),
+        ScenarioRow(0, "terrain.map", 5, 4, (4, 2), (4, 1), 1.0),
+        ScenarioRow(1, "maps/of ours/terrain.map", 5, 4, (2, 1), (0, 2), 4.0),
+    ]
+
+
+@pytest.mark.parametrize("name", ["terrain.map", "terrain.scen"])
+def test_unusual_files_are_accepted(name, tmp_path):
+    """CRLF, a missing last newline, blank lines at the end, a byte order mark, a space after a header: no harm."""
+    load = load_map if name.endswith("map") else load_scenario
+    expected = np.array(load(DATA / name), dtype=object).tolist()
+    lines = (DATA / name).read_bytes()
+    variants = [
+        lines.replace(b"\n", b"\r\n"),
+        lines.rstrip(b"\n"),
+        lines.replace(b"\n", b"\r\n").rstrip(b"\r\n"),
+        lines + b"\n \n",
+        b"\xef\xbb\xbf" + lines,
+        lines.replace(b"\n", b" \n", 1),
+    ]
+    for variant in variants:
+        (tmp_path / name).write_bytes(variant)
+        assert np.array(load(tmp_path / name), dtype=object).tolist() == expected, variant
+
+
+def test_other_writings_of_a_scenario(tmp_path):
+    """Version 1.0 is version 1; a line without tabs is split at spaces; numbers may have an exponent or no decimals."""
+    path = tmp_path / "one.scen"
+    path.write_text("version 1.0\n3 one.map  8 9 7 0 0 8 1.5e1\n3\tone.map\t8\t9\t7\t0\t0\t8\t15\n")
+    assert load_scenario(path) == [ScenarioRow(3, "one.map", 8, 9, (7, 0), (0, 8), 15.0)] * 2
+    path.write_text("version 1\n")
+    assert load_scenario(path) == []
+
+
+@given(walls=WALLS)
+def test_maps_round_trip(walls, tmp_path_factory):
+    """What is written is read again, and written again byte for byte."""
+    path = tmp_path_factory.mktemp("maps") / "one.map"
+    save_map(path, walls)
+    first = path.read_bytes()
+    loaded = load_map(path)
+    assert (loaded.dtype, loaded.tolist()) == (np.bool_, walls.tolist())
+    save_map(str(path), loaded)
+    assert path.read_bytes() == first
+
+
+def test_a_written_map(tmp_path):
+    """A map is written in the benchmarks' letters, height before width, each line ended by a newline alone."""
+    save_map(tmp_path / "one.map", walls_of("..#\n#.."))
+    assert (tmp_path / "one.map").read_bytes() == b"type octile\nheight 2\nwidth 3\nmap\n..@\n@..\n"
+
+
+@st.composite
+def scenario_rows(draw):
+    """A row with any map, cells inside it and any length."""
+    width, height = draw(st.integers(1, 3000)), draw(st.integers(1, 3000))
+    cell = st.tuples(st.integers(0, width - 1), st.integers(0, height - 1))
+    name = draw(st.text("am01-_./ \\\x85é地", min_size=1))
+    return ScenarioRow(
+        draw(st.integers(0, 10**9 - 1)),
+        name,
+        width,
+        height,
+        draw(cell),
+        draw(cell),
+        draw(st.floats(0, allow_infinity=False) | st.integers(0, 10**9).map(lambda count: count / 10**8)),
+    )
+
+
+@given(rows=st.lists(scenario_rows(), max_size=4))
+@settings(max_examples=60)
+def test_scenarios_round_trip(rows, tmp_path_factory):
+    """What is written is read again to the last digit, and written again byte for byte."""
+    path = tmp_path_factory.mktemp("maps") / "one.scen"
+    save_scenario(path, iter(rows))
+    first = path.read_bytes()
+    assert load_scenario(path) == rows
+    assert {type(value) for row in load_scenario(path) for value in (*row.start, row.width)} <= {int}
+    save_scenario(path, load_scenario(path))
+    assert path.read_bytes() == first
+
+
+def test_a_file_of_the_benchmarks_is_written_unchanged(tmp_path):
+    """Lengths keep their eight decimals; what needs more gets more."""
+    save_scenario(tmp_path / "one.scen", load_scenario(DATA / "terrain.scen"))
+    assert (tmp_path / "one.scen").read_bytes() == (DATA / "terrain.scen").read_bytes()
+    row = ScenarioRow(np.int64(0), "one.map", 2, np.int32(1), (0, 0), (np.int64(1), 0), np.float64(1 / 3))
+    save_scenario(tmp_path / "one.scen", [row])
+    expected = b"version 1\n0\tone.map\t2\t1\t0\t0\t1\t0\t0.3333333333333333\n"
+    assert (tmp_path / "one.scen").read_bytes() == expected
+
+
+HEADER = "type octile\nheight 2\nwidth 3\nmap\n"
+LETTERS = "., G, S, @, O, T, W"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("", 1, "the file ends; expected 'type octile'"),
+        ("type hex\nheight 2\nwidth 3\nmap\n...\n...\n", 1, "'type hex'; expected 'type octile'"),
+        ("height 2\nwidth 3\nmap\n...\n...\n", 1, "'height 2'; expected 'type octile'"),
+        ("type octile\n", 2, "the file ends; expected 'height' and a positive integer"),
+        ("type octile\nheight two\n", 2, "'height two'; expected 'height' and a positive integer"),
+        ("type octile\nheight 2.0\n", 2, "'height 2.0'; expected 'height' and a positive integer"),
+        ("type octile\nheight 0\n", 2, "'height 0'; expected 'height' and a positive integer"),
+        ("type octile\nheight -2\n", 2, "'height -2'; expected 'height' and a positive integer"),
+        ("type octile\nheight ٢\n", 2, "'height ٢'; expected 'height' and a positive integer"),
+        ("type octile\nheight 1٢\n", 2, "'height 1٢'; expected 'height' and a positive integer"),
+        ("type octile\nheight\n", 2, "'height'; expected 'height' and a positive integer"),
+        ("type octile\nheight 2 3\n", 2, "'height 2 3'; expected 'height' and a positive integer"),
+        ("type octile\nwidth 3\nheight 2\n", 2, "'width 3'; expected 'height' and a positive integer"),
+        ("type octile\nheight 2\nwidth x\n", 3, "'width x'; expected 'width' and a positive integer"),
+        ("type octile\nheight 2\nheight 3\n", 3, "'height 3'; expected 'width' and a positive integer"),
+        ("type octile\nheight 2\nwidth 3\n...\n...\n", 4, "'...'; expected 'map'"),
+        (HEADER + "...\n", 6, "the file ends; expected row 2 of 2, of 3 letters"),
+        (HEADER, 5, "the file ends; expected row 1 of 2, of 3 letters"),
+        (HEADER + "....\n...\n", 5, "'....'; expected row 1 of 2, of 3 letters, not 4"),
+        (HEADER + "...\n..\n", 6, "'..'; expected row 2 of 2, of 3 letters, not 2"),
+        (HEADER + "\n...\n...\n", 5, "''; expected row 1 of 2, of 3 letters"),
+        (HEADER + "...\n...\n\n...\n", 7, "''; expected the end of the file after 2 rows"),
+        (HEADER + "...\n...\n...\n", 7, "'...'; expected the end of the file after 2 rows"),
+        (HEADER + "...\n.#.\n", 6, f"'.#.'; expected a letter out of {LETTERS} in column 2, not '#'"),
+        (HEADER + "..t\n...\n", 5, f"'..t'; expected a letter out of {LETTERS} in column 3, not 't'"),
+        (HEADER.encode() + b"\xff..\n...\n", 5, "'\N{REPLACEMENT CHARACTER}..'; expected a letter out of"),
+    ],
+)
+def test_malformed_maps(content, line, message, tmp_path):
+    """An error names the file, the line, what stands there and what was expected."""
+    path = tmp_path / "bad.map"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=re.escape(f"{path}, line {line}: {message}")):
+        load_map(path)
+
+
+COLUMNS = "bucket, map, map width, map height, start x, start y, goal x, goal y, optimal length"
+
+
+def columns(**changes):
+    """A good row as text, with some columns written otherwise."""
+    row = dict(zip(COLUMNS.split(", "), ["0", "a.map", "5", "4", "4", "3", "0", "0", "7.0"], strict=True))
+    return "\t".join((row | {name.replace("_", " "): value for name, value in changes.items()}).values())
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("", 1, "the file ends; expected 'version 1', the only version that is supported"),
+        ("version 2\n", 1, "'version 2'; expected 'version 1', the only version that is supported"),
+        (columns(), 1, f"{columns()!r}; expected 'version 1', the only version that is supported"),
+        ("version 1\n" + columns() + "\t9\n", 2, f"expected 9 columns separated by tabs ({COLUMNS}), not 10"),
+        (
+            "version 1\n" + columns() + "\n0\ta.map\n",
+            3,
+            f"'0\\ta.map'; expected 9 columns separated by tabs ({COLUMNS})",
+        ),
+        ("version 1\n\n" + columns(), 2, f"''; expected 9 columns separated by tabs ({COLUMNS}), not 0"),
+        ("version 1\n" + columns(bucket="x"), 2, "expected bucket to be an integer of at least 0, not 'x'"),
+        ("version 1\n" + columns(bucket="-1"), 2, "expected bucket to be an integer of at least 0, not '-1'"),
+        ("version 1\n" + columns(map=""), 2, "expected map to be the name of a file, not ''"),
+        ("version 1\n" + columns(map_width="5.0"), 2, "map width to be an integer of at least 0, not '5.0'"),
+        ("version 1\n" + columns(map_height="1_0"), 2, "map height to be an integer of at least 0, not '1_0'"),
+        ("version 1\n" + columns(start_x="+4"), 2, "start x to be an integer of at least 0, not '+4'"),
+        ("version 1\n" + columns(start_y="٣"), 2, "start y to be an integer of at least 0, not '٣'"),
+        ("version 1\n" + columns(goal_x=""), 2, "goal x to be an integer of at least 0, not ''"),
+        ("version 1\n" + columns(goal_y="9" * 5000), 2, "goal y to be an integer of at least 0, not '999"),
+        ("version 1\n" + columns(start_x="5"), 2, "expected start (5, 3) to be inside the map of 5 x 4 cells"),
+        ("version 1\n" + columns(start_y="4"), 2, "expected start (4, 4) to be inside the map of 5 x 4 cells"),
+        ("version 1\n" + columns(goal_x="5"), 2, "expected goal (5, 0) to be inside the map of 5 x 4 cells"),
+        ("version 1\n" + columns(goal_y="4"), 2, "expected goal (0, 4) to be inside the map of 5 x 4 cells"),
+        *(
+            (
+                "version 1\n" + columns(optimal_length=length),
+                2,
+                f"expected optimal length to be a number of at least 0, not {length!r}",
+            )
+            for length in ("x", "", "-1", "nan", "inf", "1_0", ".", "1e")
+        ),
+        ("version 1\n" + columns(optimal_length="1e999"), 2, "optimal length to be a number of at least 0, not inf"),
+    ],
+)
+def test_malformed_scenarios(content, line, message, tmp_path):
+    """An error names the file, the line, the column and what was expected."""
+    path = tmp_path / "bad.scen"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{path}, line {line}: ") + ".*" + re.escape(message)):
+        load_scenario(path)
+
+
+GOOD_ROW = ScenarioRow(0, "a.map", 5, 4, (4, 3), (0, 0), 7.0)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (tuple(GOOD_ROW), f"expected a ScenarioRow ({COLUMNS})"),
+        (GOOD_ROW._replace(bucket=True), "expected bucket to be an integer of at least 0, not True"),
+        (GOOD_ROW._replace(width=5.0), "expected map width to be an integer of at least 0, not 5.0"),
+        (GOOD_ROW._replace(start=[4, 3]), "expected start to be a cell (x, y), not [4, 3]"),
+        (GOOD_ROW._replace(goal=(1, 2, 3)), "expected goal to be a cell (x, y), not (1, 2, 3)"),
+        (GOOD_ROW._replace(goal=(-1, 2)), "expected goal x to be an integer of at least 0, not -1"),
+        (GOOD_ROW._replace(goal=(5, 0)), "expected goal (5, 0) to be inside the map of 5 x 4 cells"),
+        (GOOD_ROW._replace(map_name="a\tb"), "expected map to be the name of a file, not 'a\\tb'"),
+        (GOOD_ROW._replace(map_name="a\nb"), "expected map to be the name of a file, not 'a\\nb'"),
+        (GOOD_ROW._replace(map_name=None), "expected map to be the name of a file, not None"),
+        (GOOD_ROW._replace(optimal_length=None), "expected optimal length to be a number of at least 0, not None"),
+        (GOOD_ROW._replace(optimal_length=False), "expected optimal length to be a number of at least 0, not False"),
+        (GOOD_ROW._replace(optimal_length=-0.5), "expected optimal length to be a number of at least 0, not -0.5"),
+        (GOOD_ROW._replace(optimal_length=float("nan")), "optimal length to be a number of at least 0, not nan"),
+    ],
+)
+def test_rows_that_could_not_be_read_are_not_written(row, message, tmp_path):
+    """What `load_scenario` would refuse is refused with its index, and no file is left behind."""
+    with pytest.raises(ValueError, match=re.escape(f"row 1 is {row}; ") + ".*" + re.escape(message)):
+        save_scenario(tmp_path / "one.scen", [GOOD_ROW, row])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_maps_are_written(tmp_path):
+    """What is no map leaves no file."""
+    with pytest.raises(TypeError, match="walls is an array of int64; expected a boolean array"):
+        save_map(tmp_path / "one.map", np.zeros((2, 2), dtype=np.int64))
+    assert list(tmp_path.iterdir()) == []
