@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, get_args
 
 import numpy as np
+import pytest
 from gymnasium.vector import AutoresetMode
 
 import multigrid
@@ -56,7 +58,7 @@ class Face:
         """Begin another episode where the last step ended one and the face does not do so itself."""
         return env.reset() if returned[2] or returned[3] else None
 
-    def shown(self, env: Any) -> Any:
+    def snapshot(self, env: Any) -> Any:
         """Return all that an env can be asked for, frozen."""
         return frozen([env.get_state(), env.np_random_seed, env.metrics()])
 
@@ -74,12 +76,12 @@ class Face:
 
     def play(self, env: Any, steps: int = 25, seed: int = 9) -> list[Any]:
         """Return all that some steps of random play show, through as many episodes as they take."""
-        random, told = np.random.default_rng(seed), []
+        random, results = np.random.default_rng(seed), []
         for _ in range(steps):
-            told.append(self.step(env, self.joint(env, lambda: int(random.integers(self.num_actions)))))
-            begun = self.again(env, told[-1])
-            told += [] if begun is None else [begun]
-        return told
+            results.append(self.step(env, self.joint(env, lambda: int(random.integers(self.num_actions)))))
+            begun = self.again(env, results[-1])
+            results += [] if begun is None else [begun]
+        return results
 
     def started(self, seed: int = 5, steps: int = 12, **keywords: Any) -> Any:
         """Return an env in mid-episode."""
@@ -96,11 +98,12 @@ class Parallel(Face):
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(name, **settings)
+        self.drawing = {name: settings.pop(name) for name in ("render_size", "render_trails") if name in settings}
         self.config = GridConfig(**{"walls": WALLS, "num_agents": 3, "max_cycles": 14, **settings})
         self.num_actions = self.config.num_actions
 
     def make(self, render_mode: str | None = None) -> Any:
-        return multigrid.parallel_env(self.config, render_mode=render_mode)
+        return multigrid.parallel_env(self.config, render_mode=render_mode, **self.drawing)
 
     def joint(self, env: Any, choose: Callable[[], int]) -> Any:
         return {agent: choose() for agent in env.agents}
@@ -111,8 +114,8 @@ class Parallel(Face):
     def again(self, env: Any, returned: Any) -> Any:
         return None if env.agents else env.reset()
 
-    def shown(self, env: Any) -> Any:
-        return [*super().shown(env), env.agents, env.max_cycles, frozen(env.state())]
+    def snapshot(self, env: Any) -> Any:
+        return [*super().snapshot(env), env.agents, env.max_cycles, frozen(env.state())]
 
     def cells(self, env: Any, returned: Any) -> Any:
         return [env.state().tolist()]
@@ -128,26 +131,26 @@ class Turns(Parallel):
     has_states = is_fresh = False
 
     def make(self, render_mode: str | None = None) -> Any:
-        return multigrid.env(self.config, render_mode=render_mode)
+        return multigrid.env(self.config, render_mode=render_mode, **self.drawing)
 
     def reset(self, env: Any, **keywords: Any) -> Any:
         env.reset(**keywords)
         return [{agent: env.observe(agent) for agent in env.agents}, env.infos]
 
     def step(self, env: Any, actions: Any) -> Any:
-        told = []
+        results = []
         for _ in range(len(env.agents)):
             agent = env.agent_selection
-            told.append((agent, env.last()))
+            results.append((agent, env.last()))
             env.step(None if env.terminations[agent] or env.truncations[agent] else actions[agent])
-        return [{agent: last[0] for agent, last in told}, told]
+        return [{agent: last[0] for agent, last in results}, results]
 
     def again(self, env: Any, returned: Any) -> Any:
         return None if env.agents else self.reset(env)
 
-    def shown(self, env: Any) -> Any:
-        told = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
-        return [frozen(told), Parallel.shown(self, env.unwrapped)]
+    def snapshot(self, env: Any) -> Any:
+        results = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
+        return [frozen(results), Parallel.snapshot(self, env.unwrapped)]
 
     def streams(self, env: Any) -> list[np.random.Generator]:
         return [env.unwrapped.np_random]
@@ -157,12 +160,12 @@ class Vector(Parallel):
     """`MultiGridVectorEnv`: three worlds."""
 
     def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
-        self.is_fresh = settings.pop("copy", True)
+        self.is_fresh, self.num_threads = settings.pop("copy", True), settings.pop("num_threads", 1)
         super().__init__(name, **settings)
         self.mode = mode
 
     def make(self, render_mode: str | None = None) -> Any:
-        own = {"autoreset_mode": self.mode, "copy": self.is_fresh}
+        own = {"autoreset_mode": self.mode, "copy": self.is_fresh, "num_threads": self.num_threads}
         return multigrid.vector_env(3, self.config, render_mode=render_mode, **own)
 
     def joint(self, env: Any, choose: Callable[[], int]) -> Any:
@@ -176,13 +179,11 @@ class Vector(Parallel):
         return returned if self.is_fresh else copy.deepcopy(returned)
 
     def again(self, env: Any, returned: Any) -> Any:
-        if self.mode is not AutoresetMode.DISABLED:
-            return None
-        # The metrics are told of the worlds that have ended.
-        over = returned[-1].get("_csr", np.zeros(env.num_envs, dtype=bool)) if self.num_agents > 1 else returned[2]
-        return env.reset(options={"reset_mask": over}) if over.any() else None
+        over = np.repeat(env.unwrapped._world.arrays.episode_over, env.unwrapped.config.num_agents)
+        is_left = over.any() and env.metadata["autoreset_mode"] is AutoresetMode.DISABLED
+        return env.reset(options={"reset_mask": over}) if is_left else None
 
-    def shown(self, env: Any) -> Any:
+    def snapshot(self, env: Any) -> Any:
         return frozen([env.get_state(), env.np_random_seed, env.metrics(), env.state()])
 
     def streams(self, env: Any) -> list[np.random.Generator]:
@@ -202,6 +203,16 @@ class GridWorlds(Vector):
 
     def make(self, render_mode: str | None = None) -> Any:
         return GridWorldVectorEnv(3, size=3, autoreset_mode=self.mode, render_mode=render_mode)
+
+
+@contextlib.contextmanager
+def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
+    """Expect an error that leaves the env, and the play that follows, as they were."""
+    before, twin = face.snapshot(env), copy.deepcopy(env)
+    with pytest.raises(error, match=match):
+        yield
+    assert face.snapshot(env) == before, match
+    assert frozen(face.play(env, 6)) == frozen(face.play(twin, 6)), match
 
 
 PARALLEL: list[Face] = [

@@ -16,7 +16,7 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.maps.text import ParsedMap
 from reference import STAYED, Reference
-from worldgen import oracle_layout
+from worldgen import COLLISIONS, PARTS, oracle_layout
 
 TRAVELLING, PARKED, LEFT = range(3)
 FIELDS = ("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step")
@@ -197,8 +197,8 @@ class Shadow:
         broken = breaches(self.config, state)
         assert not broken, broken
 
-    def check_fresh(self, state: dict[str, Any]) -> None:
-        """Refuse a state after a reset that is not the one that the stream gives."""
+    def restart(self, state: dict[str, Any]) -> None:
+        """Refuse a state after a reset that is not the one that the stream gives, and play on from it."""
         config = self.config
         maps = [np.zeros((config.width, config.height), dtype=bool)] if config.maps is None else list(config.maps)
         if isinstance(config.walls, ParsedMap):
@@ -214,6 +214,7 @@ class Shadow:
         assert int(state["steps"]) == 0
         broken = breaches(config, state)
         assert not broken, broken
+        self.__init__(config, state)  # type: ignore[misc]
 
 
 def check_observation(seen: Any, expected: Any) -> None:
@@ -237,9 +238,7 @@ def _play_one(env: Any, config: GridConfig, steps: int, random: np.random.Genera
     for _ in range(steps):
         if shadow.over:
             env.reset()
-            (state,) = one_by_one(env)
-            shadow.check_fresh(state)
-            shadow = Shadow(config, state)
+            shadow.restart(*one_by_one(env))
         actions = random.integers(0, config.num_actions, config.num_agents)
         expected = shadow.step(actions)
         if isinstance(env, MultiGridEnv):
@@ -264,14 +263,12 @@ def _play_many(env: MultiGridVectorEnv, config: GridConfig, steps: int, random: 
             env.reset(options={"reset_mask": np.repeat(over, n)})
             for shadow, state, was_over in zip(shadows, one_by_one(env), over, strict=True):
                 if was_over:
-                    shadow.check_fresh(state)
-                    shadow.__init__(config, state)  # type: ignore[misc]
+                    shadow.restart(state)
         actions = random.integers(0, config.num_actions, (env.num_worlds, n))
         seen, rewards, terminated, _, infos = env.step(actions.reshape(-1))
         for e, (shadow, state) in enumerate(zip(shadows, one_by_one(env), strict=True)):
             if mode is AutoresetMode.NEXT_STEP and shadow.over:
-                shadow.check_fresh(state)
-                shadow.__init__(config, state)  # type: ignore[misc]
+                shadow.restart(state)
                 continue
             expected = shadow.step(actions[e])
             watched = int(random.choice(list(expected)))
@@ -280,17 +277,14 @@ def _play_many(env: MultiGridVectorEnv, config: GridConfig, steps: int, random: 
             assert bool(terminated[row]) == expected[watched][2]
             if mode is AutoresetMode.SAME_STEP and shadow.over:
                 check_observation(infos["final_obs"][row], expected[watched][0])
-                shadow.check_fresh(state)
-                shadow.__init__(config, state)  # type: ignore[misc]
+                shadow.restart(state)
                 continue
             shown = seen[row] if config.flatten else {part: array[row] for part, array in seen.items()}
             check_observation(shown, expected[watched][0])
             shadow.check(state, expected)
 
 
-COLLISIONS = ("symmetric", "priority", "block_both", "soft", "none")
 ON_TARGET = ("park", "leave", "stay", "restart")
-PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
 PICTURES = ["a.#.B\n..#..\nb...A", "a...#\n#b.BA\n.#..."]
 
 

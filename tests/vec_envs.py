@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv  # noqa: TC002 - beside the one that is needed
 
 from helpers import frozen
-from multigrid import GridConfig, MultiGridEnv, Outcome, vector_env
+from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.integrations import sb3, supersuit
+from single_envs import METRICS, SingleEnvs, exact
 
 # Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
 SETTINGS: dict[str, Any] = {"size": (4, 3), "num_agents": 3, "max_cycles": 40}
@@ -34,12 +37,28 @@ def make_supersuit(config: GridConfig, num_worlds: int = 3, **arguments: Any) ->
     return supersuit.to_sb3(config, num_worlds, **arguments)
 
 
+BRIDGES: dict[str, Callable[..., VecEnv]] = {
+    "native": make_native,
+    "native without copies": functools.partial(make_native, copy=False, num_threads=2),
+    "supersuit": make_supersuit,
+    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
+}
+
+
 def rows_of(observations: Any) -> list[Any]:
     """Return the observation of each row."""
     if isinstance(observations, dict):
         number = len(next(iter(observations.values())))
         return [{part: rows[row] for part, rows in observations.items()} for row in range(number)]
     return list(observations)
+
+
+def returned_rows(returned: Any) -> list[Any]:
+    """Return what `step` returned, in the form of `SingleRows`."""
+    observations, rewards, dones, infos = returned
+    assert (rewards.dtype, dones.dtype) == (np.float32, bool)
+    infos = [{k: exact(v) if k == "terminal_observation" else v for k, v in info.items()} for info in infos]
+    return [list(row) for row in zip(map(exact, rows_of(observations)), rewards, dones, infos, strict=True)]
 
 
 def play(vec_env: VecEnv, steps: int) -> list[Any]:
@@ -56,63 +75,44 @@ def learner(vec_env: VecEnv, **settings: Any) -> PPO:
     return PPO(policy, vec_env, policy_kwargs={"net_arch": [32]}, device="cpu", **settings)
 
 
-def blank(observation: Any) -> Any:
-    """Return what is observed where nobody is."""
-    if isinstance(observation, dict):
-        return {part: np.zeros_like(array) for part, array in observation.items()}
-    return np.zeros_like(observation)
-
-
-class SingleEnvs:
-    """ParallelEnvs one by one, in rows, as Stable-Baselines3's DummyVecEnv would play them."""
+class SingleRows:
+    """Single envs in rows, in the form in which Stable-Baselines3's VecEnvs return them."""
 
     def __init__(self, config: GridConfig, seeds: list[int], *, as_supersuit: bool = False) -> None:
-        self.leaves, self.as_supersuit = config.on_target == "leave", as_supersuit
-        self.envs = [MultiGridEnv(config) for _ in seeds]
-        self.seeds: list[int | None] = list(seeds)
-        self.reset_infos: list[Any] = [None] * len(seeds)
+        self.has_leaves, self.as_supersuit = config.on_target == "leave", as_supersuit
+        self.singles = SingleEnvs([MultiGridEnv(config) for _ in seeds], "SameStep", native=True)
+        self.seeds = seeds
+        self.reset_infos: list[Any] = []
         self.ends: list[str] = []
 
-    def begin(self, k: int) -> list[Any]:
-        """Begin an episode of one world, and return the first observations."""
-        seen, infos = self.envs[k].reset(seed=self.seeds[k])
-        self.seeds[k] = None
-        self.reset_infos[k] = [info | ({"alive": True} if self.leaves else {}) for info in infos.values()]
-        return list(seen.values())
+    def reset(self) -> list[Any]:
+        """Reset all envs, and return the observation of each row."""
+        rows = self.singles.reset(self.seeds)
+        self.reset_infos = [self.info(info) for _, info in rows]
+        return [observation for observation, _ in rows]
 
-    def begin_all(self) -> list[Any]:
-        """Begin an episode of every world."""
-        return [shown for k in range(len(self.envs)) for shown in self.begin(k)]
+    def info(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return an info as it is told: with the metrics but for SuperSuit, with `alive` where agents leave."""
+        left_out = (METRICS if self.as_supersuit else set()) | (set() if self.has_leaves else {"alive"})
+        return {name: value for name, value in info.items() if name not in left_out | {"final_obs", "final_info"}}
 
-    def all_reset_infos(self) -> list[Any]:
-        """Return the infos of the last reset of each row."""
-        return [info for infos in self.reset_infos for info in infos]
-
-    def step(self, k: int, actions: list[int]) -> list[Any]:
-        """Play a step of one world: observation, reward, done and info of each of its rows."""
-        env = self.envs[k]
-        live = list(env.agents)
-        given = {agent: actions[i] for i, agent in enumerate(env.possible_agents) if agent in live}
-        seen, rewards, terminated, truncated, infos = env.step(given)
-        rows, nothing = [], blank(seen[live[0]])
-        for i, agent in enumerate(env.possible_agents):
-            if agent in live:
-                final, info = seen[agent], infos[agent] | ({"alive": True} if self.leaves else {})
-                done, out_of_time = agent not in env.agents, truncated[agent] and not terminated[agent]
-                shown = nothing if done else final
-            else:
-                final, info = nothing, {"distance": 0.0, "outcome": int(Outcome.STAYED), "alive": False}
-                done = out_of_time = not env.agents
-                shown = nothing
+    def step(self, actions: list[int]) -> list[Any]:
+        """Play a step: observation, reward, done and info of each row."""
+        rows = []
+        for row, (observation, reward, terminated, truncated, info) in enumerate(self.singles.step(actions)):
+            is_over, done = "final_info" in info, terminated or truncated
+            final, last = (info["final_obs"], info["final_info"]) if is_over else (observation, info)
+            told = self.info(last)
+            if is_over:
+                self.reset_infos[row] = self.info(info)
+                # SuperSuit tells the new episode's distance and outcome then.
+                told |= self.reset_infos[row] if self.as_supersuit else {}
             if done:
-                info |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
-                self.ends.append("alone" if env.agents else "dead" if agent not in live else f"late {out_of_time}")
-            if not env.agents and not self.as_supersuit:
-                figures = env.metrics()
-                info |= {name: value[i].item() if np.ndim(value) else value for name, value in figures.items()}
-            rows.append([shown, np.float32(rewards.get(agent, 0)), np.bool_(done), info])
-        if not env.agents:
-            rows = [[shown, *row[1:]] for row, shown in zip(rows, self.begin(k), strict=True)]
-            if self.as_supersuit:  # it tells the new episode's distance and outcome then
-                rows = [[*row[:3], row[3] | info] for row, info in zip(rows, self.reset_infos[k], strict=True)]
+                out_of_time = truncated and not terminated
+                told |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
+                self.ends.append(f"late {out_of_time}" if last["alive"] else "dead")
+                if not is_over:
+                    self.ends[-1] = "alone"
+            is_alone = done and not is_over
+            rows.append([self.singles.zeros if is_alone else observation, np.float32(reward), np.bool_(done), told])
         return rows

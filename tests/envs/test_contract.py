@@ -5,7 +5,6 @@ What is special to one face stands in its own file: test_documented.py, test_par
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import itertools
@@ -23,28 +22,34 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from apart import STRICT
-from faces import FACES, PARALLEL, SINGLES, VECTORS, Face
-from helpers import AROUND, arrays_in, frozen, parts_in, run_python
+from faces import FACES, PARALLEL, SINGLES, VECTORS, Face, Parallel, refused
+from helpers import AROUND, arrays_in, frozen, parts_in, run_python, spoil
 
 every = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 with_states = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
 single = pytest.mark.parametrize("face", SINGLES, ids=lambda face: face.name)
-held_or_not = pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
+OTHER_GENERATORS = ("PCG64DXSM", "MT19937", "SFC64", "Philox")
 
 
-@contextlib.contextmanager
-def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
-    """Expect an error that leaves the env, and the play that follows, as they were."""
-    before, twin = face.shown(env), copy.deepcopy(env)
-    with pytest.raises(error, match=match):
-        yield
-    assert face.shown(env) == before, match
-    assert frozen(face.play(env, 6)) == frozen(face.play(twin, 6)), match
+def with_streams(faces: list[Face]) -> Any:
+    """Parametrize with faces and with where their streams are: inside, held by somebody, or of another kind."""
+    cases = [(face, stream) for face in faces for stream in ("", "held")]
+    cases += [(face, kind) for face in (SINGLES[0], PARALLEL[3]) for kind in OTHER_GENERATORS]
+    ids = [" ".join([face.name, *filter(None, [stream])]) for face, stream in cases]
+    return pytest.mark.parametrize(("face", "stream"), cases, ids=ids)
+
+
+def use_stream(face: Face, env: Any, stream: str) -> None:
+    """Have somebody hold the streams of an env, or replace its stream by one of another kind."""
+    if stream in OTHER_GENERATORS:
+        env.np_random = np.random.Generator(getattr(np.random, stream)(3))
+    elif stream:
+        _ = [held.random() for held in face.streams(env)]
 
 
 def episodes(face: Face, env: Any, seed: int | None, steps: int = 60) -> Any:
     """Return all that a reset and the play after it show."""
-    return frozen([face.reset(env, seed=seed), *face.play(env, steps), face.shown(env)])
+    return frozen([face.reset(env, seed=seed), *face.play(env, steps), face.snapshot(env)])
 
 
 # Seeds ------------------------------------------------------------------------------------------------------------
@@ -107,8 +112,7 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
 # Copies and states --------------------------------------------------------------------------------------------------
 
 
-@every
-@held_or_not
+@with_streams(FACES)
 @pytest.mark.parametrize(
     "copied",
     [
@@ -119,39 +123,39 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
     ],
     ids=["copy", "deepcopy", "pickle", "cloudpickle"],
 )
-def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], held: bool) -> None:
+def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], stream: str) -> None:
     """A copy made in mid-episode plays on as its original does, and neither feels what the other does."""
     if copied is copy.copy and not face.has_states:
         pytest.skip("the AEC env is PettingZoo's wrapper, of which copy.copy is Python's own")
     original, untouched = face.started(), face.started()
     for env in (original, untouched):
-        _ = [stream.random() for stream in face.streams(env) if held]
+        use_stream(face, env, stream)
         if face in PARALLEL:
             env.max_cycles = 30  # set in mid-episode, it is part of what is copied
     twin, other = copied(original), copied(original)
-    assert face.shown(twin) == face.shown(original)
+    assert face.snapshot(twin) == face.snapshot(original)
     face.play(other, 10)
     expected = frozen(face.play(untouched, 40))
     assert frozen(face.play(twin, 40)) == expected
     assert frozen(face.play(original, 40)) == expected
-    assert face.shown(twin) == face.shown(original) == face.shown(untouched)
-    streams = [[stream.bit_generator.state for stream in face.streams(env)] for env in (twin, original, untouched)]
+    assert face.snapshot(twin) == face.snapshot(original) == face.snapshot(untouched)
+    streams = [[one.bit_generator.state for one in face.streams(env)] for env in (twin, original, untouched)]
     assert frozen(streams[0]) == frozen(streams[1]) == frozen(streams[2])
 
 
-@with_states
-@held_or_not
-def test_play_goes_on_from_a_state(face: Face, held: bool) -> None:
+@with_streams([*SINGLES, *VECTORS])
+def test_play_goes_on_from_a_state(face: Face, stream: str) -> None:
     """A state, pickled or not, brings back everything, in this env and in others; the env keeps no hold of it."""
     env, fresh, used = face.started(), face.make(), face.started(seed=1)
-    if held:
-        _ = [stream.random() for one in (env, used) for stream in face.streams(one)]
+    for one in (env, used):
+        use_stream(face, one, stream)
     state = env.get_state()
     kept, first = copy.deepcopy(state), frozen(face.play(env, 40))
     for other in (env, fresh, used, face.make()):
         given = pickle.loads(pickle.dumps(state)) if other is fresh else state
         other.set_state(given)
         assert frozen(other.get_state()) == frozen(given) == frozen(kept)
+        assert other is not fresh or np.all(np.array(other.np_random_seed) == -1), "its seed is not known"
         for array in arrays_in(given) if other is fresh else ():
             array[...] = 1
         assert frozen(face.play(other, 40)) == first
@@ -177,18 +181,25 @@ BAD_STATES: list[tuple[Callable[[Any], Any], Any, str]] = [
     (lambda state: None, TypeError, "the state is of type NoneType; expected what get_state"),
     (lambda state: "state", TypeError, "the state is of type str; expected what get_state"),
     (lambda state: {}, ValueError, "in the state is missing"),
+    *(
+        (lambda state, bad=bad: {**state, "version": bad}, ValueError, "version in the state is")
+        for bad in (1, True, None, np.array([2, 2]), np.array([2, 1, 2]), np.array([2.0] * 3))
+    ),
     (changed("location", lambda array: array.astype(float)), ValueError, "location in the state is float64 of shape"),
     (changed("location", lambda array: array[..., None]), ValueError, "location in the state is int64 of shape"),
-    (changed("location", lambda array: [[1], [2, 3]]), ValueError, "location in the state"),
+    (changed("location", lambda array: [[1], [2, 3]]), ValueError, "location in the state is ragged"),
     (changed("location", lambda array: array + 99), ValueError, "location in the state lies outside the . x . grid"),
     (changed("target", lambda array: array - 99), ValueError, "target in the state lies outside the . x . grid"),
     (changed("map_index", lambda array: array + 1), ValueError, "map_index in the state is .*there are 1 maps"),
     (changed("status", lambda array: array * 0 + np.int8(7)), ValueError, "status in the state"),
+    (changed("status", put((..., 0), 1)), ValueError, "status in the state"),
+    (changed("episode_over", lambda array: ~array), ValueError, "episode_over in the state"),
     (changed("steps", lambda array: array - 999), ValueError, "steps in the state"),
     (changed("steps", lambda array: array * 0 + (2**63 - 1)), ValueError, "steps in the state"),
     (changed("steps", lambda array: array + 1.5), ValueError, "steps in the state is float64"),
     (changed("outcomes", lambda array: array + 77), ValueError, "outcomes in the state"),
     (changed("rewards", lambda array: array * np.nan), ValueError, "rewards in the state"),
+    (changed("rewards", lambda array: array + 1), ValueError, "rewards in the state"),
     (changed("distances", lambda array: array + 1), ValueError, "distances in the state"),
     (changed("arrival_step", lambda array: array + 99), ValueError, "arrival_step in the state"),
     (changed("arrivals", lambda array: array + 2**62), ValueError, "arrivals in the state"),
@@ -198,6 +209,8 @@ IN_COMPANY: list[tuple[Callable[[Any], Any], Any, str]] = [
     (changed("location", put((..., 2, slice(None)), lambda at: at[..., 0, :])), ValueError, "location in the state"),
     (changed("location", put((..., 2, slice(None)), (4, 0))), ValueError, "location in the state"),
     (changed("target", put((..., 2, slice(None)), (4, 0))), ValueError, "target in the state"),
+    (changed("terminated", put((..., 0), True)), ValueError, "terminated in the state"),
+    (changed("truncated", put((..., 0), True)), ValueError, "truncated in the state"),
 ]
 BAD_STREAMS: list[Any] = [
     None,
@@ -215,40 +228,52 @@ BAD_STREAMS: list[Any] = [
 ]
 
 
+def bad_states(face: Face, state: dict[str, Any]) -> Iterator[tuple[Any, Any, str]]:
+    """Yield what is wrong in each of its fields, with the error."""
+    for change, error, match in BAD_STATES + (IN_COMPANY if face.num_agents > 1 else []):
+        yield change(state), error, match
+    if face.num_agents > 1 and isinstance(face, Parallel):
+        # Under restart two agents may have one target.
+        field = "distances" if face.config.on_target == "restart" else "target"
+        equal = changed("target", put((..., 2, slice(None)), lambda to: to[..., 0, :]))
+        yield equal(state), ValueError, f"{field} in the state"
+    for name in state:
+        yield (
+            {key: value for key, value in state.items() if key != name},
+            ValueError,
+            f"{name} in the state is (missing|None)",
+        )
+    for bad in BAD_STREAMS if "np_random" in state else ():
+        stream = {**state["np_random"], **bad} if isinstance(bad, dict) else bad
+        yield {**state, "np_random": stream}, ValueError, "np_random in the state is"
+    for word, value in ((3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)) if "streams" in state else ():
+        streams = state["streams"].copy()
+        streams[1, 4], streams[1, word] = 1, value
+        no_pcg64 = r"streams in the state is no state of a PCG64 generator \(world 1 of 3\)"
+        yield {**state, "streams": streams}, ValueError, no_pcg64
+
+
 @with_states
-@held_or_not
-def test_bad_states_are_refused(face: Face, held: bool) -> None:
+@pytest.mark.parametrize("stream", ["", "held"])
+@pytest.mark.parametrize("steps", [0, 3])
+def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
     """What get_state never returned is refused with what is wrong; env, stream and NumPy's own are as they were."""
-    env = face.make()
-    face.reset(env, seed=1, options=face.layout)
-    _ = [stream.random() for stream in face.streams(env) if held]
+    env, twin, other, fresh = face.started(), face.started(), face.make(), face.make()
+    face.reset(other, seed=1, options=face.layout)
+    for _ in range(steps):
+        face.step(other, face.joint(other, lambda: 1))
+    for one in (env, twin):
+        use_stream(face, one, stream)
     around = np.random.get_state()  # noqa: NPY002 (the point is that nothing touches it)
-    bad = BAD_STATES + (IN_COMPANY if face.num_agents > 1 else [])
-    cases = [(change(env.get_state()), error, match) for change, error, match in bad]
-    for name in env.get_state():
-        without = {key: value for key, value in env.get_state().items() if key != name}
-        cases.append((without, ValueError, f"{name} in the state is (missing|None)"))
-    if "np_random" in env.get_state():
-        stream = env.get_state()["np_random"]
-        for spoilt in BAD_STREAMS:
-            given = {**stream, **spoilt} if isinstance(spoilt, dict) else spoilt
-            cases.append((env.get_state() | {"np_random": given}, ValueError, "np_random in the state is"))
-    else:
-        for word, value in ((3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)):
-            state = env.get_state()
-            state["streams"][1, 4] = 1
-            state["streams"][1, word] = value
-            no_pcg64 = r"streams in the state is no state of a PCG64 generator \(world 1 of 3\)"
-            cases.append((state, ValueError, no_pcg64))
-    for state, error, match in cases:
-        before = face.shown(env)
-        with pytest.raises(error, match=match):
-            env.set_state(state)
-        assert face.shown(env) == before, match
+    before = face.snapshot(env)
+    for state, error, match in bad_states(face, other.get_state()):
+        for one in (env, fresh):
+            with pytest.raises(error, match=match):
+                one.set_state(state)
+        assert face.snapshot(env) == before, match
+    with pytest.raises(ResetNeeded):
+        fresh.get_state()
     assert frozen(np.random.get_state()) == frozen(around)  # noqa: NPY002
-    twin = face.make()
-    face.reset(twin, seed=1, options=face.layout)
-    _ = [stream.random() for stream in face.streams(twin) if held]
     assert frozen(face.play(env)) == frozen(face.play(twin))
 
 
@@ -274,21 +299,13 @@ def test_all_that_is_returned_is_fresh(face: Face) -> None:
     face.play(env, 12)
     assert frozen(returned) == frozen(before)
     face.reset(twin, seed=4)
-    for part in parts_in([returned, face.reset(env, seed=4)]):
-        if isinstance(part, np.ndarray):
-            part.fill(None if part.dtype == object else 1)
-        else:
-            part.clear()
+    spoil([returned, face.reset(env, seed=4)])
     for seed in range(30):
         told = face.play(env, 1, seed=seed)
         assert frozen(told) == frozen(face.play(twin, 1, seed=seed))
         told += [env.get_state(), *([env.state()] if hasattr(env, "state") else [])]
-        for part in parts_in(told):
-            if isinstance(part, np.ndarray):
-                part.fill(None if part.dtype == object else 1)
-            else:
-                part.clear()
-        assert face.shown(env) == face.shown(twin)
+        spoil(told)
+        assert face.snapshot(env) == face.snapshot(twin)
 
 
 @every
@@ -308,7 +325,7 @@ def test_what_was_given_is_neither_kept_nor_changed(face: Face) -> None:
     for array in arrays_in(actions):
         array[...] = 3
     face.step(twin, face.joint(twin, lambda: 1))
-    assert face.shown(env) == face.shown(twin)
+    assert face.snapshot(env) == face.snapshot(twin)
     assert frozen(face.play(env)) == frozen(face.play(twin))
 
 
@@ -468,7 +485,7 @@ def test_rendering_and_closing_never_change_the_game(face: Face) -> None:
             np.testing.assert_array_equal(copy.deepcopy(shown).render(), frames)
         shown.close()
         shown.close()
-        assert face.shown(shown) == face.shown(left_alone)
+        assert face.snapshot(shown) == face.snapshot(left_alone)
         assert frozen(face.play(shown, 1, seed=seed)) == frozen(face.play(left_alone, 1, seed=seed))
 
 
@@ -478,6 +495,7 @@ def test_a_window_never_changes_the_game(face: Face, monkeypatch: pytest.MonkeyP
     shown, left_alone = face.make("human"), face.make()
     monkeypatch.setitem(type(shown.unwrapped).metadata, "render_fps", 100_000)
     assert episodes(face, shown, seed=1, steps=20) == episodes(face, left_alone, seed=1, steps=20)
+    assert shown.unwrapped.render() is None
     shown.close()
 
 
@@ -498,7 +516,7 @@ def digest(path: str) -> str:
     for name, env in pickle.loads(Path(path).read_bytes()).items():
         (face,) = (one for one in FACES if one.name == name)
         told.append([frozen(face.play(env)), [stream.random() for stream in face.streams(env)]])
-        told.append([frozen(face.play(env)), face.shown(env)])
+        told.append([frozen(face.play(env)), face.snapshot(env)])
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 

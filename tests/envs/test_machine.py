@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import helpers
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
 from multigrid.maps.text import ParsedMap
@@ -46,15 +47,6 @@ def listed(value: Any) -> Any:
             return zlib.crc32(np.ascontiguousarray(value))
         return listed(value.tolist()) if value.dtype.kind == "f" else value.tolist()
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def overwrite(value: Any) -> None:
-    """Spoil every array in what an env returned."""
-    if isinstance(value, np.ndarray):
-        value[...] = 77
-    elif isinstance(value, dict | tuple):
-        for one in value.values() if isinstance(value, dict) else value:
-            overwrite(one)
 
 
 def maps_of(config: GridConfig) -> list[np.ndarray]:
@@ -296,7 +288,7 @@ class Machine(RuleBasedStateMachine):
         assert told == listed(perform(player.model, call, argument))
         player.log.append((call, argument, told))
         if spoil:
-            overwrite(returned)
+            helpers.spoil(returned)
         else:
             self.returned.append((returned, told))
         self.release(player, replaced=call == "np_random" or (call == "reset" and argument[0] is not None))
@@ -536,30 +528,6 @@ class MultiGridMachine(Machine):
         ]
 
 
-class ParkMachine(MultiGridMachine):
-    """Agents stay on their targets."""
-
-    on_target = "park"
-
-
-class LeaveMachine(MultiGridMachine):
-    """Agents leave from their targets."""
-
-    on_target = "leave"
-
-
-class StayMachine(MultiGridMachine):
-    """Agents may walk off their targets again."""
-
-    on_target = "stay"
-
-
-class RestartMachine(MultiGridMachine):
-    """Agents get one target after another, drawn from the stream in steps."""
-
-    on_target = "restart"
-
-
 class GridWorldMachine(Machine):
     """GridWorldEnv, whatever is mixed in."""
 
@@ -609,8 +577,9 @@ class GridWorldMachine(Machine):
 
 # Without health checks, as hypothesis itself has it for machines: a slow computer is no failure.
 SETTINGS = settings(max_examples=30, stateful_step_count=30, suppress_health_check=list(HealthCheck))
-
-TestPark, TestLeave, TestStay = ParkMachine.TestCase, LeaveMachine.TestCase, StayMachine.TestCase
-TestRestart, TestGridWorld = RestartMachine.TestCase, GridWorldMachine.TestCase
-TestPark.settings = TestLeave.settings = TestStay.settings = SETTINGS
-TestRestart.settings = TestGridWorld.settings = SETTINGS
+MACHINES = [type(rule, (MultiGridMachine,), {"on_target": rule}) for rule in ("park", "leave", "stay", "restart")]
+TestPark, TestLeave, TestStay, TestRestart, TestGridWorld = CASES = [
+    machine.TestCase for machine in (*MACHINES, GridWorldMachine)
+]
+for case in CASES:
+    case.settings = SETTINGS

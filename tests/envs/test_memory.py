@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
@@ -16,14 +17,23 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
 
-import multigrid
 from apart import play_apart
-from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+from faces import Face, GridWorlds, Parallel, Turns, Vector
 
 pytestmark = pytest.mark.heavy
 
-FACES = ("GridWorldEnv", "MultiGridEnv", "AEC", "vector", "threads", "GridWorldVectorEnv")
+NEXT_STEP = AutoresetMode.NEXT_STEP
+WORLD: dict[str, Any] = {"observe": ("agent", "target", "view"), "max_cycles": 20}
+FACES: dict[str, Face] = {
+    "GridWorldEnv": Face(""),
+    "MultiGridEnv": Parallel("", render_size=32, render_trails=3, **WORLD),
+    "AEC": Turns("", render_size=32, **WORLD),
+    "vector": Vector("", NEXT_STEP, **WORLD),
+    "threads": Vector("", NEXT_STEP, num_threads=3, **WORLD),
+    "GridWorldVectorEnv": GridWorlds("", NEXT_STEP),
+}
 CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 100, "life": 100}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
 WARM_UP = {"copy": 4, "life": 2}
@@ -40,42 +50,12 @@ ROUNDS, MOST_ROUNDS = 3, 9
 """How often it is measured, and how often where all rounds have grown: caches fill for a while, leaks for ever."""
 
 
-def make(face: str) -> Any:
-    """An env of a face, after its first reset."""
-    world = {"size": (5, 3), "num_agents": 2, "observe": ("agent", "target", "view"), "max_cycles": 20}
-    env: Any
-    if face == "GridWorldEnv":
-        env = multigrid.GridWorldEnv("rgb_array", size=4)
-    elif face == "MultiGridEnv":
-        env = multigrid.parallel_env(render_mode="rgb_array", render_size=32, render_trails=3, **world)
-    elif face == "AEC":
-        env = multigrid.env(render_mode="rgb_array", render_size=32, **world)
-    elif face == "GridWorldVectorEnv":
-        env = GridWorldVectorEnv(2, size=4, max_episode_steps=20, render_mode="rgb_array")
-    else:
-        threads = 3 if face == "threads" else 1
-        env = multigrid.vector_env(threads, num_threads=threads, render_mode="rgb_array", **world)
-    env.reset(seed=1)
-    return env
-
-
-def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:  # noqa: C901 - one function for each kind
-    """What is done again and again, each with the number of the call."""
-    many, core = face in ("vector", "threads", "GridWorldVectorEnv"), env.unwrapped
-    actions = np.random.default_rng(1).integers(0, 4, (50, getattr(env, "num_envs", 2)))
+def kinds(face: Face, env: Any) -> dict[str, Callable[[int], None]]:
+    """Return what is done again and again, each with the number of the call."""
+    core = env.unwrapped
 
     def step(number: int) -> None:
-        if many:
-            env.step(actions[number % 50])
-        elif face == "GridWorldEnv":
-            env.step(number % 4)
-        elif face == "MultiGridEnv":
-            env.step(dict.fromkeys(env.agents, number % 4)) if env.agents else env.reset()
-        else:
-            _, _, terminated, truncated, _ = env.last()
-            env.step(None if terminated or truncated else number % 4)
-            if not env.agents:
-                env.reset()
+        face.again(env, face.step(env, face.joint(env, lambda: number % 4)))
 
     def reset(number: int) -> None:
         env.reset(seed=None if number % 2 else number)
@@ -83,26 +63,18 @@ def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:  # noqa: C90
     def state(number: int) -> None:
         core.set_state(core.get_state())
         core.metrics()
-        if face == "MultiGridEnv":
+        if type(face) is Parallel:
             core.np_random = np.random.default_rng(number)
 
     def mistake(number: int) -> None:
         for call in (
             lambda: env.reset(options={"map": 7 + number}),
             lambda: core.set_state({**core.get_state(), "location": np.array(number)}),
-            lambda: (
-                core.step([9] * getattr(core, "num_envs", 1))
-                if face != "MultiGridEnv"
-                else core.step({"agent_0": 9, "agent_1": 0})
-            ),
+            lambda: core.step(face.with_action(core, 9)),
         ):
-            try:
+            # A world that is over has nothing against the last.
+            with contextlib.suppress(TypeError, ValueError, ResetNeeded):
                 call()
-            except (TypeError, ValueError, ResetNeeded):
-                pass
-            else:
-                # GridWorldVectorEnv and MultiGridEnv after its end have nothing against the last.
-                assert many or not getattr(core, "agents", True)
 
     def render(number: int) -> None:
         core.render()
@@ -113,10 +85,8 @@ def kinds(face: str, env: Any) -> dict[str, Callable[[int], None]]:  # noqa: C90
             other.close()
 
     def life(number: int) -> None:
-        other = make(face)
-        if many:
-            other.step(actions[0])
-        if not many or number % 10 == 0:
+        other = face.started(steps=1, render_mode="rgb_array")
+        if not isinstance(face, Vector) or number % 10 == 0:
             other.unwrapped.render()
         other.close()
         other.close()
@@ -160,8 +130,8 @@ def check(what: str, call: Callable[[int], None], calls: int, measure: Callable[
 
 def watch(face: str, long: bool) -> None:
     """Measure, in a process apart, that no kind of call leaves anything behind."""
-    env = make(face)
-    for name, call in kinds(face, env).items():
+    env = FACES[face].started(render_mode="rgb_array")
+    for name, call in kinds(FACES[face], env).items():
         os.write(1, f"case {name} of {face}\n".encode())
         repeat(call, WARM_UP.get(name, 1) * CALLS[name])
         before = opened()

@@ -4,85 +4,45 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import multigrid
+from faces import WALLS, Parallel
+from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES
 from multigrid.scenarios import Scenario
-from played import STRICT
 
-MAP = np.zeros((7, 4), dtype=bool)
-MAP[3, 1:] = MAP[5, 2] = True
+PLAYER = Parallel("")  # plays any ParallelEnv
 
 
-def listed(value: Any) -> Any:
-    """Arrays as lists, so that == compares them."""
-    if isinstance(value, dict):
-        return {key: listed(one) for key, one in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-def played(steps: int = 12, seed: int = 1, **settings: Any) -> MultiGridEnv:
-    """An env in mid-episode."""
-    env = parallel_env(**{"walls": MAP, "num_agents": 3, **settings})
+def started(steps: int = 12, seed: int = 1, **settings: Any) -> MultiGridEnv:
+    """Return an env in mid-episode."""
+    env = parallel_env(**{"walls": WALLS, "num_agents": 3, **settings})
     env.reset(seed=seed)
-    random = np.random.default_rng(seed)
-    for _ in range(steps):
-        env.step({agent: int(random.integers(4)) for agent in env.agents})
+    PLAYER.play(env, steps)
     return env
-
-
-def rest_of(env: Any) -> list[Any]:
-    """What the env and its next episode come to."""
-    random, seen = np.random.default_rng(0), []
-    for _ in range(2):
-        while env.agents:
-            seen.append(listed(env.step({agent: int(random.integers(4)) for agent in env.agents})[2]))
-            seen.append(env.state().tolist())
-        seen.append(listed(env.reset()[0]))
-    return seen
 
 
 # States ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("word", "value"), [(3, 8), (4, 2), (4, 2**63), (5, 2**32), (5, 2**64 - 1)], ids=["even", "2", "big", "33", "64"]
-)
-def test_stream_words_that_no_pcg64_has_are_refused(word: int, value: int) -> None:
-    """Kernels compute cells from a stream's words, so none enters that NumPy's own generator never has."""
-    envs = vector_env(2, size=(5, 3), num_agents=2)
-    envs.reset(seed=0)
-    state = envs.get_state()
-    before = listed(state)
-    state["streams"][1, 4] = 1
-    state["streams"][1, word] = value
-    with pytest.raises(ValueError, match=r"streams in the state is no state of a PCG64 generator \(world 1 of 2\)"):
-        envs.set_state(state)
-    assert listed(envs.get_state()) == before
-
-
 def test_an_odd_increment_is_asked_of_every_generator() -> None:
     """A PCG64 with an even increment may repeat one number for ever: states, scenarios and resets refuse it."""
     stuck = {"bit_generator": "PCG64", "state": {"state": 0, "inc": 0}, "has_uint32": 0, "uinteger": 0}
-    env = played()
-    before = listed(env.get_state())
+    env = started()
+    before = frozen(env.get_state())
     with pytest.raises(ValueError, match=r"np_random in the state is .* inc is 0, which is even"):
         env.set_state(env.get_state() | {"np_random": stuck})
-    assert listed(env.get_state()) == before
+    assert frozen(env.get_state()) == before
     with pytest.raises(ValueError, match=r"stream is .* inc is 0, which is even"):
         Scenario("stuck", GridConfig(walls="a.A", on_target="restart"), stuck)
     generator = np.random.default_rng(0)
@@ -91,62 +51,19 @@ def test_an_odd_increment_is_asked_of_every_generator() -> None:
     with pytest.raises(ValueError, match="np_random is in a state that no PCG64 can reach: inc is 0"):
         env.reset()
     env.reset(seed=3)
-    assert rest_of(env) == rest_of(played(0, seed=3))
-
-
-@pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
-@pytest.mark.parametrize("has_half", [-1, 2, 2**40, "1", None])
-def test_a_refused_state_leaves_game_and_stream(has_half: Any, held: bool) -> None:
-    """A state whose generator is no good is refused before anything of it is taken."""
-    env, other = played(), played(20, seed=5)
-    if held:
-        env.np_random.random()
-    before = listed(env.get_state())
-    state = other.get_state()
-    state["np_random"]["has_uint32"] = has_half
-    with pytest.raises(ValueError, match="has_uint32"):
-        env.set_state(state)
-    assert listed(env.get_state()) == before
-
-
-CRAFTED: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]], str]] = {
-    "parked off its target": ({}, lambda s: {"status": np.where([1, 0, 0], 1, s["status"]).astype(np.int8)}, "status"),
-    "over, nobody arrived": ({}, lambda s: {"episode_over": np.bool_(True)}, "episode_over"),
-    "equal targets": ({}, lambda s: {"target": s["target"][[1, 1, 2]]}, "target"),
-    "very many steps": ({}, lambda s: {"steps": np.int64(2**63 - 1)}, "steps"),
-    "an arrival to come": ({}, lambda s: {"arrival_step": s["arrival_step"] + 99}, "arrival_step"),
-    "arrivals without end": ({}, lambda s: {"arrivals": s["arrivals"] + 2**62}, "arrivals"),
-    "a reward for nothing": ({}, lambda s: {"rewards": np.ones(3)}, "rewards"),
-    "a reward that is none": ({}, lambda s: {"rewards": np.full(3, np.nan)}, "rewards"),
-    "a distance that is none": ({}, lambda s: {"distances": s["distances"] + 1}, "distances"),
-    "an end of some": ({}, lambda s: {"terminated": np.array([True, False, False])}, "terminated"),
-    "a cut of some": ({}, lambda s: {"truncated": np.array([True, False, False])}, "truncated"),
-    "ends that nobody has": ({}, lambda s: {"num_ended": np.int64(1)}, "num_ended"),
-    "parked where nobody parks": ({"on_target": "stay"}, lambda s: {"status": np.ones(3, np.int8)}, "status"),
-    "an outcome that is none": ({}, lambda s: {"outcomes": np.full(3, 8)}, "outcomes"),
-}
-
-
-@pytest.mark.parametrize("name", CRAFTED)
-def test_a_state_that_no_game_comes_to_is_refused(name: str) -> None:
-    """Each field follows from the others as the rules have it, or the state is refused and nothing changes."""
-    settings, craft, field = CRAFTED[name]
-    env = played(3, **settings)
-    before = env.get_state()
-    with pytest.raises(ValueError, match=f"{field} in the state"):
-        env.set_state(before | craft(before))
-    assert listed(env.get_state()) == listed(before)
+    assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3)))
 
 
 def test_every_rule_of_states_has_a_state_that_breaks_it() -> None:
     """The messages of the rules name fields that states have, so that a refusal can be understood."""
     fields = {field for field, _ in RULES} - {"streams"}
-    assert fields == set(played().get_state()) - {"np_random", "version"}
+    assert fields == set(started().get_state()) - {"version", "np_random"}
 
 
 def test_bools_that_are_neither_0_nor_1_are_true() -> None:
     """A bool array may hold any byte; the env takes it as NumPy does, or refuses it."""
-    env = played(9, max_cycles=9)
+    env = started(8, max_cycles=9)
+    env.step(dict.fromkeys(env.agents, 1))
     assert not env.agents
     state = env.get_state()
     state["truncated"] = (state["truncated"].astype(np.uint8) * 2).view(np.bool_)
@@ -176,7 +93,7 @@ class Odd(np.random.Generator):
 @pytest.mark.parametrize("answer", [10**12, -1, 1.5, "1", None, True, KeyError("x"), KeyboardInterrupt()], ids=repr)
 def test_numbers_of_a_generator_are_checked(answer: Any, bits: Any) -> None:
     """A generator of the user's is asked itself; a number that is none is an error, and the env waits for a reset."""
-    env = played()
+    env = started()
     env.np_random = generator = Odd(bits(3))
     generator.answer = answer
     error = type(answer) if isinstance(answer, BaseException) else ValueError
@@ -187,7 +104,7 @@ def test_numbers_of_a_generator_are_checked(answer: Any, bits: Any) -> None:
             with pytest.raises(RuntimeError, match=r"interrupted a reset or a step .* call reset\(\)"):
                 call()
     env.reset(seed=3)
-    assert rest_of(env) == rest_of(played(0, seed=3))
+    assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3)))
 
 
 @pytest.mark.parametrize(
@@ -202,20 +119,19 @@ def test_numbers_of_a_generator_are_checked(answer: Any, bits: Any) -> None:
 )
 def test_bit_generators_that_are_not_safe_are_not_drawn_from(bits: Any, spoil: Callable[[Any], None]) -> None:
     """NumPy's own setters take states with which NumPy crashes or stands still; a reset and set_state refuse them."""
-    env = played()
+    env = started()
     state = bits(3).state
     spoil(state)
     with pytest.raises(ValueError, match="np_random in the state"):
         env.set_state(env.get_state() | {"np_random": state})
     unsafe = bits(3)
     unsafe.state = state
-    before = listed(env.get_state())
     env.np_random = np.random.Generator(unsafe)
     with pytest.raises(ValueError, match="np_random is in a state that is not safe to draw from"):
         env.reset()
-    assert listed(env.state()) == listed(played().state())
+    assert frozen(env.state()) == frozen(started().state())
     env.np_random = np.random.default_rng(1)
-    assert env.get_state()["steps"] == before["steps"]
+    assert env.get_state()["steps"] == started().get_state()["steps"]
 
 
 # Signals ---------------------------------------------------------------------------------------------------------
@@ -280,9 +196,9 @@ def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable
                 for one in (env, before, after):
                     one.reset(seed=1)
                 continue
-            agents, state = env.agents, listed(env.get_state())
-            is_after = (agents, state) == (after.agents, listed(after.get_state()))
-            assert is_after or (agents, state) == (before.agents, listed(before.get_state()))
+            agents, state = env.agents, frozen(env.get_state())
+            is_after = (agents, state) == (after.agents, frozen(after.get_state()))
+            assert is_after or (agents, state) == (before.agents, frozen(before.get_state()))
             assert env.np_random_seed == (after if is_after else before).np_random_seed
             found[is_after] += 1
         interrupt(0)
@@ -298,7 +214,7 @@ def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable
 
 def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[float], None]) -> None:
     """Once it has been reset with a seed, an env whose reset was interrupted in Python plays what a new one plays."""
-    env = played(0, num_agents=9)
+    env = started(0, num_agents=9)
     random, torn = np.random.default_rng(0), 0
     for _ in range(25):
         env.np_random = np.random.Generator(np.random.MT19937(1))
@@ -310,14 +226,14 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
         torn += env._world.is_inconsistent
         env.reset(seed=3)
         env.reset(seed=3)
-        assert rest_of(env) == rest_of(played(0, seed=3, num_agents=9))
+        assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3, num_agents=9)))
     assert torn > 2
 
 
 # Threads and attributes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [GridWorldEnv, played, lambda: vector_env(2000, num_agents=2)], ids=["one", "N", "E"])
+@pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(2000, num_agents=2)], ids=["one", "N", "E"])
 def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
     """Of two threads that call one env, each call is played alone or refused, and what is played is legal."""
     env = make()
@@ -355,7 +271,7 @@ def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
 
 def test_the_call_under_way_is_named() -> None:
     """Who calls an env from within a call is told which one is under way."""
-    env = played()
+    env = started()
 
     class Calls(Odd):
         def integers(self, *args: Any, **kwargs: Any) -> Any:
@@ -373,38 +289,22 @@ def test_the_call_under_way_is_named() -> None:
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.SFC64])
 def test_a_copy_is_of_one_moment(bits: Any) -> None:
     """What a copy is made of is taken at once, the generator's state included, whatever is played before it is done."""
-    env = played(3, on_target="restart")
+    env = started(3, on_target="restart")
     env.np_random = np.random.Generator(bits(3))
-    now, state = listed(env.get_state()), env.__getstate__()
+    now, state = frozen(env.get_state()), env.__getstate__()
     for _ in range(100):
         env.step(dict.fromkeys(env.agents, 1))
         env.np_random.random()
     later = copy.copy(env)
-    twin = copy.copy(played(0, on_target="restart"))
+    twin = copy.copy(started(0, on_target="restart"))
     twin.__setstate__(pickle.loads(pickle.dumps(state)))
-    assert listed(twin.get_state()) == now
-    assert listed(later.get_state()) == listed(env.get_state()) != now
-
-
-def test_a_pickle_is_played_without_numba_too(tmp_path: Path) -> None:
-    """An env that was pickled in mid-episode plays on where Python runs the rules, and warns of no overflow."""
-    env = parallel_env(size=(5, 3), num_agents=2, max_cycles=None)
-    env.reset(seed=1)
-    env.step(dict.fromkeys(env.agents, 1))
-    env.reset()
-    (tmp_path / "env").write_bytes(pickle.dumps(env))
-    play = "[(env.reset(), env.step(dict.fromkeys(env.agents, 1)))[1][1] for _ in range(20)]"
-    code = f"import pathlib, pickle, sys; env = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()); print({play})"
-    surroundings = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
-    command = [sys.executable, *STRICT, "-c", code, str(tmp_path / "env")]
-    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=120, check=False)
-    here = [(env.reset(), env.step(dict.fromkeys(env.agents, 1)))[1][1] for _ in range(20)]
-    assert (done.stdout, done.stderr) == (f"{here}\n", "")
+    assert frozen(twin.get_state()) == now
+    assert frozen(later.get_state()) == frozen(env.get_state()) != now
 
 
 def test_copies_made_together_share_their_generator() -> None:
     """Two envs with one generator still have one when they are copied together, and it is another than before."""
-    envs = [played(), played(5)]
+    envs = [started(), started(5)]
     envs[0].np_random = envs[1].np_random = mine = np.random.default_rng(3)
     copies = copy.deepcopy(envs)
     assert copies[0].np_random is copies[1].np_random is not mine
@@ -413,7 +313,7 @@ def test_copies_made_together_share_their_generator() -> None:
 
 def test_an_interrupted_step_is_in_the_trails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Later frames show the way of a step after which an exception came."""
-    envs = [played(2, render_mode="rgb_array", render_trails=4) for _ in range(2)]
+    envs = [started(2, render_mode="rgb_array", render_trails=4) for _ in range(2)]
 
     def interrupted() -> None:
         raise InterruptError
@@ -432,7 +332,7 @@ def test_an_interrupted_step_is_in_the_trails(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception before a step is played takes no cell from a trail that is full."""
-    env = played(2, render_mode="rgb_array", render_trails=2)
+    env = started(2, render_mode="rgb_array", render_trails=2)
     for action in (1, 2, 3, 2):
         env.step(dict.fromkeys(env.agents, action))
     before = env.render()
@@ -446,20 +346,12 @@ def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.Monkey
     assert (env.render() == before).all()
 
 
-@pytest.mark.parametrize("make", [GridWorldEnv, played, lambda: vector_env(2)], ids=["one", "N", "E"])
+@pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(2)], ids=["one", "N", "E"])
 def test_the_configuration_cannot_be_replaced(make: Callable[[], Any]) -> None:
     """The kernels' arrays have the shapes of the configuration that an env was made with, which stays."""
     env = make()
     with pytest.raises(AttributeError):
         env.config = dataclasses.replace(env.config, walls=None, size=(99, 99))
-
-
-def test_agents_are_a_list_of_the_callers_own() -> None:
-    """What somebody does to the list of agents changes nothing in the env."""
-    env = played()
-    env.agents.clear()
-    env.agents.append("agent_9")
-    assert env.agents == env.possible_agents == ["agent_0", "agent_1", "agent_2"]
 
 
 @pytest.mark.parametrize("num_worlds", [10**8, 10**12, 2**62])
@@ -476,10 +368,10 @@ def test_more_worlds_than_memory_holds_are_refused_at_once(num_worlds: int) -> N
 def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With MULTIGRID_CHECK=1 a broken invariant is an AssertionError before the kernel; without, nobody looks."""
     monkeypatch.setenv("MULTIGRID_CHECK", "1")
-    env = played(2, num_agents=2, on_target="restart")
+    env = started(2, num_agents=2, on_target="restart")
     arrays = env._world.arrays
     {"location": arrays.target, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
     with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")
-    assert played(2)._world._constant_bytes is None
+    assert started(2)._world._constant_bytes is None

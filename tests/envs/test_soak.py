@@ -360,18 +360,18 @@ class Round:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            told = attempt(lambda: self.tale(self.env, seeds))
+            told = attempt(lambda: self.digest(self.env, seeds))
             os.write(writing, str(told)[:2000].encode())
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             theirs = pipe.read().decode()
         os.waitpid(child, 0)
-        expected, here = (self.tale(copy.deepcopy(env), seeds) for env in (self.twin, self.env))
+        expected, here = (self.digest(copy.deepcopy(env), seeds) for env in (self.twin, self.env))
         assert theirs == expected, f"a forked child plays another game: {theirs}; this one the same: {here == expected}"
         self.tally["forks"] += 1
 
-    def tale(self, env: Any, seeds: list[int]) -> str:
+    def digest(self, env: Any, seeds: list[int]) -> str:
         """What some steps return, as a digest."""
         told = [perform(env, Call("step", seed)) for seed in seeds]
         return hashlib.sha256(repr([told, picture(env)]).encode()).hexdigest()

@@ -3,7 +3,6 @@
 import ast
 import copy
 import re
-from collections import Counter
 from pathlib import Path
 
 import gymnasium
@@ -20,9 +19,10 @@ from pettingzoo.classic.rps import rps
 from pettingzoo.utils.conversions import aec_to_parallel
 
 import multigrid
-from helpers import frozen, same
+from helpers import same
 from multigrid.integrations import parallel_vector
 from multigrid.integrations.parallel_vector import ParallelVectorEnv
+from single_envs import SingleEnvs, listed, play_alike
 
 MODES = ["NextStep", "SameStep", "Disabled"]
 NAMES = ["ant", "bee", "cow"]
@@ -67,7 +67,7 @@ class Candles(ParallelEnv):
     def step(self, actions):
         """Burn, and pay each its own action."""
         self.clock += 1
-        self.asked.append({agent: plain(action) for agent, action in actions.items()})
+        self.asked.append({agent: listed(action) for agent, action in actions.items()})
         paid = {agent: self.possible_agents.index(agent) + 10 * self.worth(actions[agent]) for agent in self.agents}
         there = list(self.agents)
         for agent in there:
@@ -112,136 +112,37 @@ class Candles(ParallelEnv):
         self.closed += 1
 
 
-def plain(value):
-    """The same content without arrays, so that == compares it, and no later write reaches it."""
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.dtype == object):
-        return [plain(one) for one in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-class ByHand:
-    """One ParallelEnv with a row for each agent, written out: what the rows of the vector env are judged by.
-
-    A row is [observation, reward, terminated, truncated, info, final observation and info or None]; the observation of
-    one that is not there is None.
-    """
-
-    def __init__(self, env, mode):
-        self.env, self.mode = env, mode
-
-    def reset(self, seed=None):
-        """The rows of a reset."""
-        seen, told = self.env.reset(seed=seed)
-        self.before = []
-        return [self.row(agent, seen, told) for agent in self.env.possible_agents]
-
-    def row(self, agent, seen, told, outcome=(0, False, False)):
-        """One row, copied; an agent is here that was so before the step or is now."""
-        here = agent in {*self.before, *self.env.agents}
-        info = {**told[agent], "alive": True} if here else {"alive": False}
-        return plain([seen[agent] if here else None, *outcome, info, None])
-
-    def step(self, actions):
-        """The rows of a step, for an action a row."""
-        env, rows = self.env, []
-        if not env.agents:
-            assert self.mode == "NextStep"
-            return self.reset()
-        self.before = list(env.agents)
-        every = dict(zip(env.possible_agents, actions, strict=True))
-        seen, *outcomes, told = env.step({agent: every[agent] for agent in self.before})
-        for agent in env.possible_agents:
-            outcome = [one[agent] for one in outcomes] if agent in self.before else [0, False, False]
-            outcome[2] = outcome[2] or not (env.agents or outcome[1])
-            rows.append(self.row(agent, seen, told, outcome))
-        if env.agents or self.mode != "SameStep":
-            return rows
-        return [
-            [fresh[0], *row[1:4], fresh[4], [row[0], row[4]]] for row, fresh in zip(rows, self.reset(), strict=True)
-        ]
-
-
-def infos_of(infos, row):
-    """What infos in the form of arrays and masks tell of a row."""
-    told = {}
-    for key in infos:
-        if not key.startswith("_") and infos[f"_{key}"][row]:
-            value = infos[key]
-            told[key] = infos_of(value, row) if isinstance(value, dict) else plain(value[row])
-    return told
-
-
-def rows_of(envs, returned):
-    """What `reset` or `step` returned, as rows in the form of `ByHand`."""
-    seen, *outcomes, infos = returned
-    zeros = [np.zeros(envs.num_envs), *np.zeros((2, envs.num_envs), dtype=bool)]
-    rows = []
-    outcomes = zip(*(plain(outcome) for outcome in outcomes or zeros), strict=True)
-    for row, (one, outcome) in enumerate(zip(iterate(envs.observation_space, seen), outcomes, strict=True)):
-        info = infos_of(infos, row)
-        final = None
-        if "final_info" in info:
-            final = [info.pop("final_obs"), info.pop("final_info")]
-            final[0] = final[0] if final[1]["alive"] else blank(final[0])
-        rows.append([plain(one) if info.get("alive", True) else blank(plain(one)), *outcome, info, final])
-    return rows
-
-
-def blank(observation):
-    """None, for an observation that is zeros all over."""
-    assert not np.any(observation)
-
-
-def drawn(envs, random):
-    """Actions for all rows."""
+def sampled(envs, singles, random):
+    """Return a sampled action for each row."""
     envs.action_space.seed(int(random.integers(1000)))
     return envs.action_space.sample()
 
 
-def agree(make, mode, steps, seeds=(11, 12), act=drawn):
-    """Play the vector env and its envs one by one, comparing all that is told; return what happened, counted."""
-    envs, singles = ParallelVectorEnv([make] * len(seeds), mode), [ByHand(make(), mode) for _ in seeds]
-    expected = [row for single, seed in zip(singles, seeds, strict=True) for row in single.reset(seed)]
-    assert rows_of(envs, envs.reset(seed=list(seeds))) == expected
-    size, happened, random = len(envs.possible_agents), Counter(), np.random.default_rng(5)
-    for _ in range(steps):
-        over = np.array([not single.env.agents for single in singles])
-        if mode == "Disabled" and over.any():
-            returned = envs.reset(options={"reset_mask": np.repeat(over, size)})
-            for k in np.flatnonzero(over):
-                fresh = singles[k].reset()
-                assert rows_of(envs, returned)[k * size : (k + 1) * size] == fresh
-        actions = act(envs, random)
-        returned = envs.step(actions)
-        one_by_one = list(iterate(envs.action_space, actions))
-        expected = [
-            row for k, single in enumerate(singles) for row in single.step(one_by_one[k * size : (k + 1) * size])
-        ]
-        assert rows_of(envs, returned) == expected
-        assert [array.dtype for array in returned[1:4]] == [np.float64, np.bool_, np.bool_]
-        for _, _, ended, cut, info, final in expected:
-            there = (final[1] if final else info)["alive"]
-            happened.update(
-                {"terminated": ended, "absent": not there, "cut": cut and there, "cut while absent": cut and not there}
-            )
-    return happened
+def play_as_one_by_one(make, mode, steps, **keywords):
+    """Play two envs as a vector env and one by one, compare all rows, and return how often they ended, and how."""
+    singles = SingleEnvs([make() for _ in range(2)], mode, native=False)
+    envs = ParallelVectorEnv([make] * 2, mode)
+    seen = play_alike(envs, singles, [11, 12], steps, **keywords)
+    assert [getattr(env, "asked", None) for env in envs.envs] == [getattr(env, "asked", None) for env in singles.envs]
+    return seen
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "settings", [{}, {"actions": "box", "chatty": True}, {"actions": "dict", "late": True}, {"flagless": True}], ids=str
+    "settings",
+    [{}, {"actions": "box", "chatty": True}, {"actions": "dict", "late": True}, {"chatty": True}, {"flagless": True}],
+    ids=str,
 )
-def test_rows_are_what_the_envs_tell(settings, mode):
-    """Every row is what its env tells of its agent; one that is not there is zeros, unpaid, and cut with the others."""
-    happened = agree(lambda: Candles(**settings), mode, steps=120)
-    wanted = {"absent", "cut while absent", "cut"} | ({"terminated"} if "flagless" not in settings else set())
-    assert all(happened[name] > 10 for name in wanted), happened
+def test_rows_are_those_of_the_envs(settings, mode):
+    """Each row is what its env returns for its agent; that of an absent one is zeros, and its action goes nowhere."""
+    keywords = {"act": sampled} if "actions" in settings else {}
+    seen = play_as_one_by_one(lambda: Candles(**settings), mode, 120, **keywords)
+    names = {"dead", "dead at the end", "truncated"} | ({"terminated"} if "flagless" not in settings else set())
+    assert all(seen[name] > 10 for name in names), seen
 
 
-def walk(envs, random):
-    """Actions for knights and archers that walk off the field now and then."""
+def walk(envs, singles, random):
+    """Return actions for knights and archers that walk off the field now and then."""
     return np.where(random.random(envs.num_envs) < 0.6, 0, random.integers(0, 6, envs.num_envs))
 
 
@@ -251,15 +152,37 @@ def test_agents_of_a_foreign_env_die_one_by_one():
     def make():
         return knights_archers_zombies.parallel_env(line_death=True, max_cycles=55)
 
-    happened = agree(make, "NextStep", steps=115, act=walk)
-    assert min(happened[name] for name in ("terminated", "absent", "cut", "cut while absent")) > 1
+    seen = play_as_one_by_one(make, "NextStep", 115, act=walk, resets=False)
+    assert min(seen[name] for name in ("terminated", "dead", "truncated", "dead at the end")) > 1, seen
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_aec_env_made_parallel_is_played(mode):
     """What `aec_to_parallel` makes is a ParallelEnv like any other: rock, paper, scissors, for one."""
-    happened = agree(lambda: aec_to_parallel(rps.env(max_cycles=3)), mode, steps=12)
-    assert happened["cut"] > 8
+    seen = play_as_one_by_one(lambda: aec_to_parallel(rps.env(max_cycles=3)), mode, 12)
+    assert seen["truncated"] > 8
+
+
+WORLDS = [
+    {"size": (4, 3), "num_agents": 3, "max_cycles": 16},
+    {"size": (3, 5), "num_agents": 4, "max_cycles": 9, "flatten": True, "reward": "shared", "collisions": "priority"},
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("world", WORLDS, ids=["dict", "flat"])
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+def test_it_plays_what_the_native_vector_env_plays(on_target, world, mode):
+    """Over MultiGridEnvs, rows are theirs, as those of MultiGridVectorEnv are (test_vector.py), in the same spaces."""
+    config = multigrid.GridConfig(on_target=on_target, **world)
+    native = multigrid.MultiGridVectorEnv(config, 3, autoreset_mode=mode)
+    envs = ParallelVectorEnv([lambda: multigrid.MultiGridEnv(config)] * 3, mode)
+    names = "num_envs", "single_observation_space", "single_action_space", "observation_space", "action_space"
+    assert [getattr(envs, name) for name in names] == [getattr(native, name) for name in names]
+    assert envs.metadata["autoreset_mode"] is native.metadata["autoreset_mode"] is AutoresetMode(mode)
+    seen = play_as_one_by_one(lambda: multigrid.MultiGridEnv(config), mode, 120)
+    assert seen["ends"] > 8
+    assert (seen["dead"] > 8) == (on_target == "leave")
 
 
 class Alone(gymnasium.Env):
@@ -276,13 +199,8 @@ class Alone(gymnasium.Env):
 
     def step(self, action):
         """Step."""
-        return tuple(one[self.agent] for one in plain_seen(self.env.step({self.agent: action})))
-
-
-def plain_seen(returned):
-    """The same, with observations that are copies."""
-    seen, *rest = returned
-    return {agent: array.copy() for agent, array in seen.items()}, *rest
+        observation, *rest = (one[self.agent] for one in self.env.step({self.agent: action}))
+        return observation.copy(), *rest
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -319,109 +237,24 @@ WORLDS = [
 ]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("world", WORLDS, ids=["dict", "flat"])
-@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
-def test_it_plays_what_the_native_vector_env_plays(on_target, world, mode):
-    """Over MultiGridEnvs, rows are those of MultiGridVectorEnv over whole episodes: one set of rules for both."""
-    config = multigrid.GridConfig(on_target=on_target, **world)
-    native = multigrid.MultiGridVectorEnv(config, 3, autoreset_mode=mode)
-    envs = ParallelVectorEnv([lambda: multigrid.MultiGridEnv(config)] * 3, mode)
-    names = "num_envs", "single_observation_space", "single_action_space", "observation_space", "action_space"
-    assert [getattr(envs, name) for name in names] == [getattr(native, name) for name in names]
-    assert envs.metadata["autoreset_mode"] is native.metadata["autoreset_mode"] is AutoresetMode(mode)
-    returned, expected = envs.reset(seed=7), native.reset(seed=7)
-    check_common(returned, expected)
-    random, endings, absent = np.random.default_rng(1), 0, 0
-    for _ in range(120):
-        actions = random.integers(0, 4, envs.num_envs)
-        returned, expected = envs.step(actions), native.step(actions)
-        check_common(returned, expected)
-        over = (returned[2] | returned[3]).reshape(3, -1).all(axis=1)
-        endings, absent = endings + over.sum(), absent + (~returned[4]["alive"]).sum()
-        if mode == "Disabled" and over.any():
-            options = {"reset_mask": over.repeat(config.num_agents)}
-            check_common(envs.reset(options=options), native.reset(options=options))
-    assert endings > 20
-    assert (absent > 20) == (on_target == "leave")
-
-
-def check_common(returned, expected):
-    """Compare all but the metrics, which only the native env has; an absent row has no info but `alive`."""
-    same(returned[:-1], expected[:-1])
-    told, native = returned[-1], expected[-1]
-    assert ("final_info" in told) == ("final_info" in native)
-    both = [(told, native)]
-    if "final_info" in told:
-        assert all(frozen(told[key]) == frozen(native[key]) for key in ("final_obs", "_final_obs", "_final_info"))
-        both.append((told["final_info"], native["final_info"]))
-    for one, other in both:
-        assert {key for key in one if "final" not in key} == {
-            "alive",
-            "distance",
-            "outcome",
-            "_alive",
-            "_distance",
-            "_outcome",
-        }
-        same([one["alive"], one["_alive"]], [other["alive"], other["_alive"]])
-        for key in ("distance", "outcome"):
-            same(one[key], np.where(other["alive"], other[key], other[key].dtype.type(0)))
-            same(one[f"_{key}"], other[f"_{key}"] & other["alive"])
-
-
-@pytest.mark.parametrize("mode", MODES[:2])
-def test_nobody_asks_the_absent(mode):
-    """Actions of absent agents, and of envs that begin anew, reach no env and change nothing, whatever they are."""
-    played = []
-    for nonsense in (0, 99):
-        envs = ParallelVectorEnv([Candles] * 2, mode)
-        told = [plain(envs.reset(seed=3))]
-        idle, random = np.zeros(6, dtype=bool), np.random.default_rng(0)
-        for _ in range(40):
-            returned = envs.step(np.where(idle, nonsense, random.integers(0, 4, 6)))
-            told.append(plain(returned))
-            alive, ended = returned[4]["alive"], returned[2] | returned[3]
-            idle = ~alive | (ended if mode == "NextStep" else ended & ~returned[4].get("_final_obs", np.zeros(6, bool)))
-        played.append((told, [env.asked for env in envs.envs]))
-    assert played[0] == played[1]
-
-
-@pytest.mark.parametrize("mode", MODES[:2])
-def test_nothing_that_was_returned_changes_later(mode):
-    """Every call returns arrays of its own, over envs, too, that always write to the same ones."""
-    envs = ParallelVectorEnv([Candles] * 2, mode)
-    held = [envs.reset(seed=3)]
-    before = [plain(held[0])]
-    for _ in range(30):
-        held.append(envs.step(np.ones(6, dtype=int)))
-        before.append(plain(held[-1]))
-    assert plain(held) == before
-
-
 def lives(envs):
     """How long the agents of each env are to burn: what its seed decides."""
     return [list(env.left.values()) for env in envs.envs]
 
 
-def alone(seed, resets=1):
-    """The same of a single env, after some resets."""
+def alone(seed):
+    """Return the same of a single env."""
     env = Candles()
-    for reset in range(resets):
-        env.reset(seed=None if reset else seed)
+    env.reset(seed=seed)
     return list(env.left.values())
 
 
 def test_seeds():
-    """Seed s gives env k the seed s + k, a list one to each, and None goes on with the stream that an env has."""
+    """Seed s gives env k the seed s + k, a list or an array one to each."""
     envs = ParallelVectorEnv([Candles] * 3)
     for seed in (5, np.int64(5), [5, 6, 7], np.array([5, 6, 7])):
         envs.reset(seed=seed)
         assert lives(envs) == [alone(5), alone(6), alone(7)]
-    envs.reset(seed=[30, None, 31])
-    assert lives(envs) == [alone(30), alone(6, resets=2), alone(31)]
-    envs.reset()
-    assert lives(envs) == [alone(30, resets=2), alone(6, resets=3), alone(31, resets=2)]
 
 
 def test_envs_without_a_seed_differ():
@@ -432,19 +265,12 @@ def test_envs_without_a_seed_differ():
     assert one != two != three != one
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_mask_resets_some_envs(mode):
-    """The envs of the mask alone begin anew, with their seeds; the others' rows are as they were, without infos."""
-    envs = ParallelVectorEnv([Candles] * 3, mode)
-    first, _ = envs.reset(seed=5)
-    mask = np.array([True] * 3 + [False] * 3 + [True] * 3)
-    options = {"reset_mask": mask, "map": 3}
-    before = lives(envs)
-    seen, infos = envs.reset(seed=[40, 41, 42], options=options)
-    assert lives(envs) == [alone(40), before[1], alone(42)]
-    assert seen[3:6].tolist() == first[3:6].tolist() != seen[:3].tolist()
-    assert infos["_alive"].tolist() == infos["_left"].tolist() == infos["alive"].tolist() == mask.tolist()
-    assert infos["left"].tolist() == [*alone(40), 0, 0, 0, *alone(42)]
+def test_options_are_those_of_the_envs_that_are_reset():
+    """The envs of the mask get the other options, in a dict of their own; the rest get nothing."""
+    envs = ParallelVectorEnv([Candles] * 3)
+    envs.reset(seed=5)
+    options = {"reset_mask": np.array([True] * 3 + [False] * 3 + [True] * 3), "map": 3}
+    envs.reset(options=options)
     assert [env.options for env in envs.envs] == [[None, {"map": 3}], [None], [None, {"map": 3}]]
     assert list(options) == ["reset_mask", "map"]
 
@@ -606,22 +432,22 @@ def test_any_space_is_batched(space):
     envs = ParallelVectorEnv([lambda: Mirror(copy.deepcopy(space))] * 2)
     seen, _ = envs.reset(seed=8)
     for step in range(3):
-        rows = plain(list(iterate(envs.observation_space, seen)))
+        rows = listed(list(iterate(envs.observation_space, seen)))
         for k, env in enumerate(envs.envs):
-            assert rows[2 * k] == plain(env.shown["left"])
+            assert rows[2 * k] == listed(env.shown["left"])
             if step < 2:
-                assert rows[2 * k + 1] == plain(env.shown["right"])
+                assert rows[2 * k + 1] == listed(env.shown["right"])
             else:
-                assert rows[2 * k + 1] == plain(next(iterate(envs.observation_space, create_empty_array(space, 1))))
+                assert rows[2 * k + 1] == listed(next(iterate(envs.observation_space, create_empty_array(space, 1))))
         assert envs.observation_space.contains(seen)
         actions = envs.action_space.sample()
         seen, *_ = envs.step(actions)
-        chosen = plain(list(iterate(envs.action_space, actions)))
+        chosen = listed(list(iterate(envs.action_space, actions)))
         for k, env in enumerate(envs.envs):
             there = (
                 dict(zip(["left", "right"], chosen[2 * k :], strict=False)) if step == 0 else {"left": chosen[2 * k]}
             )
-            assert plain(env.asked) == there
+            assert listed(env.asked) == there
 
 
 def test_gymnasium_counts_each_row():

@@ -5,7 +5,6 @@ What is special to one of them stands in test_sb3.py or in test_supersuit.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,17 +16,11 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from helpers import frozen
 from multigrid import Action, GridConfig, MultiGridEnv
-from vec_envs import POOL, SETTINGS, WORLD, SingleEnvs, learner, make_native, make_supersuit, play, rows_of
+from single_envs import exact
+from vec_envs import BRIDGES, POOL, SETTINGS, WORLD, SingleRows, learner, play, returned_rows, rows_of
 
 # Newer Pythons warn of what SuperSuit does: it forks, and NumPy's threads are there already.
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")]
-
-BRIDGES: dict[str, Callable[..., VecEnv]] = {
-    "native": make_native,
-    "native without copies": functools.partial(make_native, copy=False, num_threads=2),
-    "supersuit": make_supersuit,
-    "supersuit with processes": functools.partial(make_supersuit, num_cpus=2),
-}
 
 
 @pytest.fixture(params=BRIDGES)
@@ -66,29 +59,29 @@ def make(bridge: str) -> Iterator[Callable[..., Any]]:
     ids=str,
 )
 def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, make: Callable[..., Any]) -> None:
-    """Row world * num_agents + agent tells what a ParallelEnv seeded seed + world tells, episode after episode."""
+    """Row world * num_agents + agent is that of a ParallelEnv seeded seed + world, and what was returned stays."""
     config = GridConfig(**{name: value for name, value in (SETTINGS | settings).items() if value is not None})
     if config.on_target == "leave" and "supersuit" in bridge:
         refused = r"on_target is 'leave', but SuperSuit cannot .*'park'.*'stay' or 'restart'"
         with pytest.raises(ValueError, match=refused):
             make(config)
         return
-    vec_env, single = make(config, seed=20), SingleEnvs(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
-    seen = single.begin_all()
-    assert frozen(rows_of(vec_env.reset())) == frozen(seen)
-    assert frozen(vec_env.reset_infos) == frozen(single.all_reset_infos())
+    vec_env, singles = make(config, seed=20), SingleRows(config, [20, 21, 22], as_supersuit="supersuit" in bridge)
+    returned = [vec_env.reset()]
+    before = [frozen(returned[0])]
+    assert list(map(exact, rows_of(returned[0]))) == singles.reset()
+    assert frozen(vec_env.reset_infos) == frozen(singles.reset_infos)
     random = np.random.default_rng(4)
     for _ in range(150):
-        actions = random.integers(0, config.num_actions, (3, config.num_agents))
-        observations, rewards, dones, infos = vec_env.step(actions.ravel())
-        expected = [row for k in range(3) for row in single.step(k, actions[k].tolist())]
-        assert (rewards.dtype, dones.dtype) == (np.float32, bool)
-        got = [list(row) for row in zip(rows_of(observations), rewards, dones, infos, strict=True)]
-        assert frozen(got) == frozen(expected)
+        actions = random.integers(0, config.num_actions, vec_env.num_envs)
+        returned.append(vec_env.step(actions))
+        before.append(frozen(returned[-1]))
+        assert frozen(returned_rows(returned[-1])) == frozen(singles.step(actions.tolist()))
         if "native" in bridge:
-            assert frozen(vec_env.reset_infos) == frozen(single.all_reset_infos())
-    assert len(single.ends) >= 6
-    assert ({"alone", "dead"} <= set(single.ends)) == (config.on_target == "leave")
+            assert frozen(vec_env.reset_infos) == frozen(singles.reset_infos)
+    assert frozen(returned) == before
+    assert len(singles.ends) >= 6
+    assert ({"alone", "dead"} <= set(singles.ends)) == (config.on_target == "leave")
 
 
 @pytest.mark.parametrize(
@@ -111,18 +104,6 @@ def test_a_time_limit_is_told_from_an_end(moves: list[str], truncated: bool, mak
             assert [info.get("TimeLimit.truncated") for info in infos] == [truncated if at_end else None] * 2
             assert rewards.tolist() == [float(move == "toward")] * 2
     assert sides == {False, True}
-
-
-@pytest.mark.parametrize("settings", [{}, {"flatten": True}, {"on_target": "leave"}], ids=str)
-def test_rows_are_fresh(settings: dict[str, Any], bridge: str, make: Callable[..., Any]) -> None:
-    """What a call returned never changes later, with shared memory and without copies too."""
-    if "on_target" in settings and "supersuit" in bridge:
-        pytest.skip("SuperSuit cannot play it")
-    vec_env = make(GridConfig(**(SETTINGS | settings | {"max_cycles": 3})))
-    held = [vec_env.reset(), *(vec_env.step(np.full(9, action)) for action in [0, 1, 2, 3])]
-    before = frozen(held)
-    play(vec_env, 20)
-    assert frozen(held) == before
 
 
 def test_seeds_decide(make: Callable[..., Any]) -> None:

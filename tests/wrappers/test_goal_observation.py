@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from multigrid import Action, GridWorldEnv
-from multigrid.wrappers import GoalObservation, RelativePosition
+from multigrid.wrappers import GoalObservation
 
 
 def test_every_step_keeps_the_contract_of_goal_envs() -> None:
@@ -73,33 +71,3 @@ def test_goals_that_are_not_pairs_of_cells_are_refused(achieved: Any, desired: A
     """Shapes that do not belong together are an error, and are not broadcast."""
     with pytest.raises(ValueError, match=r"expected \(2,\) or \(K, 2\), the same for both"):
         GoalObservation(GridWorldEnv()).compute_reward(achieved, desired, {})
-
-
-def test_the_wrapper_needs_the_two_cells() -> None:
-    """An env that observes something else is refused, and told what it observes."""
-    with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
-        GoalObservation(RelativePosition(GridWorldEnv()))
-
-
-@pytest.mark.heavy
-@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
-def test_the_checkers_pass() -> None:
-    """The wrapped env is in good standing with Gymnasium and with Stable-Baselines3."""
-    from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
-
-    env = GoalObservation(gym.make("multigrid/GridWorld-v0", disable_env_checker=True))
-    check_env(env, skip_render_check=True)
-    check_env_of_sb3(env)
-
-
-def test_it_can_be_made_many_times_and_again() -> None:
-    """`make_vec` takes the wrapper, and an env's spec makes it anew."""
-    envs = gym.make_vec(
-        "multigrid/GridWorld-v0", num_envs=3, vectorization_mode="sync", wrappers=(GoalObservation,), size=4
-    )
-    observations, _ = envs.reset(seed=5)
-    assert {part: cells.shape for part, cells in observations.items()} == dict.fromkeys(
-        ("observation", "achieved_goal", "desired_goal"), (3, 2)
-    )
-    env = GoalObservation(gym.make("multigrid/GridWorld-v0", size=4))
-    assert str(gym.make(env.spec)) == str(env)

@@ -10,12 +10,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from numpy.typing import NDArray
 from pettingzoo.test import parallel_api_test
 
 from multigrid import Action, GridWorldEnv, parallel_env
-from multigrid.wrappers import DistanceReward, PotentialReward, PotentialRewardParallel, RelativePosition
+from multigrid.wrappers import DistanceReward, PotentialReward, PotentialRewardParallel
 
 GAMMA = 0.8
 OPEN = "....\n....\n...."
@@ -221,12 +220,6 @@ def test_the_distance_reward_is_the_guides() -> None:
             assert twice.step(action)[1] == pytest.approx(paid if terminated else 2 * paid)
 
 
-def test_the_distance_reward_needs_the_two_cells() -> None:
-    """An env that observes something else is refused, and told what it observes."""
-    with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
-        DistanceReward(RelativePosition(GridWorldEnv()))
-
-
 @pytest.mark.parametrize("gamma", [-0.1, 1.5, float("nan")])
 def test_a_discount_is_a_share(gamma: float) -> None:
     """A discount outside 0 to 1 is refused, on both faces."""
@@ -236,34 +229,6 @@ def test_a_discount_is_a_share(gamma: float) -> None:
         PotentialRewardParallel(parallel_env(), gamma)
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("wrap", [lambda env: PotentialReward(env, GAMMA), DistanceReward], ids=["potential", "guide"])
-@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
-def test_the_checkers_pass(wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]) -> None:
-    """The wrapped envs are in good standing with Gymnasium and with Stable-Baselines3."""
-    from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
-
-    env = wrap(gym.make("multigrid/GridWorld-v0", disable_env_checker=True))
-    check_env(env, skip_render_check=True)
-    check_env_of_sb3(env)
-
-
 def test_pettingzoos_test_passes() -> None:
     """The wrapped ParallelEnv is one in good standing."""
     parallel_api_test(PotentialRewardParallel(parallel_env(size=(4, 3), num_agents=3, on_target="leave"), GAMMA), 300)
-
-
-def test_they_can_be_made_many_times_and_again() -> None:
-    """`make_vec` takes the wrappers, and an env's spec makes it anew, arguments included."""
-    wrappers = (DistanceReward, lambda env: PotentialReward(env, GAMMA))
-    envs = gym.make_vec("multigrid/GridWorld-v0", num_envs=2, vectorization_mode="sync", wrappers=wrappers)
-    _, infos = envs.reset(seed=0)
-    observations, rewards, *_, after = envs.step([0, 0])
-    gaps = np.linalg.norm(observations["target"] - observations["agent"], axis=1)
-    np.testing.assert_allclose(rewards, -0.1 * gaps - GAMMA * after["distance"] + infos["distance"])
-    made = gym.make("multigrid/GridWorld-v0")
-    env = PotentialReward(DistanceReward(made, scale=0.3), gamma=0.7, potential=constant)
-    again = gym.make(env.spec)
-    assert str(again) == str(env)
-    assert (again.get_wrapper_attr("scale"), again.get_wrapper_attr("gamma")) == (0.3, 0.7)
-    assert again.get_wrapper_attr("potential") is constant

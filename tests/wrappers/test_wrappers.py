@@ -7,7 +7,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from multigrid import Action, GridWorldEnv
 from multigrid.wrappers import ClipReward, DiscreteActions, ReacherWeightedReward, RelativePosition
@@ -46,18 +45,6 @@ def test_relative_position_bounds_are_tight() -> None:
     """The space reaches as far as two cells can lie apart, and no farther."""
     space = RelativePosition(GridWorldEnv(size=4)).observation_space
     assert space == gym.spaces.Box(-3, 3, (2,), np.int64)
-
-
-@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
-def test_relative_position_passes_gymnasiums_checker() -> None:
-    """The wrapped env is a Gymnasium env in good standing."""
-    check_env(RelativePosition(gym.make("multigrid/GridWorld-v0", disable_env_checker=True)), skip_render_check=True)
-
-
-def test_relative_position_needs_the_two_cells() -> None:
-    """An env that observes something else is refused, and told what it observes."""
-    with pytest.raises(TypeError, match=r"observes Discrete\(1\); expected a Dict"):
-        RelativePosition(Reacher())
 
 
 @pytest.mark.parametrize(("bounds", "clipped"), [((0.0, 0.5), 0.5), ((0.25, 2.0), 1.0), ((-2.0, -1.0), -1.0)])
@@ -117,11 +104,3 @@ def test_reacher_reward_needs_the_terms() -> None:
     """An env that does not tell the terms is refused, and the missing ones are named."""
     with pytest.raises(ValueError, match=r"lack \['reward_ctrl'\]"):
         ReacherWeightedReward(Reacher(reward_dist=1.0), 1.0, 1.0).step(0)
-
-
-def test_wrapped_envs_can_be_made_again_from_their_spec() -> None:
-    """Gymnasium rebuilds a wrapped env, arguments included, from its spec."""
-    env = DiscreteActions(ClipReward(gym.make("multigrid/GridWorld-v0", size=4), 0.0, 0.5), [Action.UP])
-    again = gym.make(env.spec)
-    assert str(again) == str(env)
-    assert (again.get_wrapper_attr("max_reward"), again.get_wrapper_attr("disc_to_cont")) == (0.5, [Action.UP])

@@ -1,0 +1,86 @@
+"""What every wrapper promises: the official checkers pass, its spec makes it again, and it says what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from multigrid import Action, GridWorldEnv
+from multigrid.wrappers import (
+    ClipReward,
+    DiscreteActions,
+    DistanceReward,
+    GoalObservation,
+    PixelObservation,
+    PotentialReward,
+    RelativePosition,
+)
+
+
+def constant(observation: Any, info: dict[str, Any]) -> float:
+    """Return a potential that is not 0 on the target."""
+    return -info["distance"] - 5.0
+
+
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "clip": lambda env: ClipReward(env, 0.0, 0.5),
+    "actions": lambda env: DiscreteActions(env, [Action.UP, Action.LEFT]),
+    "relative": RelativePosition,
+    "goal": GoalObservation,
+    "pixels": lambda env: PixelObservation(env, size=40),
+    "potential": lambda env: PotentialReward(env, gamma=0.7, potential=constant),
+    "distance": lambda env: DistanceReward(env, scale=0.3),
+    "two": lambda env: PotentialReward(DistanceReward(env, scale=0.3), gamma=0.7, potential=constant),
+}
+every = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+
+
+def make() -> Any:
+    """Return a registered env, ready to draw."""
+    return gym.make("multigrid/GridWorld-v0", size=4, render_mode="rgb_array", disable_env_checker=True)
+
+
+@every
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")  # it is: that is what is checked
+def test_gymnasiums_checker_passes(wrap: Callable[[Any], Any]) -> None:
+    """The wrapped env is in good standing with Gymnasium."""
+    check_env(wrap(make()), skip_render_check=True)
+
+
+@pytest.mark.heavy
+@every
+def test_stable_baselines3s_checker_passes(wrap: Callable[[Any], Any]) -> None:
+    """The wrapped env is in good standing with Stable-Baselines3."""
+    from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
+
+    check_env_of_sb3(wrap(make()))
+
+
+@every
+def test_it_is_made_again_from_its_spec(wrap: Callable[[Any], Any]) -> None:
+    """An env's spec makes the wrapped env anew, arguments included, and `make_vec` wraps each of its envs."""
+    env = wrap(make())
+    again = gym.make(env.spec)
+    assert str(again) == str(env)
+    assert (again.observation_space, again.action_space) == (env.observation_space, env.action_space)
+    one, other = env, again
+    while isinstance(one, gym.Wrapper) and isinstance(other, gym.Wrapper):
+        assert one.__class__ is other.__class__
+        assert vars(one).get("_saved_kwargs") == vars(other).get("_saved_kwargs")
+        one, other = one.env, other.env
+    envs = gym.make_vec(
+        "multigrid/GridWorld-v0", 2, vectorization_mode="sync", wrappers=(wrap,), size=4, render_mode="rgb_array"
+    )
+    assert envs.single_observation_space == env.observation_space
+    assert envs.observation_space.contains(envs.reset(seed=5)[0])
+
+
+@pytest.mark.parametrize("wrapper", [RelativePosition, GoalObservation, DistanceReward])
+def test_it_needs_the_two_cells(wrapper: Any) -> None:
+    """An env that observes something else is refused, and told what it observes."""
+    with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
+        wrapper(RelativePosition(GridWorldEnv()))
