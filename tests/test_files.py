@@ -169,7 +169,7 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
     "film.mp4": lambda path: write_mp4(path, EPISODE, 4),
     "metrics.csv": lambda path: write_rows(path, ("a", "b"), [{"a": 1, "b": 2}]),
     "metrics.json": lambda path: write_json(path, ["new"]),
-    "one.map": lambda path: maps.save_map(path, EPISODE.regions == 0),
+    "one.map": lambda path: maps.save_map(path, EPISODE.walls),
     "one.scen": lambda path: maps.save_scenario(path, []),
     "page.html": lambda path: Replay(EPISODE).save(path),
     "picture.svg": lambda path: Replay(EPISODE).save_svg(path),
