@@ -28,9 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of tests, and of whole files, that `--light` leaves out."""
+    """Name the markers of tests that are left out, and keep the order of the files under `pytest -n`."""
     config.addinivalue_line("markers", "long: run by `--long` alone; something smaller proves the same every day")
     config.addinivalue_line("markers", "heavy: needs a learner, a browser, a display or minutes; not run by --light")
+    # pytest-xdist would play files with few tests last, among them those that take minutes, and one process would wait.
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
