@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 def _write(options: ReplayOptions) -> list[Path]:
     """Write the page, and with ``--svg`` the picture, and return their paths."""
     source = Path(options.file)
-    # A name of the suite may have dots in it, but no suffix.
+    # The name of a scenario of the suite may contain dots, but has no suffix.
     page = options.output or (source.with_suffix(".html") if source.is_file() else Path(f"{options.file}.html"))
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")

@@ -89,14 +89,14 @@ def play(options: PlayOptions) -> int:
 
 @dataclasses.dataclass
 class _Saver:
-    """Save the recordings of a session, to a path or, without one, under the time of day."""
+    """Save recordings of a session to `path` or, without one, to play-DATE-TIME.json."""
 
     session: Session
     path: Path | None
     saved: bool = False
 
     def save(self) -> str:
-        """Save the episode so far, and say where, or why not."""
+        """Save the episode so far; return a message that names the file or the error."""
         free = (path for name in date_names() if not (path := Path(f"play-{name}.json")).exists())
         path = self.path or next(free)
         try:

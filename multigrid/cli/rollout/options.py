@@ -69,16 +69,16 @@ class RolloutOptions:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of files to write; empty for none."""
+        """The kinds of files to write; empty if no files are written."""
         named = frozenset(kind for kind in (*FILMS, "record", "figures") if getattr(self, kind))
         return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
 
 
 def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
-    """Return the options that the flags describe; the grid's begin as the configuration of a trained model, if any.
+    """Parse the flags; a trained model's configuration replaces the defaults of the grid's flags.
 
     Raises:
-        ValueError: flags of the grid beside ``--scenario`` or ``--suite``, or a policy that cannot be read.
+        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
     """
     options = tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout")
     for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):

@@ -1,4 +1,4 @@
-"""The flags of ``multigrid train``: those of both engines, and those of each."""
+"""Define and check the flags of ``multigrid train``, common to both engines and of each engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 RLLIB_PROGRAM = "multigrid train --engine rllib"
-# What a checkpoint of RLlib fits to.
+# The options that must equal those of the run that saved a checkpoint.
 _FIXED = ("grid", "shared", "hidden")
 
 
@@ -127,7 +127,7 @@ class RLlibOptions(TrainOptions):
 
 
 def _check_both(options: TrainOptions, **least: int) -> None:
-    """Check the flags of both engines, and those of the engine's own flags that have a least value."""
+    """Check the flags of both engines; `least` has the least values of the engine's own flags."""
     both = {"steps": 1, "seed": 0, "copies": 1, "episodes": 1, "evaluations": 2}
     check_flags(options, **both, rollout=2, batch_size=2, epochs=1, **least)
     if not options.learning_rate > 0:
@@ -141,7 +141,7 @@ def _check_both(options: TrainOptions, **least: int) -> None:
 
 
 def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
-    """Return the content of config.json: all flags, the version of the rules, and those of `packages` and others."""
+    """Return the content of config.json: all flags, and the versions of the rules, of `packages` and of others."""
     flags = dataclasses.asdict(options)
     named = ("gymnasium", "pettingzoo", *packages, "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in named}
@@ -167,7 +167,7 @@ def check_sb3(options: SB3Options) -> None:
 
 
 def read_rllib_options(folder: Path) -> RLlibOptions:
-    """Return the options of an earlier run, but for its folder; raise errors as `read_config` does."""
+    """Return the options of an earlier run, without its folders; raise errors as `read_config` does."""
 
     def convert(content: dict[str, Any]) -> RLlibOptions:
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
@@ -181,7 +181,7 @@ def read_rllib_options(folder: Path) -> RLlibOptions:
 
 
 def _check_type(name: str, value: Any) -> None:
-    """Raise an error if a value is of another type than the flag."""
+    """Raise a TypeError if a value is not of the flag's type."""
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
     kind = str(RLlibOptions.__dataclass_fields__[name].type)
     fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
@@ -190,7 +190,7 @@ def _check_type(name: str, value: Any) -> None:
 
 
 def check_rllib(options: RLlibOptions) -> None:
-    """Raise a ValueError if an option is out of range, or the weights of the earlier run do not fit them."""
+    """Raise a ValueError if an option is out of range, or does not fit the weights of the earlier run."""
     _check_both(options, num_env_runners=0, checkpoint_every=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")
