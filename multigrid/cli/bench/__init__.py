@@ -1,4 +1,4 @@
-"""``multigrid bench``: this package beside the documented code, and beside copying the arrays that it returns."""
+"""``multigrid bench``: compare the speed of this package with the documented code and with copying arrays."""
 
 from __future__ import annotations
 
