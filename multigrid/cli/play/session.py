@@ -43,7 +43,7 @@ class _Moment:
 
     state: dict[str, Any]
     totals: NDArray[np.float64]
-    draws: Any
+    generator_state: Any
     steered: int
 
 
@@ -88,8 +88,8 @@ class Session:
             self._layouts = MultiGridEnv(config)
             self._layouts.reset(seed=seed)
             self._scenario = _fix_layout(self._layouts, self._name())
-        self._draws = np.random.default_rng([seed, 0])
-        self._policy = _POLICIES[others](self._draws)
+        self._generator = np.random.default_rng([seed, 0])
+        self._policy = _POLICIES[others](self._generator)
         self.steered = 0
         """The index of the agent that the player steers."""
         self._begin()
@@ -98,7 +98,7 @@ class Session:
         return f"seed {self.seed}" + (f", layout {self.layout + 1}" if self.layout else "")
 
     def _begin(self) -> None:
-        self._draws.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
+        self._generator.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
         self._env = self._scenario.env()
         self._env.reset()
         self.state = self._env.get_state()
@@ -161,7 +161,7 @@ class Session:
         """
         if self.over:
             return False
-        moment = _Moment(self.state, self.totals, self._draws.bit_generator.state, self.steered)
+        moment = _Moment(self.state, self.totals, self._generator.bit_generator.state, self.steered)
         actions = self._policy(self._env, {})
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
@@ -169,7 +169,7 @@ class Session:
         try:
             self._env.step(actions)
         except ValueError:
-            self._draws.bit_generator.state = moment.draws
+            self._generator.bit_generator.state = moment.generator_state
             raise
         self._past.append(moment)
         self._played.append(actions)
@@ -190,7 +190,7 @@ class Session:
         self._played.pop()
         self._env.set_state(moment.state)
         self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
-        self._draws.bit_generator.state = moment.draws
+        self._generator.bit_generator.state = moment.generator_state
         self.note = f"Back at step {self.steps}"
         return True
 
