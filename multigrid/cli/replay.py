@@ -17,14 +17,14 @@ __all__ = ["ReplayOptions", "main"]
 
 @dataclasses.dataclass(frozen=True)
 class ReplayOptions:
-    """Turn a recording into one page for the browser, which needs no network and no other file."""
+    """Turn a recording into a page for the browser, a single file that needs no network."""
 
     file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
     """A recorded scenario, as multigrid.scenarios.save writes it, or the name of one of the suite."""
     output: Path | None = None
     """The page to write; by default FILE with .html in place of its suffix."""
     svg: bool = False
-    """Write an animated picture beside the page, too, for papers and READMEs."""
+    """Also write an animated SVG beside the page, for papers and READMEs."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -46,7 +46,7 @@ class TrainOptions:
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     seed: int = 0
-    """Two runs with the same seed and flags end with the same weights, whatever plays the worlds."""
+    """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
     copies: int = 64
     """Worlds played side by side."""
     episodes: int = 200
@@ -54,7 +54,7 @@ class TrainOptions:
     evaluations: int = 6
     """How often to evaluate: before, after, and evenly in between."""
     learning_rate: float = 1e-3
-    """PPO's, falling linearly to 0."""
+    """The learning rate at the start; it decreases linearly to 0."""
     rollout: int = 32
     """Steps of each world between two updates."""
     batch_size: int = 1024
@@ -76,27 +76,27 @@ class SB3Options(TrainOptions):
     The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png and evaluation.gif.
     `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own PPO.load unpickles
     it, which can run any code: give that only files that you trust.
-    Ctrl-C stops the training, and what was learned until then is saved and evaluated all the same.
+    Ctrl-C stops the training; the model is still saved and evaluated.
     """
 
     vectorizer: Literal["native", "supersuit"] = "native"
-    """What plays the worlds side by side: this package's own vector env, or SuperSuit. Both play the same episodes."""
+    """The vector env: this package's own, or SuperSuit's. Both play the same episodes."""
     num_threads: int = 1
-    """Threads of the native vectorizer, which pay with thousands of worlds only."""
+    """Threads of the native vectorizer; more than one is faster only with thousands of worlds."""
     num_cpus: int = 0
-    """Worker processes of SuperSuit; 0 plays the worlds in this one, which is nearly always faster."""
+    """Worker processes of SuperSuit; 0 plays the worlds in this process, which is nearly always faster."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RLlibOptions(TrainOptions):
     """Train agents with Ray RLlib's PPO, on this machine or on a Ray cluster.
 
-    A cluster is begun with `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, all of
-    which need multigrid and ray[rllib]; then give `--address auto` on one of them.
+    To start a cluster, run `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, then
+    train with `--address auto` on one of them. All of them need multigrid and ray[rllib].
 
     The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints. Ctrl-C stops the
-    training, and what was learned until then is saved and evaluated all the same. `multigrid train --help` lists the
-    flags of the other engine, Stable-Baselines3.
+    training; the model is still saved and evaluated. `multigrid train --help` lists the flags of the other engine,
+    Stable-Baselines3.
     """
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(
@@ -106,24 +106,24 @@ class RLlibOptions(TrainOptions):
     engine: Literal["rllib"] = "rllib"
     """What trains."""
     steps: int = 300_000
-    """Steps of all agents together to train for, those before `--resume` counted, rounded up to whole rollouts."""
+    """Steps of all agents together to train for, including those of a resumed run, rounded up to whole rollouts."""
     seed: int = 0
-    """Of the first weights, of the worlds, and of the draws."""
+    """The seed of the initial weights, of the worlds, and of the sampled actions."""
     copies: int = 64
-    """Worlds played side by side, divided among the env runners, the same number, rounded up, for each."""
+    """Worlds played side by side, divided equally among the env runners, rounded up."""
     resume: Path | None = None
-    """The folder of an earlier run: go on from its last checkpoint, in a new folder, with its flags where no others are
-    given. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that you
-    trust."""
+    """The folder of an earlier run: continue from its last checkpoint, in a new folder; its flags are the defaults of
+    this run's. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that
+    you trust."""
     address: str | None = None
     """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
     machine."""
     num_env_runners: int = 2
-    """Processes that play the worlds, on whatever nodes there are, each on one CPU; 0 plays them in this one."""
+    """Processes that play the worlds, on any node, each on one CPU; 0 plays the worlds in this process."""
     shared: bool = True
-    """One policy for all agents, or each agent its own."""
+    """One policy for all agents, or a policy for each agent."""
     checkpoint_every: int = 0
-    """Save a checkpoint after every so many rollouts; 0 saves one at the end only."""
+    """The number of rollouts between checkpoints; 0 saves only one, at the end."""
 
 
 def _check_both(options: TrainOptions, **least: int) -> None:
