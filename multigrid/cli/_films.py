@@ -77,9 +77,9 @@ def write_gif(
 ) -> None:
     """Write episodes of one configuration, one after the other, as a GIF that loops forever.
 
-    Durations in a GIF are whole hundredths of a second, and players show a frame of one hundredth for ten; so there
-    are at most 50 steps a second. All frames share one palette, so that the background does not flicker. See
-    `film_frames` for `trails` and `halve`.
+    Durations in a GIF are whole hundredths of a second, and players extend a duration of one hundredth to ten. So the
+    shortest is two: at most 50 steps a second. All frames share one palette, so that the background does not flicker.
+    See `film_frames` for `trails` and `halve`.
     """
     samples = [frame for one in episodes for frame in film_frames(one, trails, halve=halve, steps=_sample_steps(one))]
     palette = _Palette(np.concatenate(samples))
