@@ -1,4 +1,4 @@
-"""The command line. The module of a command, and the libraries it needs, are imported only when it is run."""
+"""The command line. A command's module and its libraries are imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code: 0 for success, 2 for bad arguments, 130 when interrupted.
 
     Args:
-        arguments: the words after ``multigrid``; None takes them from the command line.
+        arguments: the words after ``multigrid``; None means ``sys.argv[1:]``.
     """
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] in ("-h", "--help"):
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _exit_on_sigterm() -> Iterator[None]:
-    """Exit on SIGTERM, which schedulers send, by an exception, so that files are cleaned up as after Ctrl-C."""
+    """Raise SystemExit on SIGTERM, which schedulers send, so that files are cleaned up as after Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,10 +58,10 @@ def _exit_on_sigterm() -> Iterator[None]:
 
 
 def _run(command: str, flags: list[str]) -> int:
-    """Import the module of a command, run it, and turn the errors that users cause into exit codes."""
+    """Import and run a command; print errors that users cause, and return the exit code."""
     name, extra, program = command, "train", f"multigrid {command}"
     if command == "train":
-        # Read before a module is imported, so that neither engine needs what the other is built upon.
+        # Read before a module is imported, so that neither engine needs the other's libraries.
         rllib = "--engine=rllib" in flags or ("--engine", "rllib") in itertools.pairwise(flags)
         name = "train.rllib" if rllib else "train.sb3"
         if rllib:

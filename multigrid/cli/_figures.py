@@ -45,16 +45,16 @@ _PANEL, _THINNEST = 3.6, 0.4
 
 
 def write_figure(path: Path, figure: Figure) -> None:
-    """Write a figure as its file's suffix says, PNG, SVG or PDF; the same figure gives the same bytes.
+    """Write a figure as PNG, SVG or PDF, according to the suffix of `path`; equal figures give equal bytes.
 
     Raises:
-        ValueError: another suffix.
+        ValueError: `path` has another suffix.
     """
     kind = path.suffix.removeprefix(".")
     undated: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     if kind not in undated:
         raise ValueError(f"{path} is to be a figure; expected a name that ends in .png, .svg or .pdf")
-    # Journals want fonts that can be edited, of type 42; the salt makes the names in an SVG the same each time.
+    # Journals require editable fonts (type 42). The salt makes the identifiers in an SVG reproducible.
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "multigrid"}
     with replace_file(path) as temporary, mpl.rc_context(settings):
         figure.savefig(temporary, format=kind, dpi=_DPI, metadata=undated[kind])
@@ -65,24 +65,24 @@ class Panel:
     """One panel of the learning curve."""
 
     column: str
-    """Which column of the metrics it draws."""
+    """The column of the metrics to draw."""
     label: str
-    """What that is, with its unit."""
+    """The label of the y axis, with its unit."""
     evaluations: Sequence[tuple[int, Estimate]]
-    """The steps trained before each evaluation, and its mean with its interval."""
+    """For each evaluation, the steps trained before it, and its estimate."""
     top: float | None = None
-    """Where the axis ends, if the measure has a largest value."""
+    """The upper limit of the y axis; None fits it to the values."""
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return the mean of each value and those before it, `window` of them in all, without NaNs.
+    """Return the moving average over `window` values, each with those before it; NaNs are ignored.
 
     Args:
         values: float64 (K,).
-        window: at least 1; the first values are means of what there is.
+        window: at least 1. The first averages are over fewer values.
 
     Returns:
-        float64 (K,), NaN where there was nothing but NaN.
+        float64 (K,), NaN where all values of a window are NaN.
 
     >>> smooth(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
     [1.0, 2.0, 3.0, 5.0]
@@ -98,9 +98,9 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
 
 def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
-    """Draw the learning curve, a panel for each measure: training faint, smooth, and evaluations with intervals.
+    """Draw the learning curve, a panel for each measure: raw and smoothed training, evaluations with intervals.
 
-    The rows are the metrics, with the column "steps" and those of the panels.
+    `rows` are the metrics of the rollouts, with the column "steps" and the columns of the panels.
     """
     figure = Figure(figsize=(6.4, 0.5 + 2.5 * len(panels)), layout="constrained")
     all_axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
@@ -132,15 +132,15 @@ class Series:
     """One line of `sweep_figure`."""
 
     name: str
-    """What the legend calls it; nothing for the only line."""
+    """The name in the legend, which is drawn if there are several lines."""
     num_agents: Sequence[int]
-    """K numbers, rising."""
+    """K numbers of agents, in ascending order."""
     estimates: Sequence[Mapping[str, Estimate]]
-    """K estimates by measure, as `multigrid.policies.evaluation.estimate_measures`."""
+    """For each of the K numbers, what `multigrid.policies.evaluation.estimate_measures` returns."""
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
-    """Draw success, of all agents and of single ones, over the number of agents; throughput where there is no such."""
+    """Draw *csr* and *isr* over the number of agents, or *throughput* where they are undefined."""
     lifelong = math.isnan(series[0].estimates[0]["csr"].mean)
     labels = (
         {"throughput": "throughput (arrivals per step)"}
@@ -153,7 +153,7 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
     for axes, (measure, label) in zip(all_axes, labels.items(), strict=True):
         for index, one in enumerate(series):
             colour, mark = _SERIES[index % len(_SERIES)], _MARKS[index % len(_MARKS)]
-            # Side by side, so that the intervals of several lines do not hide one another.
+            # Shift the lines sideways, so that their intervals do not hide one another.
             beside = 1.03 ** (index - (len(series) - 1) / 2)
             where = [count * beside for count in one.num_agents]
             values = [by_measure[measure] for by_measure in one.estimates]
@@ -174,14 +174,14 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
 
 
 class HeatMap:
-    """Count where agents were and where their moves were refused, over episodes on one map.
+    """Count visits and blocked moves of agents on each cell, over episodes on one map.
 
     Attributes:
         walls: bool (W, H), the map: True at a wall.
-        visits: int64 (W, H), how often an agent stood on a cell: at the reset, and after each step but those which it
-            began and ended on its target. So an agent that rests there, or has left, is counted no more.
-        blocked: int64 (W, H), how often an agent's move was refused while it stood there, in the same steps: by the
-            edge, a wall, or another agent.
+        visits: int64 (W, H), how often an agent stood on a cell, at the reset and after each step. Steps that an agent
+            begins and ends on its target, or after it has left, are not counted.
+        blocked: int64 (W, H), how often the edge, a wall or another agent blocked the move of an agent on a cell, in
+            the same steps.
         episodes: how many episodes were counted.
     """
 
@@ -191,7 +191,7 @@ class HeatMap:
         self.episodes = 0
 
     def add(self, episode: Episode) -> None:
-        """Count an episode, which is on the same map."""
+        """Count an episode on the same map."""
         assert np.array_equal(episode.walls, self.walls)
         acting = np.ones(episode.outcomes.shape, dtype=bool)
         resting = episode.settled | ~episode.present
@@ -203,7 +203,7 @@ class HeatMap:
 
 
 class HeatMaps:
-    """Heat maps of episodes on several maps, one for each."""
+    """The heat maps of episodes on several maps, one for each map."""
 
     def __init__(self) -> None:
         self._by_map: dict[bytes, HeatMap] = {}
@@ -213,15 +213,15 @@ class HeatMaps:
         self._by_map.setdefault(episode.walls.tobytes(), HeatMap(episode.walls)).add(episode)
 
     def most_played(self) -> HeatMap:
-        """Return the one of most episodes; of several the one whose episode came first."""
+        """Return the heat map with the most episodes; among equals, the one that was added first."""
         return max(self._by_map.values(), key=lambda heat: heat.episodes)
 
 
 def heat_figure(heat: HeatMap, title: str = "") -> Figure:
-    """Draw visits and blocked moves of an episode, side by side, y growing downwards as in frames; walls are dark."""
+    """Draw the mean visits and blocked moves per episode, in two panels; y grows downwards, and walls are dark."""
     width, height = heat.walls.shape
     longer = max(width, height)
-    # Inches; the thinnest maps are drawn wider than they are.
+    # In inches; very thin maps are drawn wider than they are.
     wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
     flat = width > 2 * height
     rows, columns = (2, 1) if flat else (1, 2)
@@ -233,7 +233,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     ):
         values = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
         axes.set_facecolor(_WALL_COLOUR)
-        # On a scale of square roots the paths of the others stay visible where one agent waits for long.
+        # On a square-root scale, other paths stay visible where one agent waits for long.
         scale = PowerNorm(0.5, vmin=0, vmax=float(values.max()) or 1.0)
         aspect: Any = "auto" if _THINNEST in (wide, tall) else "equal"
         image = axes.imshow(values.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
@@ -254,7 +254,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
 
 
 def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
-    """Return a map from white through a colour to a dark shade of it, so that lightness alone shows the order."""
+    """Return a colormap from white through a colour to its dark shade, so that lightness alone shows the order."""
     red, green, blue = colour
     dark = 0.45 * red, 0.45 * green, 0.45 * blue
     return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue)), to_hex(dark)])
@@ -264,7 +264,7 @@ def _draw_estimates(
     axes: Axes, where: Sequence[float], values: Sequence[Estimate], *, colour: Any, mark: str, name: str
 ) -> None:
     means = np.array([value.mean for value in values])
-    # One number has no interval: its mark stands without a bar.
+    # A single value has no interval, so its mark has no bar.
     low, high = (np.nan_to_num(np.abs([value[side] - value.mean for value in values]), nan=0.0) for side in (1, 2))
     axes.errorbar(
         where,

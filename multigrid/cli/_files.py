@@ -1,4 +1,4 @@
-"""Write the folders and files of a run; each appears under its name once it is whole."""
+"""Write the folders and files of a run; each appears under its name when it is complete."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["check_new", "date_names", "make_folder", "staged_folder", "write_jso
 
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
-    """Make and return a new folder: the given one, or ``PARENT/DATE-TIME``, with a number after it if that exists.
+    """Create and return a new folder: `folder`, or ``PARENT/DATE-TIME``, with a number appended if that exists.
 
     Raises:
-        FileExistsError: the named folder exists already; nothing in it is touched.
+        FileExistsError: `folder` exists; nothing in it is changed.
     """
     if folder is not None:
         check_new(folder)
@@ -34,52 +34,52 @@ def make_folder(folder: Path | None, parent: str = "runs") -> Path:
 
 
 def check_new(folder: Path | None) -> None:
-    """Raise a FileExistsError if a folder has a name, and something exists under it."""
+    """Raise a FileExistsError if `folder` is not None and exists."""
     if folder is not None and os.path.lexists(folder):
         raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
 
 
 def date_names() -> list[str]:
-    """Return the names DATE-TIME, DATE-TIME-2, DATE-TIME-3 and so on, for what has no other name."""
+    """Return the default names DATE-TIME, DATE-TIME-2, DATE-TIME-3 and so on, in order of preference."""
     name = dt.datetime.now(tz=dt.timezone.utc).astimezone().strftime("%Y%m%d-%H%M%S")
     return [name, *(f"{name}-{number}" for number in range(2, 1000))]
 
 
 @contextlib.contextmanager
 def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
-    """Yield a hidden folder to write to, and its destination, to which it is moved in one step at the end.
+    """Yield a hidden folder to write to and its destination, and rename the one to the other at the end.
 
     After an exception neither exists.
 
     Args:
-        folder: the destination, which must not exist; None makes one in `parent`, as `make_folder` does.
-        parent: the folder for that case.
+        folder: the destination, which must not exist; None names one in `parent`, as `make_folder` does.
+        parent: the parent folder of a destination without a given name.
 
     Raises:
         FileExistsError: the destination exists, at the beginning or at the end; nothing in it is changed.
     """
     check_new(folder)
-    # A folder without a given name is made at once, or another process could take the same name.
+    # Created at once if no name is given, so that no other process takes the same name.
     destination = make_folder(None, parent) if folder is None else folder
     try:
         with create_folder(destination) as stage:
             yield stage, destination
     except BaseException:
         if folder is None:
-            # If another process has written into it, it is not empty, and stays.
+            # rmdir() fails, and the folder stays, if another process has written to it.
             with contextlib.suppress(OSError):
                 destination.rmdir()
         raise
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON that people can read."""
+    """Write indented JSON."""
     with replace_file(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows as CSV, under their columns' names even where there is no row."""
+    """Write rows as CSV with a header line, even if there are no rows."""
     with replace_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()

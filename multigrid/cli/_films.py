@@ -22,21 +22,21 @@ from multigrid.rendering.scene import Episode, scene_of
 __all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
 
 HELD_SECONDS = 1.0
-"""How long the last frame of an episode is shown."""
+"""How long the last frame of an episode is shown, in seconds."""
 
 _COLOURS = 256
-# The frames of an episode whose colours are in the palette: agents look different once they have arrived.
+# The number of frames per episode from which the palette is computed: agents that have arrived look different.
 _SAMPLES = 6
 
 
 def film_frames(
     episode: Episode, trails: int = 0, *, halve: bool = False, steps: Iterable[int] | None = None
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield the frames of an episode of T steps, T + 1 of them: uint8 (height, width, 3).
+    """Yield the T + 1 frames of an episode of T steps, each uint8 (height, width, 3).
 
     Args:
-        episode: what happened.
-        trails: how many of its last cells each agent draws behind it.
+        episode: the episode.
+        trails: the number of an agent's last cells that its trail covers.
         halve: whether to halve both sides of the frames.
         steps: the steps to draw, or None for all.
     """
@@ -55,7 +55,7 @@ def _halve(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
-    """Return as many episodes, from the first on, as a number of frames can show whole; a longer first one is cut."""
+    """Return the first episodes that fit into `max_frames` frames in total; cut the first one if it does not fit."""
     fitting = [_cut(episodes[0], max_frames)]
     frames = fitting[0].num_steps + 1
     for episode in episodes[1:]:
@@ -75,11 +75,11 @@ def _cut(episode: Episode, frames: int) -> Episode:
 def write_gif(
     path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0, halve: bool = False
 ) -> None:
-    """Write episodes of one configuration, one after the other, as a GIF that repeats for ever.
+    """Write episodes of one configuration, one after the other, as a GIF that loops forever.
 
-    A GIF counts in hundredths of a second, and players take one hundredth for ten: there are at most 50 steps a second.
-    All frames share one palette, so that what does not move does not flicker. `film_frames` says what `trails` and
-    `halve` are.
+    Durations in a GIF are whole hundredths of a second, and players extend a duration of one hundredth to ten. So the
+    shortest is two: at most 50 steps a second. All frames share one palette, so that the background does not flicker.
+    See `film_frames` for `trails` and `halve`.
     """
     samples = [frame for one in episodes for frame in film_frames(one, trails, halve=halve, steps=_sample_steps(one))]
     palette = _Palette(np.concatenate(samples))
@@ -101,7 +101,7 @@ def _sample_steps(episode: Episode) -> list[int]:
 
 
 class _Palette:
-    """The colours of a picture, the most frequent of them exactly.
+    """A palette of at most 256 colours for a picture; the most frequent colours are exact.
 
     Pillow's own conversion to a given palette merges colours that differ by less than four, so that white would become
     grey.
@@ -116,7 +116,7 @@ class _Palette:
         if len(rest):
             others = Image.fromarray(_unpack(rest).astype(np.uint8)[None]).quantize(_COLOURS // 2).getpalette()
             self._entries = np.concatenate([self._entries, np.reshape(others or [], (-1, 3))])
-        # The nearest entry of each colour, or -1 if it is not known yet.
+        # The index of the nearest entry of each colour, or -1 if it is not computed yet.
         self._nearest = np.full(1 << 24, -1, dtype=np.int16)
 
     def image(self, frame: NDArray[np.uint8]) -> Image.Image:
@@ -141,9 +141,9 @@ def _unpack(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: int = 0) -> None:
-    """Write an episode as H.264 video with 4:2:0 colours, which every player and browser shows.
+    """Write an episode as H.264 video with 4:2:0 colours, which all players and browsers support.
 
-    Such a video has even sides: a side that is not gets one more line, the same as its last.
+    Such a video has an even width and height; an odd one is padded with a copy of the last line of pixels.
     """
     last, held = episode.num_steps, round(HELD_SECONDS * frames_per_second)
     with replace_file(path) as temporary:
@@ -158,7 +158,7 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
             ffmpeg_log_level="error",
             output_params=["-movflags", "+faststart"],
         )
-        # imageio's own context manager leaves ffmpeg behind, writing, when it is left by an exception.
+        # After an exception, imageio's own context manager does not stop ffmpeg.
         with contextlib.closing(writer):
             for frame in film_frames(episode, trails, steps=[*range(last), *[last] * (1 + held)]):
                 odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
@@ -167,7 +167,7 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
 
 
 def _check_film(written: Path, path: Path, expected: int) -> None:
-    """Count the frames, for imageio does not say that ffmpeg has failed, on a full disk for one."""
+    """Raise an OSError if frames are missing: imageio does not report that ffmpeg failed, as on a full disk."""
     try:
         num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(written))
     except RuntimeError as error:

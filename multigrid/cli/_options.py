@@ -1,4 +1,4 @@
-"""Checks of flags that several commands have."""
+"""Check flags that several commands share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_flags(options: Any, **least: int) -> None:
 
 
 def check_no_grid(arguments: Sequence[str], source: str) -> None:
-    """Raise a ValueError if some of the arguments describe a grid, beside the flag `source`, which names a world.
+    """Raise a ValueError if arguments describe a grid although the flag `source` names a world.
 
     >>> check_no_grid(["--scenario", "maze-17x13-8", "--seed", "3"], "--scenario")
     """

@@ -17,14 +17,14 @@ __all__ = ["ReplayOptions", "main"]
 
 @dataclasses.dataclass(frozen=True)
 class ReplayOptions:
-    """Turn a recording into one page for the browser, which needs no network and no other file."""
+    """Turn a recording into a page for the browser, a single file that needs no network."""
 
     file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
     """A recorded scenario, as multigrid.scenarios.save writes it, or the name of one of the suite."""
     output: Path | None = None
     """The page to write; by default FILE with .html in place of its suffix."""
     svg: bool = False
-    """Write an animated picture beside the page, too, for papers and READMEs."""
+    """Also write an animated SVG beside the page, for papers and READMEs."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 def _write(options: ReplayOptions) -> list[Path]:
     """Write the page, and with ``--svg`` the picture, and return their paths."""
     source = Path(options.file)
-    # A name of the suite may have dots in it, but no suffix.
+    # The name of a scenario of the suite may contain dots, but has no suffix.
     page = options.output or (source.with_suffix(".html") if source.is_file() else Path(f"{options.file}.html"))
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")

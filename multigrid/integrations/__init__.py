@@ -1,1 +1,1 @@
-"""Adapters to other libraries; each module imports its library, so import only the one that is needed."""
+"""Adapters to other libraries; each module imports its library, so import only the modules that you need."""

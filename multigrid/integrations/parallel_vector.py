@@ -22,11 +22,11 @@ __all__ = ["ParallelVectorEnv"]
 class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A Gymnasium VectorEnv that steps ParallelEnvs one after the other; row = env * N + agent, for N possible agents.
 
-    Agents may leave before the others, or come later. The row of an absent one is zeros, with a reward of 0 and the
-    info ``alive`` False, and its action is ignored; when its env ends it is truncated, so that learners cut there.
-    An env resets as a whole, when it has no `agents` any more: on the step after, which ignores its actions
-    (NEXT_STEP), within the same step (SAME_STEP), or by `reset` alone (DISABLED). Infos are as Gymnasium's
-    `SyncVectorEnv` gives them, ``final_obs`` and ``final_info`` included.
+    Agents may leave before the others, or join later. The row of an absent agent has an observation of zeros, a reward
+    of 0 and the info ``alive`` False, and its action is ignored. When the env ends, the row is truncated, so that
+    learners end its trajectory there. An env resets as a whole when it has no `agents` left: on the next step, which
+    ignores its actions (NEXT_STEP), within the same step (SAME_STEP), or only by `reset` (DISABLED). Infos have the
+    format of Gymnasium's `SyncVectorEnv`, with ``final_obs`` and ``final_info``.
 
     Args:
         env_fns: functions that each return a new ParallelEnv. All agents have equal spaces.
@@ -59,8 +59,12 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Reset every env, or those of a mask; return all observations, and the infos of the envs that were reset.
 
         Args:
-            seed: s seeds env k with s + k; a list has a seed, or None, for each env; None goes on.
-            options: ``"reset_mask"``, bool (num_envs,), equal over an env's rows: which to reset. They get the others.
+            seed: an integer s seeds env k with s + k; a list has a seed or None for each env. None does not seed.
+            options: ``"reset_mask"``, bool (num_envs,), equal over an env's rows, selects the envs to reset. Other
+                options are passed to them.
+
+        Raises:
+            TypeError, ValueError: the seeds or the mask are invalid.
         """
         count, size = len(self.envs), len(self.possible_agents)
         if not isinstance(seed, Sequence | np.ndarray):
@@ -82,7 +86,12 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._observations(), infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Step every env in turn; if one raises an error, the envs before it have moved."""
+        """Step every env in turn; if one raises an error, the envs before it have moved.
+
+        Raises:
+            ResetNeeded: an env was never reset, or has ended and is not reset automatically.
+            ValueError: there is not one action for each row.
+        """
         waiting = [k for k, env in enumerate(self.envs) if not self._started[k] or not env.agents]
         if not self._started.all() or (waiting and self.autoreset_mode is AutoresetMode.DISABLED):
             raise ResetNeeded(f"envs {waiting} have no episode, or one that is over; call reset() first")
@@ -110,13 +119,13 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _store(
         self, infos: Any, k: int, observations: Any, agent_infos: Any, acting: Any = (), *, final: bool = False
     ) -> Any:
-        """Store the observations of an env's rows, and return the infos with theirs."""
+        """Store the observations of the rows of env k, and return `infos` with the infos of these rows added."""
         present = {*acting, *self.envs[k].agents}
         for row, agent in self._rows[k]:
             alive = agent in present
             self._latest[row] = observations[agent] if alive else self._nothing
             info = {**agent_infos[agent], "alive": True} if alive else {"alive": False}
-            if final:  # a copy, for an env may write to its arrays when it is reset
+            if final:  # a copy, because an env may write to its arrays when it is reset
                 info = {"final_obs": deepcopy(self._latest[row]), "final_info": info}
             infos = self._add_info(infos, info, row)
         return infos
@@ -126,7 +135,7 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return concatenate(self.single_observation_space, self._latest, zeros)
 
     def render(self) -> tuple[Any, ...]:
-        """Return a frame for each row: that of its env."""
+        """Return, for each row, the frame of its env."""
         frames = [env.render() for env in self.envs]
         return tuple(frame for frame in frames for _ in self.possible_agents)
 

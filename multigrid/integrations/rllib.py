@@ -1,14 +1,14 @@
-"""Ray RLlib: the env registered for Tune, a configuration of PPO to begin with, and trained modules as a policy.
+"""Train with Ray RLlib: an env registered with Ray, a PPO configuration, and trained modules as a policy.
 
-On RLlib's new API stack, through its own ``ParallelPettingZooEnv``. Every node of a cluster needs this package and
-``ray[rllib]``, of the same versions. All modes of `GridConfig.on_target` work, *leave* too.
+This module uses RLlib's new API stack and its ``ParallelPettingZooEnv``. Every node of a cluster needs the same
+versions of this package and of ``ray[rllib]``. All modes of `GridConfig.on_target` work, including *leave*.
 
-Three bugs of RLlib (all found here, in 2.60.0) are worked around in `RLlibEnv`:
+`RLlibEnv` works around three bugs of RLlib (found here, in 2.60.0):
 
-- ``MultiAgentEpisode.add_env_step`` takes the time limit, where it ends the episode of all agents, for termination, so
-  that learners do not go on from the value of the last observation.
-- Env runner w seeds its env i with seed + w + i, so that runners play the same episodes.
-- ``ParallelPettingZooEnv`` keeps the agents' names in a set, so that their order changes from process to process.
+- ``MultiAgentEpisode.add_env_step`` treats a time limit that ends the episode of all agents as termination, so that
+  learners do not bootstrap from the value of the last observation.
+- Env runner w seeds its env i with seed + w + i, so that several runners play the same episodes.
+- ``ParallelPettingZooEnv`` keeps the agents' names in a set, so that their order differs between processes.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ NAME = "multigrid"
 _SHARED = "shared"
 
 
-class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing of Ray
+class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types of Ray
     """The env that RLlib's env runners play.
 
-    Seeds are for training: none of them gives an episode that ``MultiGridEnv.reset`` gives for a seed below 1,000,000.
+    Its seeds are training seeds: its episodes differ from those of ``MultiGridEnv.reset`` with seeds below 1,000,000.
 
     Args:
-        context: the fields of a `GridConfig`, of which ``flatten`` is True; RLlib adds the index of the env runner.
+        context: the fields of a `GridConfig` with ``flatten=True``; RLlib adds the index of the env runner.
 
     Raises:
-        TypeError, ValueError: as `GridConfig`, and without ``flatten``.
+        TypeError, ValueError: as for `GridConfig`, or ``flatten`` is not True.
 
     >>> env = RLlibEnv({"num_agents": 3, "flatten": True})
     >>> observations, _ = env.reset(seed=0)
@@ -69,7 +69,7 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
         self._runner = int(getattr(context, "worker_index", 0) or 0)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Reset the env; the same seed gives other episodes on other env runners."""
+        """Reset the env; equal seeds give different episodes on different env runners."""
         if seed is not None:
             seed = training_seed(seed, self._runner)
         return super().reset(seed=seed, options=options)
@@ -82,11 +82,11 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy sees nothing
         return observations, rewards, terminated, truncated, infos
 
 
-class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy sees nothing of Ray
-    """Adds to the results, under ``env_runners`` / ``multigrid``, sums over what an iteration has sampled.
+class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of Ray
+    """Add sums over the samples of an iteration to its results, under ``env_runners`` / ``multigrid``.
 
-    ``episodes``, ``successes`` (by termination: all agents arrived) and ``steps`` of episodes that ended;
-    ``agent_steps`` and their ``reward`` of all steps.
+    Over the episodes that ended: ``episodes``, ``successes`` (terminated, because all agents arrived) and ``steps``.
+    Over all steps: ``agent_steps`` and ``reward``.
     """
 
     def on_episode_end(self, *, episode: Any, metrics_logger: Any, **_: Any) -> None:
@@ -102,28 +102,28 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy sees nothing of
 
 
 def register() -> str:
-    """Register the env with Ray under `NAME`, and return that; ``env_config`` are fields of a `GridConfig`.
+    """Register the env with Ray under `NAME`, and return the name; its ``env_config`` has fields of a `GridConfig`.
 
-    `ppo_config` does so itself. Whoever only loads a checkpoint needs it first. RLlib's checkpoints are pickles, which
-    can run any code when they are loaded: load only those that you trust.
+    `ppo_config` registers the env itself; call this function before you load a checkpoint without it. RLlib's
+    checkpoints are pickles, which can run any code when they are loaded: load only those that you trust.
     """
     register_env(NAME, RLlibEnv)
     return NAME
 
 
 def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int] = (128, 128)) -> PPOConfig:
-    """Return a configuration of PPO for a world, to be changed further by RLlib's own methods.
+    """Return a PPO configuration for a world, which RLlib's own methods can change further.
 
-    An env runner that is lost, with its node or alone, is replaced where there is room; the others go on.
+    An env runner that fails, alone or with its node, is restarted where a CPU is free; the others continue.
 
     Args:
         config: the world, with ``flatten=True``.
-        shared: one policy for all agents, or each agent its own.
-        hidden: the sizes of the hidden layers, of the policy and of the value function.
+        shared: whether all agents share one policy; else each agent has its own.
+        hidden: the sizes of the hidden layers, equal for the policy and the value function.
 
     Raises:
-        TypeError: it is something else than a `GridConfig`.
-        ValueError: its observations are not flat.
+        TypeError: `config` is not a `GridConfig`.
+        ValueError: `config.flatten` is False.
 
     >>> settings = ppo_config(GridConfig(num_agents=3, flatten=True), shared=False)
     >>> sorted(settings.policies)
@@ -167,10 +167,10 @@ def agent_modules(algorithm: Algorithm) -> dict[str, RLModule]:
 
 
 def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generator) -> Policy:
-    """Return trained modules as a policy like those of `multigrid.policies`, which plays any `MultiGridEnv`.
+    """Return a policy, as defined in `multigrid.policies`, that samples actions from trained modules.
 
     With ``policy = trained_policy(agent_modules(algorithm), np.random.default_rng(0))``, ``policy(env, observations)``
-    is an action for each agent, sampled from the modules' distributions.
+    returns an action for each agent in ``env.agents``.
     """
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
@@ -186,9 +186,9 @@ def sample_actions(
     observations: Sequence[NDArray[np.float32]],
     generator: np.random.Generator,
 ) -> list[int]:
-    """Sample an action for each of K agents, of one world or of several, from their names and observations.
+    """Sample an action for each of K agents, of one or more worlds.
 
-    The observations are K arrays, float32 (D,). There is a module for each name.
+    `agents` are the K names of the agents, each with a module; `observations` are K arrays, float32 (D,).
     """
     stacked = torch.from_numpy(np.stack(observations))
     owners = np.array([id(modules[agent]) for agent in agents])
@@ -216,7 +216,7 @@ def _fields(config: GridConfig) -> dict[str, Any]:
     return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
 
 
-# Functions of this module, not of another one: a checkpoint then holds their names, and no bytecode of theirs.
+# Functions at module level, so that a checkpoint contains their names and not their bytecode.
 def _all_share(agent: str, episode: Any, **_: Any) -> str:  # noqa: ARG001 - RLlib's signature
     return _SHARED
 

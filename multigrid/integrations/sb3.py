@@ -22,15 +22,15 @@ _BY_WORLD = ("np_random", "np_random_seed")
 
 
 def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
-    """Return a Stable-Baselines3 VecEnv that plays a vector env; row = world * num_agents + agent, as there.
+    """Return a Stable-Baselines3 VecEnv over a vector env, with the same rows: row = world * num_agents + agent.
 
     Args:
-        vector_env: in SAME_STEP mode, for Stable-Baselines3 expects a reset within the step that ends an episode. The
-            VecEnv then owns it.
+        vector_env: a vector env in SAME_STEP mode, because Stable-Baselines3 expects a reset within the step that ends
+            an episode. Use it only through the VecEnv from then on.
 
     Raises:
-        TypeError: `vector_env` is something else.
-        ValueError: `vector_env` has another mode.
+        TypeError: `vector_env` is not a `MultiGridVectorEnv`.
+        ValueError: `vector_env` is not in SAME_STEP mode.
 
     >>> import multigrid
     >>> vec_env = to_sb3(multigrid.vector_env(2, autoreset_mode="SameStep", num_agents=3))
@@ -45,20 +45,20 @@ def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
 class MultiGridVecEnv(VecEnv):
     """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`; `to_sb3` returns it.
 
-    The info of a row is that of its last step: ``distance`` and ``outcome``, under ``on_target="leave"`` also
-    ``alive``. Where a row's episode has ended, there are ``terminal_observation`` and ``TimeLimit.truncated``, and
-    when its whole world has, the figures of `multigrid.core.metrics`. `reset_infos` has the infos of the episodes that
-    have begun.
+    The info of a row describes its last step: ``distance``, ``outcome`` and, under ``on_target="leave"``, ``alive``.
+    When the row's episode ends, the info also has ``terminal_observation`` and ``TimeLimit.truncated``; when the
+    episode of the whole world ends, it also has the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of
+    each row's last reset.
 
-    Under ``on_target="leave"`` the episode of a row is done when its agent arrives. Until the world ends, the row then
-    plays an episode of nothing: zeros to see, rewards of 0, actions ignored, ``alive`` False in the infos. The end of
-    the world truncates it, so learners go on from the value of zeros, which they learn to be 0. What counts episodes,
-    as `VecMonitor` does, counts these too; ``alive`` tells them apart.
+    Under ``on_target="leave"`` the episode of a row ends when its agent arrives. Until the world ends, the row then
+    plays an empty episode: observations of zeros, rewards of 0, ignored actions, ``alive`` False in the infos. The end
+    of the world truncates it, so learners bootstrap from the value of zeros, which they learn to be 0. Wrappers that
+    count episodes, such as `VecMonitor`, also count empty ones; ``alive`` distinguishes them.
 
-    With ``"action_mask"`` among the parts that are observed, sb3-contrib's MaskablePPO finds its `action_masks`.
+    If ``"action_mask"`` is among the observed parts, sb3-contrib's MaskablePPO uses `action_masks`.
 
     Raises:
-        AttributeError, IndexError: in what Stable-Baselines3 asks of single rows, there is no such attribute or row.
+        AttributeError, IndexError: a method for single rows, such as `get_attr`, has no such attribute or row.
     """
 
     def __init__(self, vector_env: MultiGridVectorEnv) -> None:
@@ -74,7 +74,7 @@ class MultiGridVecEnv(VecEnv):
         self.vector_env = vector_env
         self._num_agents = vector_env.config.num_agents
         self._leaves = vector_env.config.on_target == "leave"
-        # Agents that cannot leave are always alive, so the infos need not say so.
+        # Agents that cannot leave are always alive, so their infos omit it.
         self._omitted = frozenset() if self._leaves else frozenset({"alive"})
         self._fixed = frozenset([*vars(vector_env), "config"])
         self._actions: Any = None
@@ -89,7 +89,7 @@ class MultiGridVecEnv(VecEnv):
             seed: an integer of at least 0, or None for a random one.
 
         Raises:
-            TypeError, ValueError: `seed` is something else.
+            TypeError, ValueError: `seed` is neither.
         """
         super().seed(None if seed is None else check_int("seed", seed, 0))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
@@ -99,11 +99,12 @@ class MultiGridVecEnv(VecEnv):
         """Set the options of the next reset.
 
         Args:
-            options: those of `MultiGridVectorEnv.reset` but ``"reset_mask"``, for all worlds together; or a list with
-                the options of each row, equal over a world's rows: ``"agents"`` and ``"targets"`` (N, 2), ``"map"``.
+            options: a dict with options of `MultiGridVectorEnv.reset` for all worlds together, but no ``"reset_mask"``;
+                or a list of dicts for the rows, equal over a world's rows, with ``"agents"`` and ``"targets"`` (N, 2)
+                and ``"map"``.
 
         Raises:
-            TypeError, ValueError: a mask, or a list that does not fit; nothing is set then.
+            TypeError, ValueError: `options` contain a mask, or do not fit the rows; the options are not changed.
         """
         together: Any = (
             self._stack_options(options) if isinstance(options, list) else {} if options is None else options
@@ -213,7 +214,7 @@ class MultiGridVecEnv(VecEnv):
         return infos
 
     def _report_ends(self, vector_infos: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
-        """Replace the infos of worlds that have ended by those of the last step, and keep those of the first one."""
+        """Replace the infos of worlds that have ended by those of the last step, and store those of the reset."""
         rows = np.flatnonzero(vector_infos["_final_info"])
         finals = {
             name: array[rows].tolist()
@@ -228,7 +229,7 @@ class MultiGridVecEnv(VecEnv):
     def _report_departures(
         self, observations: Any, dones: NDArray[np.bool_], vector_infos: Mapping[str, Any], infos: list[dict[str, Any]]
     ) -> None:
-        """Give agents that leave before their world ends a last observation, and zeros from here on."""
+        """Store the last observation of agents that leave before their world ends, and set their rows to zeros."""
         departing = dones & ~vector_infos["_final_info"] if "_final_info" in vector_infos else dones
         for row in np.flatnonzero(departing).tolist():
             infos[row]["terminal_observation"] = map_parts(partial(np.take, indices=row, axis=0), observations)
@@ -236,10 +237,10 @@ class MultiGridVecEnv(VecEnv):
             array[departing] = 0
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the vector env for each row asked for; streams and seeds are those of its world.
+        """Return an attribute of the vector env for each selected row; generators and seeds are those of its world.
 
         Raises:
-            AttributeError: there is none; for ``"action_masks"``, they are not observed.
+            AttributeError: there is no such attribute; for ``"action_masks"``, ``"action_mask"`` is not observed.
         """
         if attr_name == "action_masks":
             self._check_masked()
@@ -254,7 +255,7 @@ class MultiGridVecEnv(VecEnv):
 
         Raises:
             ValueError: `indices` names some rows only.
-            AttributeError: the vector env is built upon it.
+            AttributeError: the attribute cannot change after the vector env is constructed.
         """
         if len(set(self._rows(indices))) < self.num_envs:
             raise ValueError(
@@ -265,9 +266,9 @@ class MultiGridVecEnv(VecEnv):
         setattr(self.vector_env, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Call a method of the vector env, once for all worlds, and return its result for each row asked for.
+        """Call a method of the vector env, once for all worlds, and return its result for each selected row.
 
-        That of ``render`` is the frame of the row's world, and that of ``action_masks`` the row's own mask.
+        The result of ``render`` is the frame of the row's world, and that of ``action_masks`` the row's mask.
         """
         rows = self._rows(indices)
         if method_name == "action_masks":

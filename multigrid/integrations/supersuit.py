@@ -1,16 +1,17 @@
-"""Stable-Baselines3 over SuperSuit, with the gaps of SuperSuit 3.11 bridged.
+"""A Stable-Baselines3 VecEnv over SuperSuit, with fixes for SuperSuit 3.11.
 
-SuperSuit makes the vector env: ``pettingzoo_env_to_vec_env_v1`` and ``concat_vec_envs_v1``. What its own
-Stable-Baselines3 wrapper leaves out, or gets wrong, is done here:
+SuperSuit's ``pettingzoo_env_to_vec_env_v1`` and ``concat_vec_envs_v1`` create the vector env. This module replaces
+SuperSuit's own Stable-Baselines3 wrapper, because of these defects:
 
 - Copies are pickles of one env, so copies of an env that has been reset play the same episodes; and with processes,
-  worker w seeds its j-th copy with seed + w + j, so that copies share seeds. Here copies are made of a fresh env and
-  always seeded: copy k plays the episodes of seed + k.
-- ``seed()`` does not exist there, so ``PPO(seed=...)`` crashes.
-- ``TimeLimit.truncated`` is never set there, so a learner takes the time limit for the end of the world.
+  worker w seeds its j-th copy with seed + w + j, so that copies share seeds. Here copies are created from a fresh env
+  and always seeded: copy k plays the episodes of seed + k.
+- ``seed()`` does not exist, so ``PPO(seed=...)`` crashes.
+- ``TimeLimit.truncated`` is never set, so learners treat the time limit as termination.
 - ``reset()`` without a seed returns malformed infos when there are processes, and processes that are not closed
   keep Python from ending.
-- An agent that leaves before the others stops it with an AssertionError, and its ``black_death_v3`` takes no Dict.
+- An agent that leaves before the others causes an AssertionError, and ``black_death_v3`` supports no Dict. This is not
+  fixed here: `to_sb3` rejects such worlds.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def to_sb3(
 
     Args:
         config: the world; any `on_target` but "leave".
-        copies: how many worlds are played side by side.
-        num_cpus: 0 plays them in this process; more divides them among so many worker processes.
-        seed: copy k plays the episodes of seed + k; None draws a seed. ``PPO(seed=...)`` sets it anew.
+        copies: the number of worlds that are played side by side.
+        num_cpus: the number of worker processes; 0 plays all copies in this process.
+        seed: copy k plays the episodes of seed + k; None samples a seed. ``PPO(seed=...)`` replaces it.
         render_mode: as for `multigrid.parallel_env`.
 
     Raises:
@@ -73,7 +74,7 @@ class SuperSuitVecEnv(VecEnv):
         self._venv = venv
         self._attributes: dict[str, Any] = {"render_mode": render_mode, "config": config}
         self._seeded = False
-        # Runs once: when this is closed, when it is gone, or before Python waits for its child processes at its end.
+        # Runs once: on close(), on garbage collection, or at exit, before Python waits for its child processes.
         workers = (venv.pipes, venv.procs) if isinstance(venv, ProcConcatVec) else ((), ())
         self._stop_workers = util.Finalize(self, _stop, workers, exitpriority=0)
         super().__init__(venv.num_envs, venv.observation_space, venv.action_space)
@@ -101,7 +102,7 @@ class SuperSuitVecEnv(VecEnv):
         for pipe, first_row in zip(venv.pipes, venv.idx_starts, strict=False):
             pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
         spread: Any = decompress_info
-        infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - it has no other way in
+        infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - no public method
         return map_parts(np.copy, venv.observations_buffers), infos
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
@@ -156,6 +157,6 @@ def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
     for pipe, process in zip(pipes, processes, strict=True):
         if process.is_alive() and not pipe.closed:
             with contextlib.suppress(BrokenPipeError):
-                # SuperSuit's own word for it makes its workers die of an AssertionError.
+                # SuperSuit's own message ends its workers with an AssertionError.
                 pipe.send("terminate")
             process.join()

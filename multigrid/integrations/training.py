@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["FIRST_TRAINING_SEED", "map_parts", "sample_rows", "training_seed"]
 
 FIRST_TRAINING_SEED = 1_000_000
-"""The least seed that a training gives a world; seeds below are for evaluation, on episodes that no training plays."""
+"""The smallest seed of a world in training; smaller seeds are for evaluation, on episodes that no training plays."""
 
 
 def training_seed(*entropy: int, worlds: int = 0) -> int:
@@ -19,7 +19,7 @@ def training_seed(*entropy: int, worlds: int = 0) -> int:
 
     Args:
         entropy: integers of at least 0.
-        worlds: how many seeds above it are used, too; all of them are below 2**32.
+        worlds: the number of seeds above it that are also used; all of them are below 2**32.
 
     >>> training_seed(0), training_seed(0, 1)
     (2969811710, 3965924996)
@@ -42,12 +42,12 @@ def map_parts(function: Callable[[NDArray[Any]], NDArray[Any]], observations: An
 def sample_rows(probabilities: NDArray[np.float64], generator: np.random.Generator) -> list[int]:
     """Sample an index from each of K distributions over A indices, by the inverse of the cumulative distribution.
 
-    Trained agents sample their actions and do not take the likeliest: two that block one another, both doing what is
-    likeliest, would stand there for ever.
+    Trained agents sample their actions instead of taking the most probable ones, because two agents that block each
+    other would then repeat the same blocked moves forever.
 
     Args:
         probabilities: float64 (K, A), at least 0; the sum of a row need not be exactly 1.
-        generator: for the draws.
+        generator: samples the indices.
 
     >>> sample_rows(np.array([[0.0, 1.0], [0.5, 0.0]]), np.random.default_rng(0))
     [1, 0]

@@ -1,7 +1,7 @@
-"""Policies that need no training: what rollouts are compared with, and what plays agents that no person controls.
+"""Policies that need no training: baselines for rollouts, and the other agents of ``multigrid play``.
 
 A policy is called before each step of a `MultiGridEnv`, with the environment and its last observations, and returns
-an action for every agent that is still there.
+an action for every agent in ``env.agents``.
 
 >>> import numpy as np
 >>> from multigrid import parallel_env

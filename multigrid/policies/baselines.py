@@ -17,11 +17,11 @@ from multigrid.maps.distances import UNREACHABLE, distances_to
 __all__ = ["Policy", "random_policy", "shortest_path_policy"]
 
 Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
-"""From an environment and its last observations to an action for each agent in ``env.agents``."""
+"""A function of an environment and its last observations that returns an action for each agent in ``env.agents``."""
 
 
 def random_policy(generator: np.random.Generator) -> Policy:
-    """Return a policy under which every agent takes one of its actions, all equally likely.
+    """Return a policy that samples the action of each agent uniformly.
 
     Args:
         generator: samples the actions.
@@ -45,13 +45,13 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
     r"""Return a policy under which every agent follows a shortest path around the walls, as if it were alone.
 
     An agent moves to the neighbouring cell that is nearest to its target; ties are broken at random. On its target it
-    stays: without the stay action, by moving against a wall or the edge where there is one. Two agents could block each
-    other for ever. So an agent whose last move was blocked by another agent makes, with some probability, a random move
-    that neither a wall nor the edge blocks.
+    stays; without the stay action, it moves against a wall or the edge if there is one. An agent whose last move was
+    blocked by another agent makes, with probability `sidestep`, a random move that neither a wall nor the edge blocks.
+    Without such moves, two agents could block each other forever.
 
     Args:
         generator: samples the actions.
-        sidestep: that probability, from 0 to 1; with 0, agents never give way.
+        sidestep: the probability of a random move after a block, from 0 to 1.
 
     >>> from multigrid import parallel_env
     >>> env = parallel_env(walls="a#A\n...")

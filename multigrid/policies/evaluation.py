@@ -1,4 +1,4 @@
-"""How well a policy plays: one episode for each seed, and the mean of each metric over the episodes."""
+"""Evaluate a policy: play one episode for each seed, and estimate the mean of each metric over the episodes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from multigrid.policies.intervals import UNDEFINED, Estimate, bootstrap, wilson
 __all__ = ["MEASURES", "estimate_measures", "evaluate", "measure_episode"]
 
 MEASURES = ("success", *METRICS[2:])
-"""The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not by agent, and *success*, which
-is *csr*: 1 when all agents are successful, else 0."""
+"""The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not per agent, and *success*, which
+equals *csr*: 1 if all agents are successful, else 0."""
 
 _RATES = ("success", "csr")
 
@@ -26,13 +26,13 @@ _RATES = ("success", "csr")
 def evaluate(config: GridConfig, policy: Policy, seeds: Iterable[int]) -> dict[str, Estimate]:
     """Play one episode for each seed and return the mean of each metric, with its 95 % confidence interval.
 
-    The episodes are played one after the other. A policy that draws from a generator goes on drawing from it, so that
-    the result depends on the generator's state, and is the same for equal states.
+    The episodes are played one after the other. A policy with a random generator continues its stream from episode to
+    episode, so the result depends on the state of the generator at the call; equal states give equal results.
 
     Args:
         config: the world; its `max_cycles` is a number, so that every episode ends.
-        policy: from a `MultiGridEnv` and its last observations to an action for each agent in ``env.agents``; see
-            `multigrid.policies`.
+        policy: a function of a `MultiGridEnv` and its last observations that returns an action for each agent in
+            ``env.agents``; see `multigrid.policies`.
         seeds: K integers of at least 0, at least one.
 
     Returns:
@@ -41,8 +41,8 @@ def evaluate(config: GridConfig, policy: Policy, seeds: Iterable[int]) -> dict[s
 
     Raises:
         TypeError: `config` is not a GridConfig, `policy` cannot be called, or a seed is not an integer.
-        ValueError: no seeds, a negative one, or `max_cycles` is None. And what `MultiGridEnv.step` raises for the
-            policy's actions.
+        ValueError: there are no seeds, a seed is negative, or `max_cycles` is None. Invalid actions of the policy cause
+            the errors of `MultiGridEnv.step`.
 
     >>> from multigrid.policies import shortest_path_policy
     >>> config = GridConfig(size=(6, 4), num_agents=3)
@@ -83,7 +83,7 @@ def measure_episode(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
-    """Return the mean and the interval of each of the `MEASURES` over K >= 1 episodes; NaN where one has a NaN.
+    """Return the mean and the interval of each of the `MEASURES` over K >= 1 episodes; NaN if one value is NaN.
 
     >>> one = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 7.0, "makespan": 4.0, "throughput": float("nan")}
     >>> estimate_measures([one, one])["sum_of_costs"]

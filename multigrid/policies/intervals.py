@@ -18,12 +18,12 @@ __all__ = ["UNDEFINED", "Estimate", "bootstrap", "wilson"]
 
 _RESAMPLES = 2000
 _TAIL = 2.5
-# The quantile of the normal distribution that leaves 2.5 % above it.
+# The 97.5 % quantile of the normal distribution.
 _Z = 1.959963984540054
 
 
 class Estimate(NamedTuple):
-    """A mean and its 95 % confidence interval; all NaN for what is not defined."""
+    """A mean and its 95 % confidence interval; all NaN if the mean is undefined."""
 
     mean: float
     """The mean over episodes."""
@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
 
 
 UNDEFINED = Estimate(math.nan, math.nan, math.nan)
-"""The estimate of what is not defined."""
+"""The estimate of an undefined mean."""
 
 
 def wilson(values: NDArray[np.float64]) -> Estimate:
@@ -50,7 +50,7 @@ def wilson(values: NDArray[np.float64]) -> Estimate:
     share = _Z**2 / count
     centre = (mean + share / 2) / (1 + share)
     half = math.sqrt(mean * (1 - mean) * share + share**2 / 4) / (1 + share)
-    # Rounding must not push an end past the mean of episodes that all agree.
+    # Rounding must not move an end past the mean if all episodes agree.
     return Estimate(mean, min(mean, max(0.0, centre - half)), max(mean, min(1.0, centre + half)))
 
 

@@ -1,4 +1,4 @@
-"""``multigrid bench``: this package beside the documented code, and beside copying the arrays that it returns."""
+"""``multigrid bench``: compare the speed of this package with the documented code and with copying arrays."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["BenchOptions", "main"]
 
 @dataclasses.dataclass(frozen=True)
 class BenchOptions:
-    """Measure this package beside the documented code and beside copying what it returns; print medians and ratios.
+    """Compare the speed of this package with the documented code and with copying arrays; print medians and ratios.
 
-    Other environments, and curves by number of agents and worlds, are in the repository: `python -m benchmarks`.
+    Other environments and scaling curves are measured in the repository: `python -m benchmarks`.
     """
 
     json: bool = False
@@ -36,7 +36,7 @@ class BenchOptions:
     """Measure only how much faster or slower this version is than the one in this folder, a checkout that contains
     `multigrid/`; exit with 1 if a figure is worse."""
     turns: int = 9
-    """With --against: how often both are started anew; at least 6."""
+    """With --against: the number of turns, each with new processes of both versions; at least 6."""
     resume: Path | None = None
     """With --against: save the turns in this file, and do not measure again those that it contains."""
 

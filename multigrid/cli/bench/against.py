@@ -1,9 +1,9 @@
-"""Two versions of this package, measured in turns.
+"""Compare the speed of two versions of this package in turns.
 
-For each turn both are started anew, for where a process happens to place its arrays changes their cost by some percent
-(Mytkowicz et al., ASPLOS 2009; Kalibera and Jones, ISMM 2013: repeat at the level where chance comes in). Within a turn
-they play round by round, one waiting while the other plays, so that a slow moment of the machine falls on both. The
-ratio of a turn is the median of the ratios of its rounds.
+Each turn starts new processes of both versions, because the memory layout of a process changes its speed by some
+percent (Mytkowicz et al., ASPLOS 2009; Kalibera and Jones, ISMM 2013: repeat at the level where results vary). Within a
+turn the versions alternate round by round, so that a slow moment of the machine affects both. The ratio of a turn is
+the median of the ratios of its rounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["FULL_TURN", "QUICK_TURN", "VersionError", "compare"]
 
 QUICK_TURN = dataclasses.replace(QUICK, rounds=16, startups=4)
 FULL_TURN = dataclasses.replace(FULL, rounds=32, startups=8)
-"""Even numbers, for the machine's caches may favour the one that plays first in a round, and that alternates."""
+"""Even numbers, so that each version plays first in half of the rounds: caches may favour the first or the second."""
 
 Folders: TypeAlias = tuple[Path, Path]
 
@@ -44,14 +44,14 @@ def compare(folders: Folders, turns: int, effort: Effort, file: Path | None, con
     """Measure two versions in turns and return what `multigrid bench --against --json` prints.
 
     Args:
-        folders: of this version and of the other; each contains ``multigrid/``.
-        turns: how many, at least `multigrid.cli.bench.intervals.FEWEST_TURNS`.
+        folders: the folder of this version and that of the other; each contains ``multigrid/``.
+        turns: the number of turns, at least `multigrid.cli.bench.intervals.FEWEST_TURNS`.
         effort: how much to measure in a turn.
-        file: where to save each turn; the turns that it contains are not measured again. None saves nothing.
+        file: the file to save each turn in; turns that it contains are not measured again. None saves nothing.
         console: where to show the progress.
 
     Raises:
-        VersionError: a version cannot be measured, or the file contains something else than turns of these versions.
+        VersionError: a version cannot be measured, or the file does not contain turns of these versions.
     """
     measured = {"code": [_digest(folder) for folder in folders], "effort": repr(effort)}
     done = [] if file is None or not file.exists() else _load_turns(file, measured)
@@ -81,7 +81,7 @@ def _load_turns(file: Path, measured: dict[str, Any]) -> list[dict[str, float]]:
 
 
 def _play_turn(folders: Folders, effort: Effort, number: int) -> dict[str, float]:
-    """Return, by figure, how many times better this version was than the other."""
+    """Play a turn; return, for each figure, how many times better this version is than the other."""
     ratios: dict[str, list[float]] = {}
     with contextlib.ExitStack() as stack:
         versions = [stack.enter_context(contextlib.closing(_Version(folder, effort))) for folder in folders]
@@ -96,7 +96,7 @@ def _play_turn(folders: Folders, effort: Effort, number: int) -> dict[str, float
 
 
 def _play_round(versions: Sequence[_Version], name: str, first: int, ratios: dict[str, list[float]]) -> None:
-    """Play a round with both; append the ratio of each figure that is positive in both."""
+    """Play a round with both versions; append the ratio of each figure that is positive in both."""
     figures = {k: versions[k].play(name) for k in (first, 1 - first)}
     for figure, this in figures[0].items():
         other = figures[1].get(figure, 0)
@@ -112,7 +112,7 @@ def _digest(folder: Path) -> str:
 
 
 class _Version:
-    """A process in which one version plays."""
+    """A process that measures one version."""
 
     def __init__(self, folder: Path, effort: Effort) -> None:
         self._folder = folder
@@ -122,14 +122,14 @@ class _Version:
         self.close = self._process.close
 
     def read(self) -> Any:
-        """Return its next answer; the first one has the names of what can be played."""
+        """Return the next answer of the process; the first answer lists the names for `play`."""
         try:
             return self._process.read()
         except ProcessError as error:
             raise VersionError(f"{self._folder} cannot be measured: {error}") from error
 
     def play(self, name: str) -> dict[str, float]:
-        """Play a round and return its figures."""
+        """Play the round with a name and return its figures."""
         self._process.write(name)
         figures: dict[str, float] = self.read()
         return figures

@@ -1,4 +1,4 @@
-"""What `multigrid bench` times: the documented code, this package, and copying the arrays that it returns."""
+"""The cases of `multigrid bench`: the documented code, this package, and copying the arrays that it returns."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ __all__ = [
 ]
 
 Play: TypeAlias = Callable[[float], tuple[float, int]]
-"""Plays for about that many seconds; returns the seconds that it took and the number of agent-steps."""
+"""A function that plays for about a given time, in seconds; it returns the time taken and the agent-steps played."""
 
 CROWDS = ((8, 16), (64, 32), (256, 64))
-"""Agents, and the side of their square grid."""
+"""Pairs of a number of agents and the side of their square grid."""
 
 _WORLDS = 1024
 _DOCUMENTED = "documented GridWorld"
 _MOST_STEPS = 64
-"""The number of steps whose actions are drawn before the measurement, and then repeated; fewer if they are large."""
+"""The largest number of steps whose actions are sampled before the measurement, and then repeated."""
 
 
 @dataclasses.dataclass
 class Case:
-    """Something to be timed.
+    """A case to time.
 
     Attributes:
-        name: what it is, unique in a run.
+        name: its name, unique in a run.
         group: the heading of its table.
-        play: plays a round.
+        play: the function that plays a round.
         against: the name of the case that its time is compared with.
-        goal: how many times faster than that it should be.
+        goal: how many times faster than `against` it should be.
         costs: microseconds per agent-step, one figure for each round.
     """
 
@@ -90,24 +90,24 @@ def group_name(agents: int, size: int) -> str:
 
 
 def restart_config(agents: int, size: int, *parts: Part) -> GridConfig:
-    """Return a world whose episodes never end, because an agent on its target gets a new one."""
+    """Return a configuration whose episodes never end: an agent that arrives gets a new target."""
     return GridConfig(size=size, num_agents=agents, observe=parts, on_target="restart", max_cycles=None)
 
 
 def local_cases() -> Iterator[Case]:
-    """Make all cases; one that others are compared with comes before them."""
+    """Yield all cases; a baseline precedes the cases that are compared with it."""
     yield from _one_agent()
     yield from _frames()
     yield from _many_worlds_of_one_agent()
     yield from crowd_cases()
     for agents in (16, 1024):
-        # A million steps a second, of which the documented code plays 0.13 million.
+        # The goal is a million steps a second; the documented code plays 0.13 million.
         yield _parallel_case(agents, 256, "a large map, 256 x 256", ("agent", "target"), 7.7)
     yield from _stable_baselines()
 
 
 def crowd_cases() -> Iterator[Case]:
-    """Make the cases of many agents that `benchmarks` compares with other environments."""
+    """Yield the cases of many agents that `benchmarks` compares with other environments."""
     for agents, size in CROWDS:
         yield _parallel_case(agents, size, group_name(agents, size), ("agent", "target"))
         yield _parallel_case(agents, size, group_name(agents, size), ("view",))
@@ -115,7 +115,7 @@ def crowd_cases() -> Iterator[Case]:
     group, name = group_name(agents, size), f"vector env, {agents} x {_WORLDS:,}"
     kinds: tuple[tuple[str, tuple[Part, ...]], ...] = (("", ("agent", "target")), (", view", ("view",)))
     for suffix, parts in kinds:
-        # With a limit of steps, so that autoresets, which draw new layouts, are part of what is timed.
+        # With a limit of steps, so that autoresets, which sample new layouts, are timed, too.
         config = dataclasses.replace(restart_config(agents, size, *parts), max_cycles=300)
         one, two = (MultiGridVectorEnv(config, _WORLDS, num_threads=threads) for threads in (1, 2))
         yield Case(name + suffix, group, vector_play(one), _DOCUMENTED)
@@ -160,7 +160,7 @@ def _parallel_case(agents: int, size: int, group: str, parts: tuple[Part, ...], 
 
 
 def _stable_baselines() -> Iterator[Case]:
-    """Make a case of each of the two ways to Stable-Baselines3 that is installed."""
+    """Yield a case for each installed adapter to Stable-Baselines3."""
     (agents, size), copies = CROWDS[0], 16
     group, supersuit = f"{agents} agents x {copies}, for Stable-Baselines3", "SB3 VecEnv, SuperSuit"
     config = dataclasses.replace(restart_config(agents, size, "agent", "target"), max_cycles=300)
@@ -181,7 +181,7 @@ def _stable_baselines() -> Iterator[Case]:
 
 
 def _call_play(step: Callable[[], Any], agent_steps: int) -> Play:
-    """Return a play of a function whose one call is worth so many agent-steps."""
+    """Return a play that calls a function, where each call plays `agent_steps` agent-steps."""
 
     def play(seconds: float) -> tuple[float, int]:
         elapsed, calls = play_round(step, seconds)
@@ -221,8 +221,8 @@ def parallel_play(env: MultiGridEnv) -> Play:
     """Return a play of a ParallelEnv whose episodes never end."""
     env.reset(seed=0)
     agents = env.config.num_agents
-    # Several steps a call, for a few agents take so little time that looking at the clock after each step would show.
-    rows = _draw_actions(agents, env.config.num_actions).tolist()[: max(1, 256 // agents)]
+    # Play several steps per call: with few agents, reading the clock after each step would add to the time.
+    rows = _sample_actions(agents, env.config.num_actions).tolist()[: max(1, 256 // agents)]
     actions = [dict(zip(env.possible_agents, row, strict=True)) for row in rows]
 
     def step() -> None:
@@ -239,7 +239,7 @@ def vector_play(env: Any) -> Play:
 
 
 def _step_play(env: Any, num_actions: int) -> Play:
-    actions = itertools.cycle(_draw_actions(env.num_envs, num_actions))
+    actions = itertools.cycle(_sample_actions(env.num_envs, num_actions))
     return _call_play(lambda: env.step(next(actions)), env.num_envs)
 
 
@@ -275,7 +275,7 @@ def _find_arrays(returned: Any) -> Iterator[NDArray[Any]]:
         yield from itertools.chain.from_iterable(map(_find_arrays, values))
 
 
-def _draw_actions(rows: int, num_actions: int) -> NDArray[np.int64]:
-    """Draw actions for some steps, int64 (steps, rows)."""
+def _sample_actions(rows: int, num_actions: int) -> NDArray[np.int64]:
+    """Sample actions for some steps, int64 (steps, rows); fewer steps for more rows."""
     steps = min(_MOST_STEPS, max(8, 2**20 // rows))
     return np.random.default_rng(0).integers(0, num_actions, (steps, rows))

@@ -1,8 +1,8 @@
 """The GridWorld of https://gymnasium.farama.org/tutorials/gymnasium_basics/environment_creation/.
 
-`multigrid bench` times it, and tests/oracle.py judges the package by it. It imports nothing of multigrid, so that no
-mistake can be in both. It is slow on purpose: the look-up of the direction, the clip, the norm and the dicts are
-the price that a user of the tutorial pays.
+`multigrid bench` times it, and tests/oracle.py checks the package against it. It imports nothing from multigrid, so
+that the two cannot share a mistake. It is slow on purpose: users of the tutorial's code also pay for the look-up of the
+direction, the clip, the norm and the dicts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DocumentedGridWorld(gymnasium.Env[dict[str, Any], Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Draw the agent's cell, then the target's until it is another one."""
+        """Sample the agent's cell, then the target's until it differs from the agent's."""
         super().reset(seed=seed, options=options)
         self.agent = self.np_random.integers(0, self.size, size=2, dtype=int)
         self.target = self.agent

@@ -1,7 +1,7 @@
-"""The median ratio over turns, and the interval that encloses it.
+"""The median ratio over turns, and its confidence interval.
 
-The interval is that of order statistics (Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010,
-chapter 2), which assumes that turns are independent, and nothing of how ratios are distributed.
+The ends of the interval are order statistics (Le Boudec, Performance Evaluation of Computer and Communication Systems,
+2010, chapter 2). It assumes that turns are independent, and nothing about the distribution of ratios.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 __all__ = ["FEWEST_TURNS", "median_interval", "summary"]
 
 FEWEST_TURNS = 6
-"""The lowest and the highest of fewer enclose the median with a probability below 95 %."""
+"""With fewer turns, the lowest and the highest ratio enclose the median with a probability below 95 %."""
 
 
 def summary(turns: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Return a row for each figure, the worst first, and the number of them that chance alone would put beyond 1.
+    """Return a row for each figure, the worst first, and the number expected to differ from 1 by chance.
 
     Args:
-        turns: the ratios of each turn, by figure; the figures that a turn lacks are named under "left_out".
+        turns: the ratios of each turn, by figure; figures that are missing in a turn are listed under "left_out".
 
     >>> content = summary([{"a step": k / 16} for k in range(1, 10)])
     >>> {key: content["figures"][0][key] for key in ("ratio", "low", "high", "verdict")}

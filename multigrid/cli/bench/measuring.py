@@ -1,4 +1,4 @@
-"""The measurement: all cases take turns, so that a slow moment of the machine falls on all of them."""
+"""Measure all cases in alternation, so that a slow moment of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Effort:
         rounds: how often each case is played.
         seconds: how long a round lasts.
         startups: how many new Python processes are timed.
-        agents: the counts on the curves by number of agents.
-        worlds: the counts on the curves by number of worlds.
+        agents: the numbers of agents on the scaling curves.
+        worlds: the numbers of worlds on the scaling curves.
     """
 
     rounds: int

@@ -1,4 +1,4 @@
-"""Processes that are timed: each answers a line on its standard input by a line of JSON on its standard output."""
+"""Start processes that answer each line on their standard input with a line of JSON on their standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["JsonProcess", "ProcessError", "last_line"]
 
 
 class ProcessError(Exception):
-    """A process has not answered by JSON; the message is the last line that it wrote."""
+    """A process did not answer with JSON; the message is the last line that it wrote."""
 
 
 def last_line(file: IO[str], start: str = "") -> str:
@@ -31,12 +31,12 @@ def last_line(file: IO[str], start: str = "") -> str:
 
 
 class JsonProcess:
-    r"""Start a process.
+    r"""A process that answers lines on its standard input with lines of JSON.
 
     Args:
         command: the program and its arguments.
         env: its environment variables.
-        cwd: the folder it runs in; None is this process's own.
+        cwd: its working directory; None means this process's own.
 
     Raises:
         OSError: the program cannot be started.
@@ -59,7 +59,7 @@ class JsonProcess:
             raise
 
     def write(self, line: str) -> None:
-        """Write a line; a process that has ended gets nothing, and `read` raises why."""
+        """Write a line; do nothing if the process has ended, as the next `read` raises an error."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(line + "\n")

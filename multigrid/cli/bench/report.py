@@ -1,4 +1,4 @@
-"""What was measured, as rows that JSON takes, and as tables."""
+"""Report measurements as rows for JSON and as tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def step_rows(cases: Sequence[Case]) -> list[dict[str, Any]]:
 
 
 def limit_rows(cases: Sequence[Case], curves: Sequence[Curve] = ()) -> list[dict[str, Any]]:
-    """Return how far the vector envs are from what limits them, each with a goal to stay under or to exceed."""
+    """Return rows that compare the vector envs with their limits, each with a goal to stay under or to exceed."""
     costs = {case.name: case.microseconds for case in cases}
     rows: list[dict[str, Any]] = []
     for name, copying in (
@@ -106,7 +106,7 @@ def print_comparison(console: Console, content: dict[str, Any]) -> None:
 
 
 def make_table(title: str, *headings: str, widths: Sequence[int] = ()) -> Table:
-    """Make a table whose first column has the title as its heading; the others are aligned on the right."""
+    """Return a table whose first column has the title as its heading; the other columns are right-aligned."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column(f"[not dim bold]{title}", no_wrap=True, width=widths[0] if widths else None)
     for heading, width in itertools.zip_longest(headings, widths[1:]):
@@ -183,7 +183,7 @@ def print_limits(console: Console, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def print_machine(console: Console, content: dict[str, Any]) -> None:
-    """Print where and how it was measured."""
+    """Print the machine and the method of the measurement."""
     machine = content["machine"]
     console.print(
         f"Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}, {machine['cores']} cores. "

@@ -1,4 +1,4 @@
-"""Rounds of calls, timed. It imports the standard library alone, for `benchmarks` runs it in other Pythons, too."""
+"""Time rounds of calls, with the standard library alone: `benchmarks` also runs this in other Python installations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["play_round"]
 
 
 def play_round(step: Callable[[], Any], limit: float) -> tuple[float, int]:
-    """Call a function until a time is over.
+    """Call a function repeatedly until a time limit, and measure the time.
 
     Args:
-        step: what to call, at least once.
-        limit: seconds.
+        step: the function, which is called at least once.
+        limit: the time limit in seconds.
 
     Returns:
         The seconds that the calls took, and their number.

@@ -21,13 +21,13 @@ WORLD_COUNTS = (1, 10, 100, 1000, 10_000, 100_000)
 
 @dataclasses.dataclass
 class Curve:
-    """The costs of one face at growing counts.
+    """The costs of one kind of environment at growing counts.
 
     Attributes:
-        name: what it is.
+        name: the name of the curve.
         axis: what is counted, "agents" or "worlds".
-        counts: how many.
-        plays: one for each count.
+        counts: the counts.
+        plays: for each count, the function that plays a round.
         costs: for each count, microseconds per agent-step, one figure for each round.
     """
 
@@ -51,24 +51,24 @@ class Curve:
 
     @property
     def rise(self) -> float:
-        """The highest cost after the lowest, over the lowest; a cost that falls as calls grow is no rise."""
+        """The ratio of the highest cost after the lowest to the lowest; a cost that falls with the count is no rise."""
         costs = self.microseconds
         lowest = costs.index(min(costs))
         return max(costs[lowest:]) / costs[lowest]
 
     def row(self) -> dict[str, Any]:
-        """Return the curve as JSON takes it."""
+        """Return the curve as a dict for JSON."""
         costs = [round(cost, 6) for cost in self.microseconds]
         return {"name": self.name, "axis": self.axis, "counts": self.counts, "microseconds_per_agent_step": costs}
 
     def rise_row(self) -> dict[str, Any]:
-        """Return the rise as JSON takes it, with its goal."""
+        """Return the rise and its goal as a dict for JSON."""
         reach = f"from {self.counts[0]:,} to {self.counts[-1]:,} {self.axis}"
         return {"name": f"{self.name}, {reach}: rise", "value": round(self.rise, 3), "under": 2.0}
 
 
 def curves(agents: Sequence[int], worlds: Sequence[int]) -> Iterator[Curve]:
-    """Make the curves; all envs exist at once, so that rounds can take turns."""
+    """Yield the curves; all envs exist at the same time, so that their rounds can alternate."""
     n, e = tuple(agents), tuple(worlds)
     yield Curve("ParallelEnv", "agents", n, [parallel_play(MultiGridEnv(_config(count))) for count in n])
     yield Curve("vector env, one world", "agents", n, [_vector_play(1, _config(count)) for count in n])

@@ -1,4 +1,4 @@
-"""Times to start: imports, first environments, resets, seeds; and the memory of a world."""
+"""Measure startup times (imports, first environments, resets, seeds) and the memory of a world."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _FIRST_ENVIRONMENT = "import multigrid; multigrid.GridWorldEnv().reset(seed=0)"
 
 
 def startup_times(repeats: int) -> list[dict[str, Any]]:
-    """Measure each time to start; return rows of its name, the median seconds, and the goal to stay under.
+    """Measure startup times; return a row for each: its name, the median in seconds, and the goal to stay under.
 
     Args:
-        repeats: the number of new Python processes, and of repetitions of what is slow in this one.
+        repeats: the number of new Python processes, and of slow measurements in this one.
     """
     return [*_time_imports(repeats), _time_pool_resets(), _time_seeding(repeats)]
 
@@ -78,7 +78,7 @@ def _row(name: str, times: list[float], goal: float | None) -> dict[str, Any]:
 
 
 def memory_per_world() -> list[dict[str, Any]]:
-    """Return rows of a name and the bytes that one more world adds to the arrays of many."""
+    """Return a row for each world: its name, and the bytes that one more such world adds to the arrays of many."""
     configs = {
         "one agent on 5 x 5": restart_config(1, 5, "agent", "target"),
         "8 agents on 16 x 16": restart_config(8, 16, "agent", "target"),

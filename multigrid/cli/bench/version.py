@@ -1,15 +1,15 @@
-"""Play rounds of what one version of this package measures of itself, as standard input asks for them.
+"""Play rounds of the benchmark of one version of this package, as standard input requests them.
 
 Usage: python version.py FOLDER EFFORT
 
 FOLDER contains the version's ``multigrid/``; EFFORT is ``{"seconds": 0.015, "agents": [1], "worlds": [1]}``. The first
-line on standard output names what can be played: ``["GridWorldEnv", "ParallelEnv, 64 agents", "starts", "rest"]``. Each
-line on standard input is such a name; it is answered by a line of figures, of which less is better:
-``{"GridWorldEnv": 1.84}``. *starts* are the times to start up; *rest* is memory, and what follows from the rounds
-played so far. The end of standard input ends the program.
+line on standard output lists the names of rounds: ``["GridWorldEnv", "ParallelEnv, 64 agents", "starts", "rest"]``.
+Each line on standard input is one of these names, and the answer is a line of figures, where less is better:
+``{"GridWorldEnv": 1.84}``. *starts* are startup times; *rest* is memory, and figures computed from the rounds played so
+far. The end of standard input ends the program.
 
-FOLDER may be older than this file: what it measures is in modules of its own ``multigrid/cli/bench``, two of which
-older versions call ``contenders`` and ``starts``.
+FOLDER may contain an older version than this file. The measurements are those of its own ``multigrid/cli/bench``, where
+the modules ``cases`` and ``startup`` may have their older names ``contenders`` and ``starts``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from typing import Any, TypeAlias
 
 Play: TypeAlias = Callable[[float], tuple[float, int]]
 
-# The time of this thread does not grow while other programs compute. Windows counts it in ticks of 16 ms.
+# The CPU time of this thread excludes other programs. Windows counts it in ticks of 16 ms, too coarse for a round.
 _CLOCK = time.perf_counter if os.name == "nt" else time.thread_time
 
 
 def main(folder: str, effort: str) -> None:
-    """Make everything, play it once, and then what is asked for."""
+    """Prepare all rounds, then play those that standard input names."""
     answers = sys.stdout
-    # In place of the folder of this file, whose modules would hide others of the same names.
+    # Replaces the folder of this file, whose modules would hide others of the same names.
     sys.path[0] = folder
     with contextlib.redirect_stdout(sys.stderr):
         plays = _make_plays(**json.loads(effort))
@@ -44,7 +44,7 @@ def main(folder: str, effort: str) -> None:
 
 
 def _find(*names: str) -> Any:
-    """Return the first function of "module.function" whose module the version has."""
+    """Return the function of the first "module.function" whose module exists in this version."""
     for module, _, function in (name.partition(".") for name in names):
         if find_spec(f"multigrid.cli.bench.{module}"):
             return getattr(importlib.import_module(f"multigrid.cli.bench.{module}"), function)

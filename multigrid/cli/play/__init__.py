@@ -29,10 +29,11 @@ _FASTEST = 60
 class PlayOptions:
     """Play with the keyboard.
 
-    Arrows or WASD move one agent, as the eye sees; Tab and Shift+Tab take another. A step is played when a key asks
-    for it: Space or P lets time run, and then the agent stays where no key is pressed, or, in a world without that
-    action, goes on as it did last. X or . stays (with --allow-stay). Backspace takes a step back, R begins the layout
-    again, N begins another one, F saves a recording of the episode, without the steps taken back. Escape or Q quits.
+    Arrows or WASD move one agent in the direction on the screen, X or . stays (with --allow-stay), Tab and Shift+Tab
+    select another agent. Each key for an action plays a step. Space or P lets time run: while no key is pressed, the
+    agent then stays or, in a world without that action, repeats its last action. Backspace takes a step back, R
+    restarts the layout, N begins another one, F saves a recording of the episode, without the steps taken back. Escape
+    or Q quits.
     """
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
@@ -40,14 +41,14 @@ class PlayOptions:
     scenario: str | None = None
     """A scenario file, or the name of one of the suite, instead of a world."""
     seed: int | None = None
-    """Of the layouts and of the others' chance; another one each time by default."""
+    """The seed of the layouts and of the other agents; by default a random one."""
     others: Others = "shortest-path"
-    """What the other agents do. Those who idle stay, so a world of several agents is then played with --allow-stay."""
+    """The policy of the other agents. Idle agents stay; a world of several agents is then played with --allow-stay."""
     record: Path | None = None
-    """Where F saves the recording; what is on the screen at the end is saved there if F was not pressed. By default F
-    saves to play-DATE-TIME.json."""
+    """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default
+    F saves to play-DATE-TIME.json."""
     fps: int = 4
-    """Steps a second while time runs."""
+    """Steps per second while time runs."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -89,14 +90,14 @@ def play(options: PlayOptions) -> int:
 
 @dataclasses.dataclass
 class _Saver:
-    """Save the recordings of a session, to a path or, without one, under the time of day."""
+    """Save recordings of a session to `path` or, without one, to play-DATE-TIME.json."""
 
     session: Session
     path: Path | None
     saved: bool = False
 
     def save(self) -> str:
-        """Save the episode so far, and say where, or why not."""
+        """Save the episode so far; return a message that names the file or the error."""
         free = (path for name in date_names() if not (path := Path(f"play-{name}.json")).exists())
         path = self.path or next(free)
         try:

@@ -1,4 +1,4 @@
-"""Draw the window of a game: the world, and below it the figures, what has happened, and the keys."""
+"""Draw the window of ``multigrid play``: the world and, below it, the figures, the status band and the keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Screen", "figures", "headline", "keys"]
 
 _INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)
 _PAPER, _SURROUNDINGS, _CAP = (255, 255, 255), (236, 238, 242), (246, 247, 249)
-# The band's own colour and its text's: while the episode goes on, when all have arrived, and when time is up.
+# The background and the text colour of the status band, by the state of the episode.
 _BANDS: dict[str, tuple[Colour, Colour]] = {
     "going on": ((242, 244, 248), _INK),
     "arrived": ((219, 242, 227), (12, 84, 45)),
@@ -36,7 +36,7 @@ _LARGE_GRID, _LARGE_WINDOW = 24, 768
 
 
 def figures(session: Session) -> list[tuple[str, str]]:
-    """Return the figures below the picture: each one's name and value.
+    """Return the figures below the picture, as pairs of a name and a value.
 
     >>> dict(figures(Session(GridConfig(size=(4, 3), max_cycles=None), seed=0)))
     {'agent': '0 of 2', 'step': '0', 'reward': '0', 'total': '0', 'distance': '2', 'last move': 'stayed'}
@@ -53,14 +53,14 @@ def figures(session: Session) -> list[tuple[str, str]]:
 
 
 def headline(session: Session, *, running: bool) -> tuple[str, str, str]:
-    """Return how the episode stands ("going on", "arrived" or "out of time"), and two lines that say so.
+    """Return the state of the episode ("going on", "arrived" or "out of time"), and two lines of text about it.
 
     >>> headline(Session(GridConfig(size=(4, 3))), running=False)
     ('going on', 'Your move', 'seed 0   others: shortest-path')
     """
     if session.over:
         metrics = session.metrics()
-        # What the rules do not define is NaN.
+        # Undefined metrics are NaN.
         values = {label.short: metrics[name] for name, label in LABELS.items() if not math.isnan(metrics[name])}
         detail = session.note or "   ".join(f"{label} {value:.4g}" for label, value in values.items())
         steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
@@ -75,7 +75,7 @@ def headline(session: Session, *, running: bool) -> tuple[str, str, str]:
 
 
 def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
-    """Return the keys that there are, and what each does.
+    """Return the available keys, as pairs of a key and its effect.
 
     >>> keys(Session(GridConfig(size=(4, 3))), running=False)[-1]
     ('Esc', 'quit')
@@ -96,7 +96,7 @@ def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
 
 
 class Screen:
-    """Draws a session on a surface of any size. The panel takes what height it needs, and the picture what is left."""
+    """Draw a session on a surface of any size: the panel at its own height, and the picture in the rest."""
 
     def __init__(self) -> None:
         self._painter: Painter | None = None
@@ -111,7 +111,7 @@ class Screen:
         side = (WINDOW_SIZE if longer <= _LARGE_GRID else _LARGE_WINDOW) / longer
         width = max(round(config.width * side), _LEAST_WIDTH)
         panel = _Panel(session, width, running=False).height
-        # A flat world gets some room above and below, or there would be none for the keys.
+        # A flat world gets extra height; without it, the panel would exceed its share and lose the keys.
         return width, panel + max(round(config.height * side), math.ceil(panel * (1 / _LARGEST_PANEL - 1)))
 
     def draw(self, surface: pygame.Surface, session: Session, *, running: bool) -> None:
@@ -146,7 +146,7 @@ class Screen:
 
 
 def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: float, weight: int) -> None:
-    """Mark a cell by its four corners, dark with a light rim, so that they show on every background."""
+    """Mark a cell by its four corners, dark with a light rim, so that they are visible on every background."""
     game = import_pygame()
     square = game.Rect(0, 0, round(side), round(side))
     square.center = round(middle[0]), round(middle[1])
@@ -161,13 +161,13 @@ def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: fl
 
 
 class _Panel:
-    """The figures, the band and the keys, laid out for a width; its height stays the same during play.
+    """The panel of figures, status band and keys, laid out for a width; its height is constant during play.
 
     Args:
         session: the game.
         width: in pixels.
         running: whether time runs.
-        without: what is left out for want of height: "keys", or "figures", which leaves out both.
+        without: what is left out to save height: "keys", or "figures" for both figures and keys.
     """
 
     def __init__(self, session: Session, width: int, *, running: bool, without: str = "") -> None:
@@ -181,7 +181,7 @@ class _Panel:
         self.height = self._keys_top + (self._caps[-1][2] + _cap_height() + 12 if self._caps else 0)
 
     def draw(self, surface: pygame.Surface, top: int) -> None:
-        """Draw the panel, from a line of the surface on."""
+        """Draw the panel with its upper edge at `top`."""
         game = import_pygame()
         surface.fill(_PAPER, game.Rect(0, top, self._width, self.height))
         surface.fill(_RULE, game.Rect(0, top, self._width, 1))
@@ -194,7 +194,7 @@ class _Panel:
 
     def _draw_figures(self, surface: pygame.Surface, top: int) -> None:
         game = import_pygame()
-        # The last column has words in it, the others have numbers.
+        # The last column is wider: it contains words, the others numbers.
         weights = [1.0] * (self._columns - 1) + [1.25]
         unit = (self._width - 2 * _MARGIN) / sum(weights)
         for number, (label, value) in enumerate(figures(self._session)):
@@ -228,10 +228,10 @@ class _Panel:
 
 
 def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, int]]:
-    """Return each key with its position, in as many lines as the width needs."""
+    """Return each key with its position (left, top), on as many lines as the width requires."""
     placed, left, top = [], _MARGIN, 0
     for key, meaning in named:
-        # "run" gives way to "pause" when time runs, and nothing else shall move then.
+        # "run" becomes "pause" while time runs; reserve the space, so that other keys keep their positions.
         wide = _key_width(key, "pause" if meaning == "run" else meaning)
         if left + wide > width - _MARGIN and left > _MARGIN:
             left, top = _MARGIN, top + _cap_height() + 6
@@ -266,7 +266,7 @@ def _write(surface: pygame.Surface, at: tuple[int, int], text: str, size: int, c
 
 
 def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
-    """Return a text as a picture that is no wider than `room`, in a smaller type if necessary."""
+    """Render a text at most `room` pixels wide, in a smaller font or shortened if necessary."""
     while size > 11 and _font(size).size(text)[0] > room:
         size -= 1
     while len(text) > 4 and _font(size).size(text)[0] > room:
@@ -275,7 +275,7 @@ def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
 
 
 def _font(size: int) -> Any:
-    """Return the font that comes with pygame, in a height in pixels."""
+    """Return the default font of pygame, `size` pixels high."""
     font = import_pygame().font
     if not font.get_init():
         # After pygame.quit(), fonts that were loaded before it cannot be used.

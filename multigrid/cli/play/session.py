@@ -22,11 +22,11 @@ from multigrid.scenarios import RecordEpisode, Scenario
 __all__ = ["Others", "Session", "moves_by_sight"]
 
 Others = Literal["idle", "random", "shortest-path"]
-"""What the agents do that the player does not steer."""
+"""The policy of the agents that the player does not steer."""
 
 
 def moves_by_sight() -> dict[str, Action]:
-    """Return the action that moves an agent up, down, left and right in the picture, where y grows downwards.
+    """Return the action for each of "up", "down", "left" and "right" on the screen, where y grows downwards.
 
     >>> moves_by_sight()["up"]
     <Action.DOWN: 3>
@@ -39,25 +39,25 @@ def moves_by_sight() -> dict[str, Action]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Moment:
-    """What a step back returns to."""
+    """The state before a step, which `Session.back` restores."""
 
     state: dict[str, Any]
     totals: NDArray[np.float64]
-    draws: Any
+    generator_state: Any
     steered: int
 
 
 class Session:
-    """A game for one player: in each step one agent does what the player chooses, the others follow a policy.
+    """A game for one player: in each step the player steers one agent, and the others follow a policy.
 
-    Every layout is a `Scenario`, so that it can be restarted, and recorded, at any time. A step back takes back the
-    others' draws, too: the same actions again lead to the same states.
+    Every layout is a `Scenario`, so that it can be restarted and recorded at any time. A step back also restores the
+    random generator of the others' policy: equal actions then lead to equal states.
 
     Args:
-        world: a configuration draws layouts; a scenario has one, and its recorded actions are ignored.
-        seed: of the layouts, and of the others' draws.
-        others: "idle" makes them stay. For this, a world of several agents is played with ``allow_stay=True``,
-            whatever it says itself.
+        world: a configuration, from which layouts are sampled; or a scenario, whose recorded actions are ignored.
+        seed: the seed of the layouts and of the others' policy.
+        others: the policy of the other agents. "idle" agents stay, so a world of several agents is then played with
+            ``allow_stay=True``.
 
     Raises:
         ValueError: the seed is negative.
@@ -80,7 +80,7 @@ class Session:
         self.layout = 0
         """How many layouts were played before this one."""
         self.note = ""
-        """What the last command did, if the picture does not show it."""
+        """A message about the last command, or "" if the picture shows its effect."""
         self._layouts: MultiGridEnv | None = None
         if isinstance(world, Scenario):
             self._scenario = Scenario(world.name, config, world.stream)
@@ -88,8 +88,8 @@ class Session:
             self._layouts = MultiGridEnv(config)
             self._layouts.reset(seed=seed)
             self._scenario = _fix_layout(self._layouts, self._name())
-        self._draws = np.random.default_rng([seed, 0])
-        self._policy = _POLICIES[others](self._draws)
+        self._generator = np.random.default_rng([seed, 0])
+        self._policy = _POLICIES[others](self._generator)
         self.steered = 0
         """The index of the agent that the player steers."""
         self._begin()
@@ -98,7 +98,7 @@ class Session:
         return f"seed {self.seed}" + (f", layout {self.layout + 1}" if self.layout else "")
 
     def _begin(self) -> None:
-        self._draws.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
+        self._generator.bit_generator.state = np.random.default_rng([self.seed, self.layout]).bit_generator.state
         self._env = self._scenario.env()
         self._env.reset()
         self.state = self._env.get_state()
@@ -110,12 +110,12 @@ class Session:
 
     @property
     def name(self) -> str:
-        """What is played: the scenario's name, or the seed and the number of the layout."""
+        """The scenario's name, or the seed and the number of the layout."""
         return self._scenario.name
 
     @property
     def config(self) -> GridConfig:
-        """The world, with the layout that is played."""
+        """The configuration of the world, with the current layout."""
         return self._scenario.config
 
     @property
@@ -130,7 +130,7 @@ class Session:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the episode was ended by its limit of steps, before all had arrived."""
+        """Whether the limit of steps ended the episode before all agents had arrived."""
         return self.over and not bool(self.metrics()["success"].all())
 
     @property
@@ -140,11 +140,11 @@ class Session:
         return present
 
     def metrics(self) -> dict[str, Any]:
-        """Return the figures of the episode so far, as `MultiGridEnv.metrics`."""
+        """Return the metrics of the episode so far, as `MultiGridEnv.metrics` does."""
         return self._env.metrics()
 
     def scene(self) -> Scene:
-        """Return what there is to draw."""
+        """Return the current state as a scene to draw."""
         return Scene(
             walls=self.config.components[0] == WALL,
             agents=self.state["location"],
@@ -154,14 +154,14 @@ class Session:
         )
 
     def play(self, action: Action) -> bool:
-        """Play a step; return whether one was played, which it is not after the end.
+        """Play a step and return True; after the end of the episode, return False.
 
         Raises:
-            ValueError: the action is `Action.STAY` in a world without it; nothing is changed then.
+            ValueError: the action is `Action.STAY` in a world without it; the session is not changed.
         """
         if self.over:
             return False
-        moment = _Moment(self.state, self.totals, self._draws.bit_generator.state, self.steered)
+        moment = _Moment(self.state, self.totals, self._generator.bit_generator.state, self.steered)
         actions = self._policy(self._env, {})
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
@@ -169,7 +169,7 @@ class Session:
         try:
             self._env.step(actions)
         except ValueError:
-            self._draws.bit_generator.state = moment.draws
+            self._generator.bit_generator.state = moment.generator_state
             raise
         self._past.append(moment)
         self._played.append(actions)
@@ -182,7 +182,7 @@ class Session:
         return True
 
     def back(self) -> bool:
-        """Take the last step back; return whether there was one."""
+        """Undo the last step and return True; return False if there is none."""
         if not self._past:
             self.note = "There is no step to take back"
             return False
@@ -190,7 +190,7 @@ class Session:
         self._played.pop()
         self._env.set_state(moment.state)
         self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
-        self._draws.bit_generator.state = moment.draws
+        self._generator.bit_generator.state = moment.generator_state
         self.note = f"Back at step {self.steps}"
         return True
 
@@ -200,7 +200,7 @@ class Session:
         self.note = "The same layout again"
 
     def next_layout(self) -> None:
-        """Begin another layout; a scenario has only one, which is begun again."""
+        """Begin the next layout; restart a scenario, which has only one layout."""
         if self._layouts is None:
             self._begin()
             self.note = "A scenario has one layout, begun again"
@@ -213,15 +213,15 @@ class Session:
         self.note = "Another layout"
 
     def choose(self, turns: int) -> None:
-        """Steer the next agent that is still there, or with -1 the one before."""
+        """Steer the next agent that is present, or the previous one if `turns` is -1."""
         present = np.flatnonzero(self.present).tolist()
         if present:
-            # From the steered agent on, around the list; that agent itself comes last.
+            # The agents in cyclic order after the steered one, which comes last.
             self.steered = min(present, key=lambda agent: (turns * (agent - self.steered) - 1) % len(self.totals))
             self.note = ""
 
     def recording(self) -> Scenario:
-        """Return the episode so far as a scenario with actions; steps that were taken back are not part of it."""
+        """Return the episode so far as a scenario with actions, without steps that were taken back."""
         recorder = RecordEpisode(self._scenario.env())
         recorder.reset()
         for actions in self._played:

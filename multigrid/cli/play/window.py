@@ -31,12 +31,13 @@ class NoDisplayError(RuntimeError):
 class KeyboardController:
     """Apply keys to a session.
 
-    While time stands still, each key plays a step. While it runs, each tick plays one: with the last key, or, without
-    one, the agent stays. Where it cannot stay, it repeats its last action, and time waits for the first.
+    While time is paused, each key for an action plays a step. While time runs, each tick plays a step, with the action
+    of the last key since the previous tick. If no key was pressed, the agent stays or, in a world without that action,
+    repeats its last action; ticks before its first action play no step.
 
     Args:
         session: the game.
-        save: saves the recording, and returns a message for the player.
+        save: a function that saves the recording and returns a message for the player.
     """
 
     def __init__(self, session: Session, save: Callable[[], str]) -> None:
@@ -68,7 +69,7 @@ class KeyboardController:
         elif event.type == pygame.KEYUP:
             self._held.discard(event.key)
         elif event.type == pygame.KEYDOWN:
-            # A held key moves on and on, but does not restart, save or pause twice.
+            # A held key repeats moves, but does not restart, save or pause twice.
             first = event.key not in self._held
             self._held.add(event.key)
             if event.key in self._moves:
@@ -123,14 +124,14 @@ class KeyboardController:
 
 @contextlib.contextmanager
 def open_window(size: tuple[int, int]) -> Iterator[Any]:
-    """Open a window that can be resized, and shut it at the end.
+    """Open a resizable window, and close it at the end.
 
     Raises:
         NoDisplayError: there is no display.
     """
     try:
         pygame.display.init()
-        # Without a display SDL draws to memory, which nobody sees.
+        # Without a display, SDL draws to memory only.
         if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
             raise NoDisplayError("there is no display to open a window on")
         pygame.display.set_caption("multigrid play")
@@ -144,7 +145,7 @@ def open_window(size: tuple[int, int]) -> Iterator[Any]:
 
 
 def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) -> None:
-    """Play in the window that is open, until it is closed."""
+    """Play in the open window until it is closed."""
     due = time.monotonic()
     while not controller.done:
         surface = pygame.display.get_surface()
@@ -159,6 +160,6 @@ def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) 
 
 
 def _events(due: float | None) -> list[pygame.event.Event]:
-    """Wait for an event, at most until it is time for the next step, and return those that have come."""
+    """Wait for an event, at most until the next step is due, and return all pending events."""
     waits = _LOOK_UP if due is None else min(_LOOK_UP, round(1000 * (due - time.monotonic())))
     return [pygame.event.wait(max(1, waits)), *pygame.event.get()]

@@ -1,4 +1,4 @@
-"""``multigrid rollout``: let a policy play, report how well it does, and write films, recordings and figures."""
+"""``multigrid rollout``: play episodes with a policy, report metrics, and write films, recordings and figures."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def rollout(options: RolloutOptions, console: Console) -> int:
         FileExistsError: the folder exists already.
     """
     check_options(options)
-    # First the weights: a folder that describes a huge world is refused if they do not fit it.
+    # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factory = make_policy_factory(options.policy)
     worlds = find_worlds(options)
     check_new(options.output)
-    # Only files need Matplotlib, imageio and Pillow, whose absence must be reported before the play.
+    # Only files need Matplotlib, imageio and Pillow; a missing library is reported before any episode is played.
     files: Any = importlib.import_module("multigrid.cli.rollout.files") if options.kinds else None
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:

@@ -1,4 +1,4 @@
-"""The files of a rollout. They appear all at once: an interrupted rollout writes none."""
+"""Write the files of a rollout, all at once: an interrupted rollout writes none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = ("world", "num_agents", "seed", "steps", *MEASURES)
 
 
 def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
-    """Write the files that the options ask for into a new folder, and return it.
+    """Write the files that the options select to a new folder, and return the folder.
 
     Raises:
         FileExistsError: the folder exists already.
@@ -75,7 +75,7 @@ def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOpti
 
 
 def _series(results: list[WorldResult]) -> list[Series]:
-    """Return a line for each kind of world: the part of its name before the first hyphen."""
+    """Return a series for each kind of world: the worlds whose names are equal before the first hyphen."""
     kinds: dict[str, list[WorldResult]] = {}
     for result in results:
         kinds.setdefault(result.world.name.split("-")[0], []).append(result)

@@ -1,4 +1,4 @@
-"""Read the folders of ``multigrid train``: a description in JSON, and weights. No code in them is run."""
+"""Read config.json and the weights from the folders of ``multigrid train``. No code in them is run."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["TrainingConfig", "check_hidden", "load_policy", "make_grid", "one_line", "read_config", "read_training"]
 
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""The errors that reading untrusted JSON, and making a `GridConfig` of it, can raise."""
+"""The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
 
 _Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
-# Larger grids take minutes to be read.
+# Larger grids take minutes to read.
 _MOST_CELLS = 2**24
 _LARGEST = 2**31 - 1
 
 
 class TrainingConfig(NamedTuple):
-    """What the config.json of a training says of its world and its network."""
+    """The world and the network that the config.json of a training describes."""
 
     grid: GridConfig
     """The world."""
     hidden: tuple[int, ...]
-    """The sizes of the hidden layers, of the policy and of the value function."""
+    """The sizes of the hidden layers, equal for the policy and the value function."""
 
 
 def read_training(folder: Path) -> TrainingConfig:
-    """Return the configuration that a model was trained in, and the sizes of its network.
+    """Return the world and the hidden layers of a trained model, as its config.json describes them.
 
     Raises:
-        ValueError: its config.json is something else, or was written under other rules. The message names the file.
+        ValueError: config.json is missing or malformed, or was written under other rules. The message names the file.
 
     >>> import tempfile
     >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}, "hidden": [32]}
@@ -63,10 +63,10 @@ def read_training(folder: Path) -> TrainingConfig:
 def read_config(
     folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
 ) -> _Content:
-    """Return what a function makes of the content of a training's config.json.
+    """Read the config.json of a training and return its content, converted by a function.
 
     Raises:
-        ValueError: the function raises an error, there is no such file, or it was written under other rules.
+        ValueError: the file is missing or malformed, the function raises an error, or other rules applied.
     """
     path = folder / "config.json"
     try:
@@ -85,10 +85,11 @@ def read_config(
 
 
 def make_grid(fields: Any) -> GridConfig:
-    """Return the configuration under "grid" in a config.json.
+    """Return the configuration with the fields under "grid" in a config.json.
 
     Raises:
-        ValueError, TypeError, AttributeError and others: it is none, or has too many cells to be read within seconds.
+        ValueError, TypeError, AttributeError and others: the fields are not those of a `GridConfig`, or describe more
+            cells than can be read within seconds.
 
     >>> make_grid({"size": [7, 4], "num_agents": 3}).agents
     ('agent_0', 'agent_1', 'agent_2')
@@ -113,12 +114,12 @@ def check_hidden(sizes: Any) -> tuple[int, ...]:
 def load_policy(folder: Path) -> ActorCriticPolicy:
     """Return the policy of a training: the network that config.json describes, with the weights in model.zip.
 
-    It acts as the policy of ``PPO.load(folder / "model.zip")`` does, but that one unpickles whatever the file holds,
-    which can run any code. Here only weights are read.
+    It acts like the policy of ``PPO.load(folder / "model.zip")``. But `PPO.load` unpickles the file, which can run any
+    code; this function reads only weights.
 
     Raises:
-        ValueError: config.json or model.zip is something else, or they do not fit each other. The message names the
-            file. Nothing in it has been run.
+        ValueError: config.json or model.zip is missing or malformed, or they do not fit each other. The message names
+            the file. No code in it has been run.
     """
     import numpy as np
     import torch
@@ -129,7 +130,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     grid, hidden = read_training(folder)
     path, config_path = folder / "model.zip", folder / "config.json"
     weights = _read_weights(path)
-    # Checked before a network is built: a file that describes a huge one has to be huge itself.
+    # Checked before the network is built, so that a small file cannot describe a huge network.
     num_expected, num_stored = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
@@ -139,7 +140,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     aliases = PPO.policy_aliases
     kind: Any = aliases["MlpPolicy" if grid.flatten else "MultiInputPolicy"]
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
-    with torch.random.fork_rng(devices=[]):  # the first weights are random, though of no use here
+    with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
         policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)
     expected = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
     stored = {name: tuple(tensor.shape) for name, tensor in weights.items()}
@@ -157,7 +158,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
 
 def one_line(error: Exception) -> str:
-    r"""Return the message of an error in one line, cut short: a hostile file can make it long.
+    r"""Return an error's message on one line, at most 300 characters: a hostile file can make it long.
 
     >>> one_line(ValueError("two\nlines"))
     'two lines'
@@ -166,18 +167,18 @@ def one_line(error: Exception) -> str:
 
 
 def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
-    """Return how many weights a network of actions and one of values have together."""
+    """Return the number of weights of the policy network and the value network together."""
     sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
     layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 
 
 def _read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """Return the state_dict of the policy in a file of ``PPO.save``."""
+    """Return the state_dict of the policy in a file that ``PPO.save`` wrote."""
     try:
         return _load_weights(path)
     except Exception as error:
-        # zipfile, zlib and torch raise a dozen kinds of errors for bytes that are not what they should be.
+        # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
         raise ValueError(
             f"{path} is not what `multigrid train` writes: {type(error).__name__}: {one_line(error)}; "
             f"expected weights of float32 in {_WEIGHTS}; nothing in it was run"
@@ -189,11 +190,11 @@ def _load_weights(path: Path) -> dict[str, torch.Tensor]:
 
     content = _open_stored(path).read(_WEIGHTS)
     _open_stored(io.BytesIO(content))
-    # torch.load takes older forms too, which are no zip files, and of which it has read more than weights.
+    # torch.load also reads older formats, which are not zip files, and which it has not limited to weights.
     if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{_WEIGHTS} does not begin as a zip file does")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a pickle that is odd, but in which nothing is run all the same
+        warnings.simplefilter("ignore")  # about odd pickles; no code in them is run
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     if not isinstance(weights, dict):
         raise TypeError(f"{_WEIGHTS} holds a {type(weights).__name__}")
@@ -202,14 +203,14 @@ def _load_weights(path: Path) -> dict[str, torch.Tensor]:
             raise TypeError(f"{_WEIGHTS} holds {name!r} of type {type(tensor).__name__}")
         if tensor.dtype != torch.float32 or tensor.layout != torch.strided or tensor.device.type != "cpu":
             raise TypeError(f"{_WEIGHTS} holds {name!r} as {tensor.dtype}, {tensor.layout}, {tensor.device}")
-    # Tensors can share their bytes, with one another and with themselves.
+    # Tensors can share memory, and the elements of one tensor can, too (a stride of 0).
     if 4 * sum(tensor.numel() for tensor in weights.values()) > len(content):
         raise ValueError(f"{_WEIGHTS} holds more weights than it has bytes for")
     return weights
 
 
 def _open_stored(file: Path | io.BytesIO) -> zipfile.ZipFile:
-    """Open an archive in which nothing is compressed, so that no entry is larger than the file."""
+    """Open a zip archive; raise a ValueError if an entry is compressed, so that no entry is larger than the file."""
     archive = zipfile.ZipFile(file)
     for entry in archive.infolist():
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:

@@ -21,12 +21,12 @@ FILMS = frozenset({"gif", "mp4", "svg"})
 
 @dataclasses.dataclass(frozen=True)
 class RolloutOptions:
-    """Let a policy play, and tell how well it does: the mean of each metric, with a 95 % confidence interval.
+    """Play episodes with a policy, and report the mean of each metric with a 95 % confidence interval.
 
-    The world is a scenario's, or those of the suite, or the one that the grid's flags describe, which begin as those
-    of a trained model where it plays. Intervals are Wilson's for success and CSR, and percentile bootstraps over
-    episodes for the rest. With --output, or one of the kinds of files, a new folder gets metrics.json, episodes.csv and
-    those kinds; with none of them named the GIF films, the recordings and the figures.
+    The worlds are a scenario, scenarios of the suite, or the grid that the flags describe; for a trained model, the
+    defaults of these flags are those of its training. Intervals are Wilson's for success and CSR, and percentile
+    bootstraps over episodes for other metrics. With --output, or with a flag for a kind of file, a new folder gets
+    metrics.json, episodes.csv and these kinds of files; with --output alone, GIF films, recordings and figures.
     """
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
@@ -37,17 +37,17 @@ class RolloutOptions:
     scenario: str | None = None
     """A scenario file, or the name of one of the suite, to play instead of the grid."""
     suite: tuple[str, ...] | None = None
-    """Play the scenarios that come with the package, or those whose names have one of these words in them."""
+    """Play the scenarios of the package, or those whose names contain one of these words."""
     num_agents_sweep: tuple[int, ...] = ()
     """Play the grid with each of these numbers of agents."""
     episodes: int = 100
     """Episodes in each world."""
     seed: int = 0
-    """Episode i is seeded with this plus i, and so are the draws of its policy."""
+    """Episode i and its policy are seeded with this number plus i."""
     json: bool = False
     """Print JSON instead of the table."""
     output: Path | None = None
-    """A folder that does not exist yet; where only kinds of files are named, rollouts/DATE-TIME."""
+    """A folder that does not exist yet; by default rollouts/DATE-TIME if kinds of files are given."""
     gif: bool = False
     """Films as GIF."""
     mp4: bool = False
@@ -57,28 +57,28 @@ class RolloutOptions:
     record: bool = False
     """Recordings, which ``multigrid replay`` turns into pages."""
     figures: bool = False
-    """A heat map of each world; and where worlds differ in their number of agents, success by that number."""
+    """A heat map of each world and, if worlds differ in their number of agents, success by that number."""
     keep: int = 3
-    """How many episodes of each world, the first ones, are filmed and recorded."""
+    """The number of episodes of each world, from the first, that are filmed and recorded."""
     fps: float = 4.0
     """Steps a second in films."""
     trails: int = 0
-    """How many of its last cells an agent draws behind it in GIF and MP4."""
+    """The number of an agent's last cells that its trail covers in GIF and MP4."""
     figure_format: Literal["png", "svg", "pdf"] = "png"
-    """What figures are written as."""
+    """The format of figures."""
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of files to write; empty for none."""
+        """The kinds of files to write; empty if no files are written."""
         named = frozenset(kind for kind in (*FILMS, "record", "figures") if getattr(self, kind))
         return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
 
 
 def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
-    """Return the options that the flags describe; the grid's begin as the configuration of a trained model, if any.
+    """Parse the flags; a trained model's configuration replaces the defaults of the grid's flags.
 
     Raises:
-        ValueError: flags of the grid beside ``--scenario`` or ``--suite``, or a policy that cannot be read.
+        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
     """
     options = tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout")
     for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):

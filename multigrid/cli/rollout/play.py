@@ -21,24 +21,24 @@ __all__ = ["EpisodeResult", "NamedConfig", "WorldResult", "play_episode", "play_
 
 @dataclasses.dataclass(frozen=True)
 class NamedConfig:
-    """A configuration to play episodes of, and its name."""
+    """A configuration and its name."""
 
     name: str
-    """The name of its row in the table, and of its files."""
+    """The name in the table and in the names of files."""
     config: GridConfig
-    """All episodes have the same layout if the walls are a picture with agents and targets."""
+    """The configuration; all its episodes have the same layout if `walls` contains agents and targets."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeResult:
-    """One episode that has been played."""
+    """The result of one episode."""
 
     seed: int
-    """The seed of the reset and of the policy's draws."""
+    """The seed of the reset and of the policy."""
     steps: int
     """The number of steps."""
     measures: dict[str, float]
-    """What `multigrid.policies.evaluation.measure_episode` returns."""
+    """The metrics, as `multigrid.policies.evaluation.measure_episode` returns them."""
     episode: Episode | None
     """The episode as arrays, or None if `watch` was False."""
     recording: Scenario | None
@@ -52,11 +52,11 @@ class WorldResult:
     world: NamedConfig
     """The configuration."""
     episodes: list[EpisodeResult]
-    """The episodes in the order of their seeds; only the first ones hold arrays and recordings."""
+    """The episodes, ordered by seed; only the first ``--keep`` of them have arrays and recordings."""
     estimates: dict[str, Estimate]
     """The mean of each measure, with its confidence interval."""
     heat: Any
-    """A `multigrid.cli._figures.HeatMap`, whose module needs Matplotlib, or None without ``--figures``."""
+    """A `multigrid.cli._figures.HeatMap`, or None if no figures are written. Its module needs Matplotlib: typed Any."""
 
 
 def play_episode(
@@ -65,9 +65,9 @@ def play_episode(
     """Play one episode to its end.
 
     Args:
-        world: its configuration has a limit of steps.
-        factory: makes the policy.
-        seed: of the reset and of the policy's draws; the same seed gives the same episode.
+        world: a configuration with a limit of steps.
+        factory: returns the policy.
+        seed: the seed of the reset and of the policy; equal seeds give equal episodes.
         watch: whether to return the episode as arrays.
         record: whether to return a recording.
 

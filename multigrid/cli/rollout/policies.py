@@ -1,4 +1,4 @@
-"""The policies of ``multigrid rollout``: those that have a name, and trained models."""
+"""The policies of ``multigrid rollout``: built-in policies and trained models."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     "random": random_policy,
     "shortest-path": shortest_path_policy,
 }
-"""The policies that have a name."""
+"""The built-in policies, by name."""
 
-# Makes the draws of a policy independent of those of the world, whose seed is the episode's own.
+# Seeds of policies include this number, so that a policy's samples are independent of the world's.
 _POLICY_STREAM = 2
 
 PolicyFactory: TypeAlias = Callable[[int], Policy]
-"""From the seed of an episode to the policy that plays it."""
+"""A function that returns the policy of an episode for the episode's seed."""
 
 
 def trained_config(folder: Path) -> GridConfig:
     """Return the configuration that a model was trained in.
 
     Raises:
-        ValueError: it is no folder that ``multigrid train`` wrote, or was written under other rules.
+        ValueError: ``multigrid train`` did not write the folder, or wrote it under other rules.
     """
     _check_folder(folder)
     return read_training(folder).grid
@@ -51,13 +51,14 @@ def _check_folder(folder: Path) -> None:
 
 
 def make_policy_factory(policy: str) -> PolicyFactory:
-    """Return what makes the policy of each episode, for one of `BUILT_IN` or for the folder of a trained model.
+    """Return the factory of a built-in policy or of a trained model.
 
-    Of that folder only weights are read; no code in it is run.
+    Args:
+        policy: a name in `BUILT_IN`, or the folder of a trained model. Of the folder only the configuration and the
+            weights are read; no code in it is run.
 
     Raises:
-        ValueError: there is no such policy, or a file of the folder is not what ``multigrid train`` writes; the message
-            names it.
+        ValueError: there is no such policy, or a file of the folder is malformed; the message names it.
 
     >>> make_policy_factory("clever")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -78,7 +79,7 @@ def make_policy_factory(policy: str) -> PolicyFactory:
 def act(
     network: ActorCriticPolicy, config: GridConfig, observations: Sequence[Any], generator: np.random.Generator
 ) -> list[int]:
-    """Sample an action of a trained network for each of K observations, of the agents of one world or of several."""
+    """Sample an action from a trained network for each of K observations, of one or more worlds."""
     import torch
 
     stacked: Any = (
@@ -96,7 +97,7 @@ def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> P
     """Return a policy whose agents sample their actions from a trained network."""
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        # Agents that have left still have a last observation.
+        # `observations` also has those of agents that have just left.
         actions = act(network, env.config, [observations[agent] for agent in env.agents], generator)
         return dict(zip(env.agents, actions, strict=True))
 

@@ -1,4 +1,4 @@
-"""The numbers of a rollout, as a table and as JSON."""
+"""Report the metrics of a rollout as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def print_report(results: list[WorldResult], options: RolloutOptions) -> None:
 
 
 def _table(results: list[WorldResult], options: RolloutOptions) -> Table:
-    """Return a row for each measure of one world, or a row for each of several worlds."""
+    """Return a table with a row for each measure of a single world, or with a row for each of several worlds."""
     episodes = "1 episode" if options.episodes == 1 else f"{options.episodes} episodes"
     of_each = "" if len(results) == 1 else " of each world"
-    # Text: rich must not read markup in the names of folders and worlds.
+    # Text, because the names of folders and worlds may look like rich's markup.
     title = Text(f"{options.policy}: {episodes}{of_each}, mean [95 % confidence interval]", "bold")
     table = Table(title=title, title_justify="left")
     names = [name for name in MEASURES if not all(math.isnan(result.estimates[name].mean) for result in results)]
@@ -49,14 +49,14 @@ def _table(results: list[WorldResult], options: RolloutOptions) -> Table:
             table.add_row(_title(name), *_format(name, results[0].estimates[name]))
         return table
     table.add_column("world", no_wrap=True)
-    # Success and the cooperative success rate are equal wherever both are defined.
+    # Success equals the cooperative success rate where both are defined.
     names_once = [name for name in names if name != "csr"]
     for name in names_once:
         both = name == "success" and "csr" in names
         short = LABELS[name].short if name in LABELS else name
         table.add_column("success (CSR)" if both else short, justify="right")
     for result in results:
-        # A narrow terminal breaks between the mean and its interval, and nowhere else.
+        # The only space is between the mean and its interval, so that a narrow terminal breaks lines there.
         cells = (_format(name, result.estimates[name], digits=2, between="\N{EN DASH}") for name in names_once)
         table.add_row(Text(result.world.name), *map(" ".join, cells))
     return table
@@ -80,7 +80,7 @@ def _format(name: str, estimate: Estimate, digits: int = 3, between: str = ", ")
 
 
 def summarize(results: list[WorldResult], options: RolloutOptions) -> dict[str, Any]:
-    """Return all numbers as JSON can hold them; None stands for what is not defined."""
+    """Return the options and the metrics as a dict for JSON, with None for undefined metrics."""
     return {
         "policy": options.policy,
         "seed": options.seed,

@@ -1,4 +1,4 @@
-"""The configurations that a rollout plays: a grid, a scenario, or scenarios of the suite."""
+"""Find the configurations that a rollout plays: grids, a scenario, or scenarios of the suite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
     """Return the configurations to play.
 
     Raises:
-        ValueError: there is no such configuration, it has no limit of steps, or the model does not fit it.
+        ValueError: there is no such scenario, a world has no limit of steps, or the model does not fit it.
         OSError: the scenario cannot be read.
     """
     if options.scenario is not None:
@@ -51,7 +51,7 @@ def _grid_name(config: GridConfig) -> str:
 
 
 def _file_name(name: str) -> str:
-    """Replace what a file's name cannot hold."""
+    """Replace characters that are not allowed in file names."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "scenario"
 
 
@@ -59,7 +59,7 @@ def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:
     """Return the scenarios of the suite whose names match a pattern, or all of them for no pattern.
 
     Args:
-        patterns: parts of names; one with ``*``, ``?`` or ``[`` in it is for whole names, as in a shell.
+        patterns: parts of names. A pattern that contains ``*``, ``?`` or ``[`` must match a whole name, as in a shell.
 
     Raises:
         ValueError: no name matches.
@@ -75,10 +75,10 @@ def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:
 
 
 def match_observations(world: NamedConfig, trained: GridConfig) -> NamedConfig:
-    """Return a configuration whose agents observe what a model was trained on; the rules stay as they are.
+    """Return a configuration with the observations of a trained model, and with its own rules.
 
     Raises:
-        ValueError: it has other actions, or observations of another shape.
+        ValueError: the number of actions, or the shape of an observation, differs from the model's.
 
     >>> trained = GridConfig(observe=("agent", "view"), view_radius=1)
     >>> match_observations(NamedConfig("wide", GridConfig(size=(9, 4), num_agents=5)), trained).config.parts

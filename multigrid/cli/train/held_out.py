@@ -1,4 +1,4 @@
-"""Play episodes that a training has not played."""
+"""Evaluate a policy on held-out episodes, which no training plays."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from multigrid.envs.parallel import MultiGridEnv
 __all__ = ["Act", "HeldOut", "play_held_out"]
 
 Act: TypeAlias = Callable[[list[str], list[Any], np.random.Generator], list[int]]
-"""From the names of K agents, their K observations, and a generator for the draws, to K actions."""
+"""A function of the names of K agents, their K observations and a random generator that returns K actions."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The results of K episodes, one by one."""
+    """The results of K episodes."""
 
     success: NDArray[np.bool_]
     """bool (K,), whether all agents arrived."""
     steps: NDArray[np.float64]
-    """float64 (K,)."""
+    """float64 (K,), the number of steps."""
     returns: NDArray[np.float64]
     """float64 (K,), the sum of an agent's rewards, averaged over agents."""
 
@@ -39,12 +39,12 @@ class HeldOut:
 
 
 def play_held_out(config: GridConfig, seeds: Sequence[int], act: Act) -> HeldOut:
-    """Play one episode for each seed, all of them at the same time.
+    """Play one episode for each seed, all of them side by side.
 
     Args:
-        config: the configuration, which has a limit of steps.
-        seeds: the seeds of the episodes; they also seed the generator of the draws. No global random state is used.
-        act: is called at each step with all agents that are still present, episode by episode.
+        config: a configuration with a limit of steps.
+        seeds: the seeds of the episodes; they also seed the generator for `act`. No global random state is used.
+        act: returns the actions. It is called at each step, with the present agents of all episodes.
     """
     envs = [MultiGridEnv(config) for _ in seeds]
     observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]

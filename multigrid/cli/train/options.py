@@ -1,4 +1,4 @@
-"""The flags of ``multigrid train``: those of both engines, and those of each."""
+"""Define and check the flags of ``multigrid train``, common to both engines and of each engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 RLLIB_PROGRAM = "multigrid train --engine rllib"
-# What a checkpoint of RLlib fits to.
+# The options that must equal those of the run that saved a checkpoint.
 _FIXED = ("grid", "shared", "hidden")
 
 
@@ -46,7 +46,7 @@ class TrainOptions:
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     seed: int = 0
-    """Two runs with the same seed and flags end with the same weights, whatever plays the worlds."""
+    """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
     copies: int = 64
     """Worlds played side by side."""
     episodes: int = 200
@@ -54,7 +54,7 @@ class TrainOptions:
     evaluations: int = 6
     """How often to evaluate: before, after, and evenly in between."""
     learning_rate: float = 1e-3
-    """PPO's, falling linearly to 0."""
+    """The learning rate at the start; it decreases linearly to 0."""
     rollout: int = 32
     """Steps of each world between two updates."""
     batch_size: int = 1024
@@ -76,27 +76,27 @@ class SB3Options(TrainOptions):
     The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png and evaluation.gif.
     `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own PPO.load unpickles
     it, which can run any code: give that only files that you trust.
-    Ctrl-C stops the training, and what was learned until then is saved and evaluated all the same.
+    Ctrl-C stops the training; the model is still saved and evaluated.
     """
 
     vectorizer: Literal["native", "supersuit"] = "native"
-    """What plays the worlds side by side: this package's own vector env, or SuperSuit. Both play the same episodes."""
+    """The vector env: this package's own, or SuperSuit's. Both play the same episodes."""
     num_threads: int = 1
-    """Threads of the native vectorizer, which pay with thousands of worlds only."""
+    """Threads of the native vectorizer; more than one is faster only with thousands of worlds."""
     num_cpus: int = 0
-    """Worker processes of SuperSuit; 0 plays the worlds in this one, which is nearly always faster."""
+    """Worker processes of SuperSuit; 0 plays the worlds in this process, which is nearly always faster."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RLlibOptions(TrainOptions):
     """Train agents with Ray RLlib's PPO, on this machine or on a Ray cluster.
 
-    A cluster is begun with `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, all of
-    which need multigrid and ray[rllib]; then give `--address auto` on one of them.
+    To start a cluster, run `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, then
+    train with `--address auto` on one of them. All of them need multigrid and ray[rllib].
 
     The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints. Ctrl-C stops the
-    training, and what was learned until then is saved and evaluated all the same. `multigrid train --help` lists the
-    flags of the other engine, Stable-Baselines3.
+    training; the model is still saved and evaluated. `multigrid train --help` lists the flags of the other engine,
+    Stable-Baselines3.
     """
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(
@@ -106,28 +106,28 @@ class RLlibOptions(TrainOptions):
     engine: Literal["rllib"] = "rllib"
     """What trains."""
     steps: int = 300_000
-    """Steps of all agents together to train for, those before `--resume` counted, rounded up to whole rollouts."""
+    """Steps of all agents together to train for, including those of a resumed run, rounded up to whole rollouts."""
     seed: int = 0
-    """Of the first weights, of the worlds, and of the draws."""
+    """The seed of the initial weights, of the worlds, and of the sampled actions."""
     copies: int = 64
-    """Worlds played side by side, divided among the env runners, the same number, rounded up, for each."""
+    """Worlds played side by side, divided equally among the env runners, rounded up."""
     resume: Path | None = None
-    """The folder of an earlier run: go on from its last checkpoint, in a new folder, with its flags where no others are
-    given. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that you
-    trust."""
+    """The folder of an earlier run: continue from its last checkpoint, in a new folder; its flags are the defaults of
+    this run's. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that
+    you trust."""
     address: str | None = None
     """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
     machine."""
     num_env_runners: int = 2
-    """Processes that play the worlds, on whatever nodes there are, each on one CPU; 0 plays them in this one."""
+    """Processes that play the worlds, on any node, each on one CPU; 0 plays the worlds in this process."""
     shared: bool = True
-    """One policy for all agents, or each agent its own."""
+    """One policy for all agents, or a policy for each agent."""
     checkpoint_every: int = 0
-    """Save a checkpoint after every so many rollouts; 0 saves one at the end only."""
+    """The number of rollouts between checkpoints; 0 saves only one, at the end."""
 
 
 def _check_both(options: TrainOptions, **least: int) -> None:
-    """Check the flags of both engines, and those of the engine's own flags that have a least value."""
+    """Check the flags of both engines; `least` has the least values of the engine's own flags."""
     both = {"steps": 1, "seed": 0, "copies": 1, "episodes": 1, "evaluations": 2}
     check_flags(options, **both, rollout=2, batch_size=2, epochs=1, **least)
     if not options.learning_rate > 0:
@@ -141,7 +141,7 @@ def _check_both(options: TrainOptions, **least: int) -> None:
 
 
 def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
-    """Return the content of config.json: all flags, the version of the rules, and those of `packages` and others."""
+    """Return the content of config.json: all flags, and the versions of the rules, of `packages` and of others."""
     flags = dataclasses.asdict(options)
     named = ("gymnasium", "pettingzoo", *packages, "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in named}
@@ -167,7 +167,7 @@ def check_sb3(options: SB3Options) -> None:
 
 
 def read_rllib_options(folder: Path) -> RLlibOptions:
-    """Return the options of an earlier run, but for its folder; raise errors as `read_config` does."""
+    """Return the options of an earlier run, without its folders; raise errors as `read_config` does."""
 
     def convert(content: dict[str, Any]) -> RLlibOptions:
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
@@ -181,7 +181,7 @@ def read_rllib_options(folder: Path) -> RLlibOptions:
 
 
 def _check_type(name: str, value: Any) -> None:
-    """Raise an error if a value is of another type than the flag."""
+    """Raise a TypeError if a value is not of the flag's type."""
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
     kind = str(RLlibOptions.__dataclass_fields__[name].type)
     fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
@@ -190,7 +190,7 @@ def _check_type(name: str, value: Any) -> None:
 
 
 def check_rllib(options: RLlibOptions) -> None:
-    """Raise a ValueError if an option is out of range, or the weights of the earlier run do not fit them."""
+    """Raise a ValueError if an option is out of range, or does not fit the weights of the earlier run."""
     _check_both(options, num_env_runners=0, checkpoint_every=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")

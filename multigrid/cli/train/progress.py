@@ -24,7 +24,7 @@ COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 
 
 class TrainingBar:
-    """The progress bar of a training, in steps of all agents; `completed` are those before it begins."""
+    """The progress bar of a training, in steps of all agents; `completed` of them were trained earlier."""
 
     def __init__(self, console: Console, total: int, completed: int = 0) -> None:
         self._progress = Progress(
@@ -38,7 +38,7 @@ class TrainingBar:
         self._task = self._progress.add_task("training", total=total, completed=completed, figures="")
 
     def update(self, **state: Any) -> None:
-        """Show `completed`, the steps so far, and `figures`, a text; what is not given stays as it is."""
+        """Update `completed` (the steps so far), `figures` (the text beside the bar), or both."""
         self._progress.update(self._task, **state)
 
     def run(self, train: Callable[[], object]) -> int:
@@ -58,8 +58,12 @@ class TrainingBar:
 class RolloutCounts:
     """Sums over a rollout.
 
-    `steps` of the `episodes` that ended in it, `successes` of them by termination, not truncation, which are those
-    with a *csr* of 1 (`multigrid.core.metrics`); `agent_steps`, and the `reward` in all of these.
+    Attributes:
+        episodes: the episodes that ended.
+        successes: those of them that were terminated, not truncated: with a *csr* of 1 (`multigrid.core.metrics`).
+        steps: the steps of the episodes that ended.
+        agent_steps: the steps of single agents, of all episodes.
+        reward: the sum of the rewards of all agent steps.
     """
 
     episodes: int = 0

@@ -1,4 +1,4 @@
-"""The files and the last lines of a training, for both engines."""
+"""Write the evaluations of a training and print its results, for both engines."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Evaluations", "print_report", "write_evaluations"]
 
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
-"""Evaluations with the steps trained until then, first the one before the training, last the one after it."""
+"""Pairs of the steps trained so far and the results, from before the training to after it."""
 
 
 def write_evaluations(
     folder: Path, config: GridConfig, rows: Sequence[Mapping[str, Any]], evaluations: Evaluations
 ) -> None:
-    """Write evaluation.json and curve.png; the rows are the metrics of each rollout."""
+    """Write evaluation.json and curve.png; `rows` are the metrics of the rollouts."""
     write_figure(folder / "curve.png", curve_figure(rows, _panels(config, evaluations)))
     summaries = [held_out.summary() for _, held_out in evaluations]
     during = [{"steps": steps, **summary} for (steps, _), summary in zip(evaluations, summaries, strict=True)]
@@ -35,7 +35,7 @@ def write_evaluations(
 
 
 def print_report(console: Console, folder: Path, config: GridConfig, evaluations: Evaluations) -> None:
-    """Print the figures before and after, and where the outputs are."""
+    """Print the results before and after the training, and the run folder."""
     before, after = (held_out.summary() for _, held_out in (evaluations[0], evaluations[-1]))
     if config.on_target == "restart":
         figures = (

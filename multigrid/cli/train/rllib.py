@@ -1,9 +1,9 @@
 """``multigrid train --engine rllib``: RLlib's PPO, its worlds played by env runners on one machine or a cluster.
 
-`RLlibOptions` says how a cluster is begun. Ray 2.60 guards it by a token where its first machine has
-``~/.ray/auth_token``, which ``ray get-auth-token --generate`` makes. Joining it takes the same file on every machine,
-and ``RAY_AUTH_MODE=token`` in the environment of every command. Learning, evaluations and the run folder stay on the
-machine of the last command; env runners are wherever a CPU is free.
+`RLlibOptions` describes how to start a cluster. Ray 2.60 requires a token if the first machine has the file
+``~/.ray/auth_token``, which ``ray get-auth-token --generate`` creates. Every machine then needs the same file, and
+every command needs ``RAY_AUTH_MODE=token`` in its environment. Learning, evaluations and the run folder stay on the
+machine where ``multigrid train`` runs; env runners use free CPUs of any machine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 def train(options: RLlibOptions, console: Console) -> int:
     """Train, evaluate before and after, and write the run folder.
 
-    Ray is started, or the cluster joined, unless this process has done so already.
+    Ray is started, or the cluster joined, unless this process has already initialized Ray.
 
     Returns:
         0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
@@ -77,7 +77,7 @@ def train(options: RLlibOptions, console: Console) -> int:
     if steps >= options.steps:
         raise ValueError(f"--steps is {options.steps}, but the run has had {steps} already; give a larger number")
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
-    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of deprecated calls that are its own
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # RLlib warns of its own deprecated calls
     with _cluster(options):
         folder = make_folder(options.folder)
         write_json(folder / "config.json", describe(options, "ray"))
@@ -85,7 +85,7 @@ def train(options: RLlibOptions, console: Console) -> int:
         try:
             if checkpoint is not None:
                 _restore(algorithm, checkpoint)
-                # With its optimizers it has the learning rate at the earlier run's end, which is 0, for a rollout.
+                # Else the first rollout would use the restored optimizers' learning rate, 0 at the earlier run's end.
                 done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: steps // options.grid.num_agents}
                 algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
             return _Run(folder, algorithm, options, console, steps).train()
@@ -105,7 +105,7 @@ def _restore(algorithm: Algorithm, checkpoint: Path) -> None:
 
 @contextlib.contextmanager
 def _cluster(options: RLlibOptions) -> Iterator[None]:
-    """Start Ray on this machine, or join a cluster, and leave it at the end; what this process has joined is kept."""
+    """Start Ray or join a cluster, and shut it down or leave it at the end; keep Ray if it was initialized before."""
     initialized = ray.is_initialized()
     if not initialized:
         handler = signal.getsignal(signal.SIGTERM)
@@ -131,14 +131,14 @@ def _start(options: RLlibOptions) -> None:
             _reach(options.address)
         ray.init(options.address, log_to_driver=False, logging_level=logging.ERROR)
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports every run to its makers
-    # As many CPUs as env runners, for Ray starts none before there is one to be had.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # by default Ray sends usage statistics to its developers
+    # At least as many CPUs as env runners, because Ray starts an env runner only on a free CPU.
     cpus = max(os.cpu_count() or 1, options.num_env_runners)
     ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
 
 
 def _reach(address: str) -> None:
-    """Ask whether anything answers at an address, for Ray itself goes on asking for minutes."""
+    """Raise a ConnectionError unless a server answers at an address; Ray itself retries for minutes."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -162,7 +162,7 @@ def _settings(options: RLlibOptions) -> PPOConfig:
             minibatch_size=min(options.batch_size, options.rollout * worlds),  # RLlib takes no larger one
             train_batch_size_per_learner=options.rollout * worlds,
         )
-        # Env runners add their numbers to it: those of neighbouring seeds must not meet.
+        # Env runners add their indices to the seed, so runs with neighbouring seeds need distant ones.
         .debugging(seed=int(seeds[0]) % LARGEST_SEED, log_level="ERROR")
     )
 
@@ -212,7 +212,7 @@ class _Run:
             counts = _read_counts(sampled.get(NAME, {}))
             if counts.agent_steps:
                 break
-            time.sleep(1)  # all env runners are lost; Ray replaces them as soon as there is room
+            time.sleep(1)  # all env runners are lost; Ray replaces them when CPUs are free
         self._steps += int(sampled["num_env_steps_sampled"]) * self._options.grid.num_agents
         row = {
             "iteration": result["training_iteration"],
@@ -230,7 +230,7 @@ class _Run:
         self._evaluations.append((self._steps, held_out))
 
     def _save(self) -> None:
-        """Save the metrics, and a checkpoint, which has a temporary name until it is whole."""
+        """Save the metrics, and a checkpoint, which has a temporary name until it is complete."""
         write_rows(self._folder / "metrics.csv", _COLUMNS, self._rows)
         checkpoint = self._folder / "checkpoints" / f"{self._steps:012}"
         if checkpoint.exists():
@@ -248,7 +248,7 @@ def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path, int]:
-    """Return the last checkpoint of a run, and the steps that it was trained for, which are its name."""
+    """Return the last checkpoint of a run, and the steps trained until then, which are its name."""
     checkpoints = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
     if not checkpoints:
         raise ValueError(f"--resume is {folder}, which has no checkpoint in it; expected a run of {RLLIB_PROGRAM}")

@@ -44,7 +44,7 @@ _COLUMNS = ("steps", *COLUMNS, "seconds")
 
 
 class _Metrics(BaseCallback):
-    """Collects the metrics of each rollout, and evaluates between rollouts."""
+    """Collect the metrics of each rollout, and evaluate between rollouts."""
 
     def __init__(self, options: SB3Options, evaluate_at: frozenset[int], before: HeldOut, bar: TrainingBar) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class _Metrics(BaseCallback):
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
         counts = self._counts
         self._lengths += 1
-        # Only at its end are all rows of a world done, those of agents that left earlier for the second time.
+        # All rows of a world are done only at its end; for agents that left earlier it is the second time.
         for world in np.flatnonzero(dones.reshape(-1, self._num_agents).all(axis=1)).tolist():
             own = infos[world * self._num_agents : (world + 1) * self._num_agents]
             counts.episodes += 1
@@ -79,7 +79,7 @@ class _Metrics(BaseCallback):
         self._counts = RolloutCounts()
 
     def _on_rollout_start(self) -> None:
-        # The weights are now those that the steps so far have led to.
+        # The weights have now been updated with all steps so far.
         if self.num_timesteps in self._evaluate_at:
             self.evaluations.append((self.num_timesteps, _evaluate(self.model, self._options)))
 
@@ -145,8 +145,8 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
     return PPO(
         "MlpPolicy" if options.grid.flatten else "MultiInputPolicy",
         vec_env,
-        # Used after each rollout, the last one included. A function would be saved as the bytecode of this version of
-        # Python, which no other version reads.
+        # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode of
+        # this version of Python, which no other version can read.
         learning_rate=LinearSchedule(
             start=options.learning_rate * (1 + 1 / rollouts), end=options.learning_rate / rollouts, end_fraction=1
         ),
@@ -156,7 +156,7 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
         gamma=options.gamma,
         ent_coef=options.entropy,
         policy_kwargs={"net_arch": list(options.hidden)},
-        # Those of a run's copies lie apart from those of another run's.
+        # The seeds of a run's copies differ from those of another run's.
         seed=training_seed(options.seed, worlds=options.copies),
         device="cpu",
     )
