@@ -1,5 +1,5 @@
-"""Recipes: how other libraries, and small learners of one file, train on these worlds.
+"""Train on multigrid's environments with other libraries, and with learners of one file.
 
-Each module is run with ``python -m multigrid.examples.NAME`` and says at its top what it needs. To import this package
-imports none of them.
+Run a module with ``python -m multigrid.examples.NAME``; its docstring lists what to install. Importing this package
+imports none of the modules.
 """

@@ -1,22 +1,22 @@
-"""AgileRL: IPPO, one actor and one critic for all agents, in worlds that agents leave one by one.
+"""Train IPPO with AgileRL: one actor and one critic for all agents, in worlds that agents leave one by one.
 
 Install: ``pip install "multigrid-marl" "agilerl==2.58.0" peft``. Run: ``python -m multigrid.examples.agilerl_ippo``.
 
-AgileRL's own AsyncPettingZooVecEnv plays the worlds, each in a process of its own. It takes every ``on_target``; under
-"leave" the row of an agent that has arrived is NaN until its world ends. Keep ``flatten=True``: among the integers of a
-Dict observation there is no NaN, and such rows come as -9223372036854775808 (found here, as all that follows).
+AgileRL's own AsyncPettingZooVecEnv plays the worlds, each in its own process. It accepts every ``on_target``; under
+"leave" the row of an agent that has left is NaN until its world ends. Keep ``flatten=True``: the integers of a Dict
+observation have no NaN, and such rows are -9223372036854775808 (found here, as are the following points).
 
-AgileRL says in `MultiAgentAlgorithm.disassemble_grouped_outputs` that it takes an agent to end in the same step in all
-worlds. Here it does not; hence `rollout`, with what else is wrong in 2.58.0 worked around:
+AgileRL assumes (see `MultiAgentAlgorithm.disassemble_grouped_outputs`) that an agent ends in the same step in all
+worlds. Here it does not, so this example has its own `rollout`, which also works around other bugs of 2.58.0:
 
-- `AsyncAgentsWrapper`, made for agents that come and go, raises "cannot reshape array" when an agent has left one world
-  and not another. It is not used: rows that are NaN are set to zero, and not learned from.
-- `IPPO.learn` takes the observations agent by agent, but log-probabilities and advantages step by step, so that with
-  more than one agent an action is judged by another one's advantage. All rows are passed as one agent's.
-- `train_multi_agent_on_policy` forgets all ends as soon as a world ends: advantages run on into the next episode, and
-  nothing says so. It is not used.
-- The last observation of an episode is lost, for that of the next one comes in its place. An episode that ran out of
-  time therefore counts as one after which nothing is to come.
+- `AsyncAgentsWrapper`, for agents that join and leave, raises "cannot reshape array" when an agent has left one world
+  and not another. It is not used: NaN rows are set to zero, and the learner does not get them.
+- `IPPO.learn` orders the observations by agent, but log-probabilities and advantages by step, so that with more than
+  one agent an action gets another agent's advantage. All rows are passed as those of one agent.
+- `train_multi_agent_on_policy` drops all ends as soon as a world ends, without a warning: advantages continue into the
+  next episode. It is not used.
+- The last observation of an episode is lost, because the first one of the next episode replaces it. Therefore a
+  truncated episode counts as terminated.
 - ``import agilerl.algorithms`` needs peft, which AgileRL installs with its extra "llm" only: see the first line.
 """
 
@@ -39,7 +39,7 @@ __all__ = ["arrival_rate", "main", "make_ippo", "rollout"]
 
 
 def make_ippo(config: multigrid.GridConfig) -> IPPO:
-    """Return an untrained IPPO for such worlds; agents whose names differ in the number only share their nets."""
+    """Return an untrained IPPO for these worlds; AgileRL shares nets among agents whose names differ by number only."""
     env = multigrid.parallel_env(config)
     return IPPO(
         observation_spaces=[env.observation_space(agent) for agent in env.possible_agents],
@@ -54,15 +54,15 @@ def make_ippo(config: multigrid.GridConfig) -> IPPO:
 def rollout(
     ippo: IPPO, envs: AsyncPettingZooVecEnv, observations: dict[str, NDArray[Any]], steps: int
 ) -> tuple[tuple[dict[str, NDArray[Any]], ...], dict[str, NDArray[Any]]]:
-    """Play some steps, and return what `IPPO.learn` takes, and the observations to go on from.
+    """Play `steps` steps; return the experiences for `IPPO.learn`, and the observations after the last step.
 
-    A row is an agent of a world. The steps in which it was there are laid end to end, then those of the next row, M in
-    all, as if one agent had played them one after the other. A row that would go on after the last step has its
-    value, discounted, added to its last reward, and ends.
+    A row is an agent of a world. The steps in which it is present are concatenated, row after row, to M steps, as if
+    one agent had played them one after the other. If a row's episode has not ended after the last step, the discounted
+    value of the last observation is added to the row's last reward, and the row ends.
 
     Returns:
         Under the name of the first agent: observations float32 (M, D), actions, log-probabilities, rewards, whether an
-        episode begins, and values, all (M,); then an observation (1, D) and an end (1,), which change nothing.
+        episode begins, and values, all (M,); then an observation (1, D) and an end (1,), which have no effect.
     """
     record: list[tuple[NDArray[Any], ...]] = []
     for _ in range(steps):
@@ -77,7 +77,7 @@ def rollout(
     rewards[-1] += ippo.gamma * _rows(ippo, following) * ~ended[-1]
     ended[-1] = True
 
-    # Whose reward is NaN was not there. Observations tell it too late: an agent's last one comes as it leaves.
+    # An agent with the reward NaN was absent. Observations become NaN one step late: an agent that leaves gets one.
     there = ~np.isnan(rewards).T
     states, actions, log_probs, rewards, ended, values = (
         field.swapaxes(0, 1)[there] for field in (states, actions, log_probs, rewards, ended, values)
@@ -99,7 +99,7 @@ def arrival_rate(ippo: IPPO, config: multigrid.GridConfig, episodes: int) -> flo
     """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
 
     def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        # A row for each agent that is present, all under one name: they share one net.
+        # A row for each agent that is present, all under one name, because they share one net.
         actions, *_ = ippo.get_action({"agent_0": np.stack([observations[agent] for agent in env.agents])})
         return dict(zip(env.agents, np.ravel(actions["agent_0"]).tolist(), strict=True))
 
@@ -110,7 +110,8 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
     """Train three agents on a small grid, and measure how often all arrive within 20 steps, before and after.
 
     Args:
-        steps: of all agents together, those of agents that have left included; whole rounds of 1536 are played.
+        steps: number of steps of all agents together, agents that have left included; only full rollouts of 1536 are
+            played.
         seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "leave" or "park".
         episodes: held-out episodes, with seeds below those of training.

@@ -1,20 +1,20 @@
-"""MOMAland: two rewards for each agent, arrivals and effort, weighed against each other by MOMAland's wrappers.
+"""Train with two rewards for each agent, arrivals and effort, which MOMAland's wrappers weight.
 
 Install: ``pip install "multigrid-marl" requests && pip install --no-deps "momaland==0.2.0"``. Run:
 ``python -m multigrid.examples.momaland_wrappers``.
 
-`EffortReward` makes the reward a vector, as environments of MOMAland have it. On top of it, `RecordEpisodeStatistics`
-sums up the vectors, and `LinearizeReward` weighs them for a learner of scalars; here that is Q-learning with one table
-for all agents. The dearer a step, the nearer a target must be to be worth the way.
+`EffortReward` converts the reward to a vector, as in environments of MOMAland. On top of it, `RecordEpisodeStatistics`
+sums the vectors, and `LinearizeReward` computes their weighted sum for a learner with scalar rewards; here that is
+Q-learning with one table for all agents. The higher the price of a step, the fewer targets are worth their path.
 
-``--no-deps``, because MOMAland asks for both pygame and (through pettingzoo[butterfly]) pygame-ce, which write over
-each other's files. Its wrappers for a ParallelEnv need nothing of that, but requests, which it does not name.
+``--no-deps``, because MOMAland requires both pygame and (through pettingzoo[butterfly]) pygame-ce, which overwrite
+each other's files. Its wrappers for a ParallelEnv need neither, but need requests, which MOMAland does not declare.
 
 Bugs worked around (found here, in 0.2.0):
 
 - Under ``on_target="leave"``, `RecordEpisodeStatistics` and `NormalizeReward` raise a KeyError one step after the first
-  arrival: both ask for a reward of every possible agent. So it is "park" here.
-- ``infos["episode"]["r"]`` is the very dict that the next `reset` sets to zeros, so it is read before.
+  arrival: both need a reward of every possible agent. This example uses "park".
+- ``infos["episode"]["r"]`` is the same dict that the next `reset` sets to zeros, so this example reads it before.
 - ``momaland.utils.aec_wrappers`` cannot be imported with Gymnasium 1.0 or newer, which MOMAland requires
   (ModuleNotFoundError: gymnasium.wrappers.normalize): these are the wrappers for a ParallelEnv.
 """
@@ -42,7 +42,7 @@ _FREE = (multigrid.Outcome.STAYED, multigrid.Outcome.PARKED)
 
 
 class EffortReward(BaseParallelWrapper[str, Any, Any]):
-    r"""Rewards as vectors, float32 (2,): the env's own reward, and -1 for a step in which the agent asked to move.
+    r"""Return rewards as vectors, float32 (2,): the env's reward, and -1 for a step in which the agent requests a move.
 
     >>> env = EffortReward(multigrid.parallel_env(walls="a.A\nb.B", allow_stay=True))
     >>> _ = env.reset()
@@ -57,7 +57,7 @@ class EffortReward(BaseParallelWrapper[str, Any, Any]):
         self.reward_spaces = dict.fromkeys(env.possible_agents, space)
 
     def reward_space(self, agent: str) -> Box:
-        """Return the space of an agent's rewards, where MOMAland looks for it."""
+        """Return the space of an agent's rewards; MOMAland calls this method."""
         return self.reward_spaces[agent]
 
     def step(self, actions: dict[str, Any]) -> Any:
@@ -71,7 +71,7 @@ class EffortReward(BaseParallelWrapper[str, Any, Any]):
 
 
 class QTable:
-    """Q-learning (Watkins and Dayan 1992) with one table for all agents, by the way that an agent has still to go.
+    """Learn Q-values (Watkins and Dayan 1992) in one table for all agents, keyed by the target's relative position.
 
     >>> table, there = QTable(2, np.random.default_rng(0)), {"agent": np.array([1, 0]), "target": np.array([2, 0])}
     >>> table.learn(there, 1, 5.0, there, terminated=True)
@@ -84,23 +84,23 @@ class QTable:
         self.generator = generator
 
     def of(self, observation: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
-        """Return the values of all actions, which `learn` changes."""
+        """Return the values of all actions, as the array that `learn` changes."""
         return self.values[(observation["target"] - observation["agent"]).tobytes()]
 
     def act(self, observation: dict[str, NDArray[np.int64]], explore: float = 0.0) -> int:
-        """Return a best action, any of several; with probability `explore`, any at all."""
+        """Return a best action, ties broken at random; with probability `explore`, a random action."""
         values = self.of(observation)
         best = np.arange(len(values)) if self.generator.random() < explore else np.flatnonzero(values == values.max())
         return int(self.generator.choice(best))
 
     def learn(self, observation: Any, action: int, reward: float, following: Any, *, terminated: bool) -> None:
-        """Move the value of an action a fifth of the way towards what followed."""
+        """Move the value of an action a fifth of the way towards its one-step target."""
         goal = reward if terminated else reward + 0.95 * self.of(following).max()
         self.of(observation)[action] += 0.2 * (goal - self.of(observation)[action])
 
 
 def make_env(price: float) -> LinearizeReward:
-    """Return a small world of two agents, who are paid 1 for arriving, and pay the price for each step.
+    """Return a small world of two agents, with a reward of 1 for an arrival and of minus the price for each move.
 
     >>> env = make_env(0.25)
     >>> _ = env.reset(seed=0)
@@ -114,18 +114,18 @@ def make_env(price: float) -> LinearizeReward:
 
 
 class Figures(NamedTuple):
-    """What happens in an episode, or on average in several."""
+    """The figures of an episode, or their means over several episodes."""
 
     success: float
-    """Whether all agents arrive."""
+    """1 if all agents arrive, else 0."""
     arrivals: float
-    """How many of them do, as a fraction."""
+    """The share of the agents that arrive."""
     steps: float
-    """In how many steps an agent asks to move."""
+    """The number of steps in which an agent requests a move, as a mean over agents."""
 
 
 def play(env: LinearizeReward, table: QTable, seed: int | None, explore: float, *, learn: bool = False) -> Figures:
-    """Play an episode, by a table that learns on the way or does not."""
+    """Play an episode with the actions of a table; with `learn`, update the table in each step."""
     observations, _ = env.reset(seed=seed)
     infos: dict[str, Any] = {}
     while env.agents:
@@ -142,11 +142,11 @@ def play(env: LinearizeReward, table: QTable, seed: int | None, explore: float, 
 def main(
     *, prices: tuple[float, ...] = (0.0, 0.2, 1.0), episodes: int = 1000, seed: int = 0, tests: int = 200
 ) -> dict[float | None, Figures]:
-    """Learn at each price of a step, and measure how often agents arrive within 20 steps, and how much they move.
+    """Train at each price of a step, and measure how often agents arrive within 20 steps, and how much they move.
 
     Args:
-        prices: what a step costs, where an arrival pays 1.
-        episodes: how many to learn from, at each price.
+        prices: the costs of a step; an arrival pays 1.
+        episodes: number of training episodes at each price.
         seed: of the worlds and of the sampled actions.
         tests: held-out episodes, with seeds below those of training.
 
@@ -160,7 +160,7 @@ def main(
             env.reset(seed=FIRST_TRAINING_SEED + seed)
             for _ in range(episodes):
                 play(env, table, None, explore=0.2, learn=True)
-        # Some chance here too: two in each other's way, both sure of what is best, would stand there for ever.
+        # Explore here, too: two greedy agents that block each other would do so for ever.
         judged = [play(env, table, held_out, explore=0.1) for held_out in range(tests)]
         front[price] = Figures(*np.mean(judged, axis=0).tolist())
         success, arrivals, steps = front[price]

@@ -1,19 +1,19 @@
-"""PPO in one file: one policy for all agents, on many worlds at once. Read it from top to bottom, copy it, change it.
+"""Train one policy for all agents with PPO, on many worlds at once. Read this file from top to bottom, and copy it.
 
 Install: ``pip install "multigrid-marl" torch``. Run: ``python -m multigrid.examples.ppo --steps 300000 --size 5``. All
 flags of `multigrid.GridConfig` are flags here; every ``on_target`` and ``reward`` mode trains.
 
-Every agent of every world is a row: R = worlds * agents rows share one actor and one critic, which see a row's own
-observation only. What is easily got wrong, and how it is done here:
+Every agent of every world is a row: R = worlds * agents rows share one actor and one critic, whose input is a row's own
+observation. Common mistakes, and how this file avoids them:
 
-- *Truncation is no termination.* A row that runs out of time goes on from the value of its last observation, one that
-  arrives does not. In Gymnasium's NEXT_STEP mode ``observations[t + 1]`` is what step t led to in any case.
-- *The step after an end is no step.* In that mode it ignores the actions and gives the first observation of the next
-  episode. Such rows are left out of the loss, and no advantage is carried over them.
-- *Who has left does not learn.* Under ``on_target="leave"`` the row of an agent that has arrived goes on as zeros until
-  its world ends; ``alive`` False in the infos says so, and these rows are left out as well.
-- *Evaluations are on other episodes.* Seeds of training lie above a million, held-out seeds below. Actions are drawn
-  there too: two agents in each other's way, both doing what is likeliest, would stand there for ever.
+- *Truncation is not termination.* The return of a truncated row includes the value of its last observation, that of a
+  terminated row does not. In Gymnasium's NEXT_STEP mode ``observations[t + 1]`` is always the result of step t.
+- *The step after an episode's end is not a transition.* In NEXT_STEP mode it ignores the actions and returns the first
+  observation of the next episode. The loss excludes such rows, and no advantage is propagated through them.
+- *Agents that have left do not learn.* Under ``on_target="leave"`` the row of an agent that has left is zeros, with
+  ``alive`` False in the infos, until its world ends; the loss excludes these rows, too.
+- *Evaluations use other episodes.* Seeds of training are above a million, held-out seeds below. Evaluations sample the
+  actions, too: with the likeliest actions, two agents that block each other would do so for ever.
 
 Sources: Schulman et al. 2017 (PPO, arXiv:1707.06347) and 2016 (advantages, arXiv:1506.02438).
 """
@@ -78,7 +78,7 @@ class Options:
 
 
 class Evaluation(NamedTuple):
-    """Over held-out episodes: in how many all agents arrived (under *restart* 0), their steps, an agent's rewards."""
+    """The share of held-out episodes in which all agents arrive (under *restart* 0), mean steps, an agent's return."""
 
     success_rate: float
     mean_steps: float
@@ -86,7 +86,7 @@ class Evaluation(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a training ends with; the rates are agent-steps a second, of the env alone and of the whole training."""
+    """The results of a training; the rates are agent-steps per second, of the env alone and of the whole training."""
 
     before: Evaluation
     after: Evaluation
@@ -96,7 +96,7 @@ class Result(NamedTuple):
 
 
 def make_net(envs: MultiGridVectorEnv, hidden: tuple[int, ...]) -> nn.ModuleDict:
-    """Return an actor, which begins almost uniform, and a critic, with orthogonal weights."""
+    """Return an actor, whose initial policy is almost uniform, and a critic, both with orthogonal weights."""
 
     def mlp(outputs: int, last_gain: float) -> nn.Sequential:
         sizes = [math.prod(envs.single_observation_space.shape or ()), *hidden, outputs]
@@ -118,7 +118,7 @@ def _sample(logits: Tensor, stream: torch.Generator) -> Tensor:
 
 @torch.no_grad()
 def evaluate(net: nn.ModuleDict, config: GridConfig, episodes: int) -> Evaluation:
-    """Play the episodes with the seeds 0, 1, ..., one a world, with streams of their own."""
+    """Play the episodes with the seeds 0, 1, ..., one per world; the actions have a random generator of their own."""
     envs, stream = vector_env(episodes, config), torch.Generator().manual_seed(0)
     rows, _ = envs.reset(seed=0)
     playing, successes, steps, returns = np.ones(episodes, dtype=bool), 0.0, 0.0, 0.0
@@ -127,7 +127,7 @@ def evaluate(net: nn.ModuleDict, config: GridConfig, episodes: int) -> Evaluatio
         rows, rewards, _, _, infos = envs.step(actions.numpy())
         steps += playing.sum()
         returns += rewards.reshape(episodes, -1).mean(axis=1)[playing].sum()
-        if "csr" in infos:  # the metrics of worlds whose episode has ended, a row for each agent
+        if "csr" in infos:  # metrics of the worlds whose episode has ended, with a row for each agent
             csr, ended = (infos[name].reshape(episodes, -1)[:, 0] for name in ("csr", "_csr"))
             successes += (csr[playing & ended] == 1).sum()
             playing &= ~ended
@@ -140,9 +140,9 @@ def advantages_of(
 ) -> Tensor:
     """Return the generalised advantage estimates of T steps of R rows: float32 (T, R).
 
-    The rewards are float32 (T, R), the values float32 (T + 1, R): of the observations before each step and after the
-    last. After `terminated`, bool (T, R), nothing is to come. `done`, bool (T, R), is terminated or truncated: what
-    follows belongs to another episode. So a truncated step counts the value of what it led to, and nothing further.
+    The rewards are float32 (T, R); the values are float32 (T + 1, R), of the observations before each step and after
+    the last. `terminated` is bool (T, R): the value after such a step counts as 0. `done` is bool (T, R), terminated or
+    truncated: advantages stop there. So the value after a truncated step counts, and nothing later.
 
     >>> rewards, values = torch.tensor([[0.0], [1.0]]), torch.tensor([[0.5], [0.5], [9.0]])
     >>> arrives = torch.tensor([[False], [True]])
@@ -160,7 +160,7 @@ def advantages_of(
 def _update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, ...], options: Options) -> None:
     """Improve the net on transitions (K, ...): observations, actions, log-probabilities, advantages and returns."""
     for _ in range(options.epochs):
-        # Parts of nearly equal size: a small last one would be a noisy step as large as the others.
+        # Parts of nearly equal size: a small last part would give a noisy step of the same weight as the others.
         parts = math.ceil(len(batch[0]) / options.batch_size)
         for part in torch.randperm(len(batch[0])).tensor_split(parts):
             observations, actions, old, advantages, returns = (array[part] for array in batch)
@@ -176,7 +176,7 @@ def _update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[T
 
 
 def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tuple[int, float, float]:
-    """Train the net; return how many agent-steps were played, the seconds that the env took, and those of all."""
+    """Train the net; return the number of agent-steps, the seconds that the env took, and the seconds in total."""
     stream, optimizer = torch.Generator().manual_seed(options.seed), torch.optim.Adam(net.parameters(), eps=1e-5)
     length, rows = options.rollout, envs.num_envs
     observations = torch.zeros(length + 1, rows, math.prod(envs.single_observation_space.shape or ()))
@@ -207,7 +207,7 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
                 rewards, values, terminated, done[1:], gamma=options.gamma, gae_lambda=options.gae_lambda
             )
             old = logits.log_softmax(dim=2).gather(2, actions[..., None]).squeeze(2)
-        # Neither the steps that only begin an episode, nor those of agents that have left.
+        # Exclude the steps that only begin an episode, and those of agents that have left.
         kept = alive & ~done[:-1]
         returns, gains = (advantages + values[:-1])[kept], advantages[kept]
         gains = (gains - gains.mean()) / (gains.std() + 1e-8)
@@ -218,9 +218,10 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
 
 
 def main(options: Options) -> Result:
-    """Train, evaluate before and after, print both and the throughput, and save the weights if a path is given.
+    """Train, evaluate before and after, print both and the throughput, and save the weights if `save` is set.
 
-    Raises a ValueError if nothing is to be played, or without end; a FileNotFoundError if there is nowhere to save.
+    Raises a ValueError if `steps` is below 1 or the time limit is None; a FileNotFoundError if the folder of `save`
+    does not exist.
     """
     config = dataclasses.replace(options.grid, flatten=True)
     if config.max_cycles is None or options.steps < 1:

@@ -1,20 +1,20 @@
-"""QMIX beside independent Q-learning where an agent has to give way: what `state()` is for. Torch only.
+"""Train QMIX, VDN and independent Q-learning where an agent has to give way: an example of `state()`. Torch only.
 
-Agent a walks ahead of b in a corridor with one lay-by, and a's target comes first. Who has arrived parks: if a takes
-the short way, b is shut out for ever. Nobody sees the others: an agent is shown its own cell and its own target. All
-get the team's reward, 1/2 for each arrival, so that to give way earns more than the short way does.
+Agent a walks ahead of b in a corridor with one bay, and a's target comes first. An agent that has arrived parks: if a
+takes the shortest path, b can never reach its target. Each agent observes only its own cell and its own target. Both
+get the team's reward, 1/2 for each arrival, so giving way earns more than the shortest path.
 
-To an independent learner "I stand on my target" looks the same whether b has gone by or is shut out, so targets of one
-step cannot tell it what giving way is good for. QMIX (Rashid et al., 2018, https://arxiv.org/abs/1803.11485) learns one
-value of the team, mixed of the agents' values by a net that reads `state()`. It plays with the agents' own nets, which
-see no more than the independent ones. VDN adds the agents' values up and reads no state.
+An independent learner on its target observes the same whether b has passed or is blocked, so one-step targets cannot
+show it the value of giving way. QMIX (Rashid et al., 2018, https://arxiv.org/abs/1803.11485) learns one value of the
+team: a net that reads `state()` mixes the agents' values. It acts with the agents' own nets, whose inputs are those of
+the independent learners. VDN sums the agents' values and does not read the state.
 
     pip install "multigrid-marl" torch
     python -m multigrid.examples.qmix                  # QMIX
     python -m multigrid.examples.qmix --method iql     # independent learners; --n-step 10 for longer returns
 
-Several learners, with nets, worlds and replay of their own, are trained side by side as one batch. The agents of a
-world have to end together: on_target "park" or "stay" will do, "leave" and "restart" will not.
+Several learners, each with its own nets, worlds and replay, are trained in one batch. The agents of a world must end
+together, so `on_target` must be "park" or "stay".
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Dense(nn.Module):
 
 
 class Agents(nn.Module):
-    """The values of an agent's actions, from its own observation; one net for all agents of each of K learners.
+    """A net for the values of an agent's actions, from its own observation; all agents of a learner share it.
 
     >>> Agents(3, 24, 5)(torch.zeros(3, 7, 2, 2, dtype=torch.int64)).shape
     torch.Size([3, 7, 2, 5])
@@ -82,7 +82,7 @@ class Agents(nn.Module):
 
 
 class Mixer(nn.Module):
-    """The team's value, which rises with each agent's, by weights that the state sets, for each of K learners.
+    """A net for the team's value, monotonic in each agent's value, with weights from the state, for K learners.
 
     >>> Mixer(3, 24, 2)(torch.zeros(3, 7, 2), torch.zeros(3, 7, 2, dtype=torch.int64)).shape
     torch.Size([3, 7])
@@ -99,7 +99,7 @@ class Mixer(nn.Module):
         self.level = nn.Sequential(Dense(learners, agents * cells, width), nn.ReLU(), Dense(learners, width, 1))
 
     def forward(self, values: Tensor, state: Tensor) -> Tensor:
-        """Mix the values of the agents' actions, float32 (K, M, N), in states of int64 (K, M, N), a cell each."""
+        """Mix the values of the agents' actions, float32 (K, M, N), in states int64 (K, M, N), a cell per agent."""
         where = one_hot(state, self.cells).float().flatten(2)
         weights = self.weights(where).abs().view(*where.shape[:2], *self.shape)
         hidden = elu((values[..., None] * weights).sum(2) + self.bias(where))
@@ -118,7 +118,7 @@ class Replay:
         self.rewards = torch.zeros(*shape, agents)
         self.terminated = torch.zeros(*shape)
         self.ended = torch.zeros(*shape, dtype=torch.bool)
-        self.played = torch.zeros(*shape)  # 0 where the env ignored the actions, for the world began anew
+        self.played = torch.zeros(*shape)  # 0 where the env ignored the actions because it reset the world
         self.steps, self.count = steps, 0
 
     def add(self, **step: Tensor) -> None:
@@ -129,7 +129,7 @@ class Replay:
     def sample(
         self, rows: int, n_step: int, gamma: float
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor, tuple[Tensor, ...]]:
-        """Draw steps: where they are, their n-step rewards (K, M, N), the discount of what follows, where that is."""
+        """Sample steps; return their indices, n-step returns (K, M, N), the discount and indices of the next state."""
         learners, worlds = self.states.shape[1:3]
         back = torch.randint(n_step + 1, min(self.count, self.steps) + 1, (learners, rows))
         first = now = self.count - back
@@ -146,7 +146,7 @@ class Replay:
 
 
 class Worlds:
-    """K learners' worlds, E each, with cells as single numbers."""
+    """The worlds of K learners, E for each, with cells as single numbers."""
 
     def __init__(self, learners: int, worlds: int, seed: int, **settings: Any) -> None:
         fields: dict[str, Any] = {"walls": MAP, "on_target": "park", "reward": "shared", "max_cycles": 30} | settings
@@ -169,15 +169,15 @@ class Worlds:
         return torch.as_tensor(cells[..., 0] * self.envs.config.height + cells[..., 1]).view(self.shape)
 
     def look(self) -> dict[str, Tensor]:
-        """What each agent sees, int64 (K, E, N, 2), and the state, int64 (K, E, N), which is for training alone."""
+        """Return the observations, int64 (K, E, N, 2), and the state, int64 (K, E, N), which only training uses."""
         observed = [self._numbered(self.observations[part]) for part in ("agent", "target")]
         return {"observed": torch.stack(observed, -1), "states": self._numbered(self.envs.state())}
 
     def step(self, actions: Tensor) -> dict[str, Tensor]:
-        """Play actions of (K, E, N). A world that is over begins anew, whatever its actions are."""
+        """Play actions, int64 (K, E, N). A world whose episode is over resets and ignores its actions."""
         self.observations, *results, _ = self.envs.step(actions.flatten().numpy())
         rewards, terminated, truncated = (torch.as_tensor(array).view(self.shape) for array in results)
-        # All agents of a world end together, so that the first one's flags are the world's.
+        # All agents of a world end together, so the flags of the first agent are those of the world.
         played, self.over = ~self.over, (terminated | truncated)[..., 0]
         flags = {"terminated": terminated[..., 0].float(), "ended": self.over, "played": played.float()}
         return {"rewards": rewards.float()} | flags
@@ -185,7 +185,7 @@ class Worlds:
 
 @torch.no_grad()
 def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **settings: Any) -> np.ndarray:
-    """Play greedily on seeds that training did not use. On a map with fixed starts all episodes are the same one.
+    """Play greedily on seeds that training did not use. On a map with fixed starts all episodes are the same.
 
     Returns:
         The share of each learner's episodes in which both agents arrive, float64 (K,).
@@ -202,38 +202,38 @@ def evaluate(agents: Agents, learners: int, episodes: int = 1, seed: int = 0, **
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What is trained, and how.
+    """The settings of a training.
 
     Raises:
-        ValueError: an unknown method, or no steps.
+        ValueError: the method is unknown, or a number of steps or checks is below 1.
     """
 
     method: str = "qmix"
     """"qmix", "vdn" (the sum of the agents' values) or "iql" (independent Q-learning)."""
     steps: int = 1500
-    """Steps of each world, with one gradient step each but for the first 50."""
+    """Number of steps of each world; each but the first 50 is followed by a gradient step."""
     learners: int = 1
-    """K, trained side by side."""
+    """K, the number of learners, trained in one batch."""
     seed: int = 0
-    """Of nets, exploration and worlds."""
+    """The seed of the nets, the exploration and the worlds."""
     worlds: int = 32
-    """E, for each learner."""
+    """E, the number of worlds of each learner."""
     n_step: int = 1
-    """How many rewards a target sums before it trusts a value; not corrected for exploration."""
+    """Number of rewards in a target before it bootstraps; not corrected for exploration."""
     gamma: float = 0.9
     """The discount."""
     learning_rate: float = 3e-3
-    """Adam's at the beginning; it falls in a line, almost to 0."""
+    """Adam's initial learning rate; it falls linearly almost to 0."""
     exploring: float = 0.6
-    """The share of the steps over which random actions fall from all of them to `epsilon`."""
+    """The share of the steps over which the share of random actions falls from 1 to `epsilon`."""
     epsilon: float = 0.05
-    """The share of random actions from there on."""
+    """The share of random actions afterwards."""
     batch: int = 128
-    """Steps for each learner's gradient."""
+    """Number of sampled steps for the gradient of each learner."""
     renew: int = 20
-    """After how many steps the target nets are copied anew."""
+    """Number of steps between two updates of the target nets."""
     checks: int = 10
-    """How often it evaluates after the beginning, at most once a step."""
+    """Number of evaluations after the initial one, at most one per step."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -263,7 +263,7 @@ class Trainer:
         self.old_mixer.load_state_dict(self.mixer.state_dict())
 
     def explore(self, look: dict[str, Tensor], step: int) -> Tensor:
-        """Return the best actions for what is observed, int64 (K, E, N), some of them replaced by random ones."""
+        """Return the best actions for the observations, int64 (K, E, N), a share of them replaced by random ones."""
         options = self.options
         with torch.no_grad():
             values = self.agents(look["observed"])
@@ -273,11 +273,11 @@ class Trainer:
         return torch.where(strays, torch.randint(values.shape[-1], actions.shape), actions)
 
     def learn(self, replay: Replay) -> None:
-        """Take a gradient step on steps of the replay."""
+        """Take a gradient step on a sample of the replay."""
         now, returns, discount, later = replay.sample(self.options.batch, self.options.n_step, self.options.gamma)
         values = self.agents(replay.observed[now]).gather(3, replay.actions[now][..., None]).squeeze(3)
         with torch.no_grad():
-            # The new nets choose and the old ones value: double Q-learning.
+            # Double Q-learning: the new nets select the actions, and the old nets evaluate them.
             best = self.agents(replay.observed[later]).argmax(3, keepdim=True)
             next_values = self.old_agents(replay.observed[later]).gather(3, best).squeeze(3)
         if self.options.method == "iql":
@@ -288,7 +288,7 @@ class Trainer:
                 after = next_values.sum(2) if summed else self.old_mixer(next_values, replay.states[later])
             team = values.sum(2) if summed else self.mixer(values, replay.states[now])
             errors = (team - (returns.mean(2) + discount * after))[..., None]
-        # A mean over each learner's steps, a sum over learners: none feels another's.
+        # A mean over each learner's steps, and a sum over learners, whose gradients are independent.
         loss = (errors.square() * replay.played[now][..., None]).mean((1, 2)).sum()
         self.adam.zero_grad()
         loss.backward()
@@ -297,19 +297,19 @@ class Trainer:
 
 
 def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict[str, Any]:
-    """Train, and evaluate before, on the way and after.
+    """Train, and evaluate before, during and after the training.
 
     Args:
-        method: that of `Options`.
+        method: as in `Options`.
         verbose: whether to print.
-        settings: the other fields of `Options`, and those of the worlds, as for `multigrid.vector_env`.
+        settings: the other fields of `Options`, and keywords of `multigrid.vector_env` for the worlds.
 
     Returns:
-        ``before`` and ``after``, float64 (K,), as `evaluate`; the curve, ``steps`` (checks + 1,), after which it was
-        evaluated, and ``success`` (checks + 1, K); and ``agents``, the nets.
+        ``before`` and ``after``, float64 (K,), as `evaluate` returns them; ``steps`` (checks + 1,), the steps of the
+        evaluations, and ``success`` (checks + 1, K), their results; and ``agents``, the nets.
 
     Raises:
-        ValueError: as `Options`, and for worlds whose agents do not end together, or never.
+        ValueError: as `Options`, and for worlds whose agents do not end together, or that have no time limit.
     """
     names = {field.name for field in dataclasses.fields(Options)} & settings.keys()
     options = Options(method, **{name: settings.pop(name) for name in names})

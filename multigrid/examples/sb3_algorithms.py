@@ -1,20 +1,20 @@
-"""A2C, DQN, QR-DQN, MaskablePPO and PPO, each with one policy for all agents, on the native vector env.
+"""Train A2C, DQN, QR-DQN, MaskablePPO and PPO, each with one policy for all agents, on the native vector env.
 
 Install: ``pip install "multigrid-marl[examples]"``.
 Run: ``python -m multigrid.examples.sb3_algorithms --algorithm dqn``.
 
-Every agent of every world is a row of the VecEnv that `to_sb3` returns. What follows from that:
+Every agent of every world is a row of the VecEnv that `to_sb3` returns. Consequences:
 
 - Learners count rows: 20,000 steps of 16 worlds with 2 agents are 625 calls of the env.
-- DQN and QR-DQN count *train_freq* in calls of the env, each of which brings R transitions, but *learning_starts* and
-  *target_update_interval* in rows. The default, one gradient step after four calls, would hardly use 4 R transitions.
+- DQN and QR-DQN count *train_freq* in calls of the env, each of which returns R transitions, but *learning_starts* and
+  *target_update_interval* in rows. The default, one gradient step per four calls, is too few for 4 R transitions.
 - Their policy before training is greedy on arbitrary values, and gets stuck more often than random play.
-- MaskablePPO asks the VecEnv for the masks, which it has where ``"action_mask"`` is observed. A mask says where edges
-  and walls are; another agent in the way is not in it.
-- `VecCheckNan` goes around any of them. These worlds have no NaN, so one of it is the learner's.
+- MaskablePPO gets the masks from the VecEnv, which has them if ``"action_mask"`` is observed. A mask excludes moves
+  into edges and walls, not into other agents.
+- `VecCheckNan` can wrap the VecEnv of any learner. These worlds return no NaN, so a NaN comes from the learner.
 
-All ``on_target`` modes are taken. Under ``"leave"`` a row plays nothing until its world ends (see `MultiGridVecEnv`),
-which a replay buffer keeps, too: give it more room.
+All ``on_target`` modes train. Under ``"leave"`` the row of an agent that has left has no actual transitions until its
+world ends (see `MultiGridVecEnv`), but a replay buffer stores the row: make the buffer larger.
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ __all__ = ["RECIPES", "Evaluation", "Recipe", "Result", "evaluate", "main"]
 
 
 WORLD = GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=12)
-"""Small, and with a limit that few untrained policies keep."""
+"""A small world; with its time limit, few episodes of untrained policies succeed."""
 
 
 def a2c(vec_env: VecEnv) -> BaseAlgorithm:
-    """A2C, which sees each transition once: short rollouts of many rows, and Adam instead of its RMSprop."""
+    """Return an A2C. It uses each transition once, so rollouts are short with many rows; Adam replaces its RMSprop."""
     net: dict[str, Any] = {"net_arch": [64, 64], "optimizer_class": torch.optim.Adam, "optimizer_kwargs": {"eps": 1e-5}}
     return A2C("MlpPolicy", vec_env, n_steps=8, learning_rate=3e-3, gamma=0.95, ent_coef=0.01, policy_kwargs=net)
 
 
 def dqn(vec_env: VecEnv) -> BaseAlgorithm:
-    """DQN with a gradient step for every eight rows, or nearly so."""
+    """Return a DQN with about one gradient step for every eight rows."""
     return DQN("MlpPolicy", vec_env, **_replay_settings(vec_env))
 
 
 def qr_dqn(vec_env: VecEnv) -> BaseAlgorithm:
-    """QR-DQN, which learns 25 quantiles of the return, as often as DQN."""
+    """Return a QR-DQN, which learns 25 quantiles of the return, with as many gradient steps as `dqn`."""
     net: dict[str, Any] = {"net_arch": [64, 64], "n_quantiles": 25}
     return QRDQN("MlpPolicy", vec_env, **_replay_settings(vec_env) | {"policy_kwargs": net})
 
 
 def maskable_ppo(vec_env: VecEnv) -> BaseAlgorithm:
-    """PPO that never walks into the edge or a wall: ``"action_mask"`` has to be observed."""
+    """Return a PPO that never moves into an edge or a wall; it needs the observation part ``"action_mask"``."""
     return MaskablePPO("MlpPolicy", vec_env, **_ON_POLICY)
 
 
 def ppo_dict(vec_env: VecEnv) -> BaseAlgorithm:
-    """PPO on Dict observations, whose parts `MultiInputPolicy` flattens by itself."""
+    """Return a PPO on Dict observations, whose parts `MultiInputPolicy` flattens."""
     return PPO("MultiInputPolicy", vec_env, **_ON_POLICY)
 
 
@@ -84,9 +84,9 @@ _ON_POLICY: dict[str, Any] = {
 
 
 def _replay_settings(vec_env: VecEnv) -> dict[str, Any]:
-    """What both learners with a replay buffer are given."""
+    """Return the settings of both learners with a replay buffer."""
     return {
-        # Each call of the env brings num_envs transitions.
+        # Each call of the env returns num_envs transitions.
         "train_freq": max(1, 8 // vec_env.num_envs),
         "gradient_steps": max(1, vec_env.num_envs // 8),
         "batch_size": 128,
@@ -101,7 +101,7 @@ def _replay_settings(vec_env: VecEnv) -> dict[str, Any]:
 
 
 class Recipe(NamedTuple):
-    """How to make a learner of a VecEnv, the world that it is shown on, and for how many rows it trains."""
+    """A function from a VecEnv to a learner, the world of the example, and the number of rows to train for."""
 
     make: Callable[[VecEnv], BaseAlgorithm]
     world: GridConfig
@@ -120,14 +120,14 @@ RECIPES = {
 
 
 class Evaluation(NamedTuple):
-    """Over held-out episodes: in how many all agents arrived (under *restart* 0), and an agent's rewards."""
+    """The share of held-out episodes in which all agents arrive (under *restart* 0), and an agent's mean return."""
 
     success_rate: float
     mean_return: float
 
 
 class Result(NamedTuple):
-    """What a training ends with."""
+    """The evaluations before and after a training, and the trained model."""
 
     before: Evaluation
     after: Evaluation
@@ -135,11 +135,11 @@ class Result(NamedTuple):
 
 
 def evaluate(model: BaseAlgorithm, config: GridConfig, episodes: int) -> Evaluation:
-    """Play the episodes with the seeds 0, 1, ..., one a world, the actions sampled.
+    """Play the episodes with the seeds 0, 1, ..., one per world, with sampled actions.
 
-    Two agents in each other's way, both doing what is best, would stand there for ever. DQN and QR-DQN do, but for
-    the steps, at their last rate of exploration, in which they draw the actions of all rows at random. The draws are
-    the global streams' and those of the model's action space, which are seeded here.
+    With greedy actions, two agents that block each other would do so for ever. DQN and QR-DQN are greedy except in
+    random steps, at their last rate of exploration, in which they sample the actions of all rows uniformly. The global
+    random generators and that of the model's action space are seeded here.
     """
     set_random_seed(0)
     model.action_space.seed(0)

@@ -1,15 +1,15 @@
-"""Hindsight on a large grid: Stable-Baselines3's DQN with and without HER, on the documented sparse reward.
+"""Train Stable-Baselines3's DQN with and without hindsight (HER) on a large grid, with the documented sparse reward.
 
-On 12 x 12 cells random play hardly ever meets the target within 30 steps, so DQN alone has next to nothing to learn
-from. `GoalObservation` lets `HerReplayBuffer` ask what each walk would have been worth had its end been the target.
+On 12 x 12 cells random play hardly ever reaches the target within 30 steps, so DQN alone has few rewards to learn
+from. With `GoalObservation`, `HerReplayBuffer` computes the rewards of an episode as if its last cell were the target.
 
     pip install "multigrid-marl[train]"
     python -m multigrid.examples.sb3_her
 
-The buffer leaves the done flags of the transitions that it relabels as they were (DLR-RM/stable-baselines3 issue 627),
-so the values near a target come out too high. Nothing is worked around: with the flags that `compute_terminated` gives,
+The buffer does not change the done flags of the transitions that it relabels (DLR-RM/stable-baselines3 issue 627), so
+the values near a target are too high. This example does not work around it: with the flags of `compute_terminated`,
 the same training learned more slowly. The buffer cannot be sampled before an episode has ended, so `learning_starts`
-lies beyond the first limit.
+is greater than the time limit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIZE, LIMIT, HELD_OUT = 12, 30, 10_000
 
 
 def main(*, steps: int = 6_000, seed: int = 0, episodes: int = 100) -> dict[str, tuple[float, float]]:
-    """Train both, and return the success before and after: by "HER" and "DQN", the share of held-out episodes."""
+    """Train both; return, for "HER" and "DQN", the share of successful held-out episodes before and after."""
     torch.set_num_threads(1)
     results = {}
     for name, hindsight in (("HER", True), ("DQN", False)):
@@ -47,13 +47,13 @@ def main(*, steps: int = 6_000, seed: int = 0, episodes: int = 100) -> dict[str,
 
 
 def make_envs(count: int, seed: int) -> VecEnv:
-    """Return goal-conditioned envs with a limit of steps, and a ``Monitor`` around each."""
+    """Return goal-conditioned envs with a time limit, each in a ``Monitor``."""
     settings = {"size": SIZE, "max_episode_steps": LIMIT}
     return make_vec_env("multigrid/GridWorld-v0", count, seed=seed, env_kwargs=settings, wrapper_class=GoalObservation)
 
 
 def make_model(seed: int, *, hindsight: bool) -> DQN:
-    """Return a DQN, which is the same with and without hindsight but for its replay buffer."""
+    """Return a DQN; with hindsight, only its replay buffer differs."""
     return DQN(
         "MultiInputPolicy",
         make_envs(8, seed),
@@ -76,7 +76,7 @@ def make_model(seed: int, *, hindsight: bool) -> DQN:
 
 
 def success(model: DQN, episodes: int) -> float:
-    """Return the share of held-out episodes that end at the target: the mean return, for arriving is worth 1."""
+    """Return the share of held-out episodes that end at the target: the mean return, because an arrival pays 1."""
     returns, _ = evaluate_policy(model, make_envs(20, HELD_OUT), episodes, return_episode_rewards=True)
     return float(np.mean(returns))
 

@@ -1,11 +1,11 @@
-"""Learning from pixels: Stable-Baselines3's PPO with CnnPolicy, on 84 x 84 frames of the documented GridWorld.
+"""Learn from pixels: train Stable-Baselines3's PPO with CnnPolicy on 84 x 84 frames of the documented GridWorld.
 
-`PixelObservation` shrinks the env's own frames to uint8 (3, 84, 84), colour first, which CnnPolicy takes as they are.
+`PixelObservation` scales the env's frames down to uint8 (3, 84, 84), colour first, as CnnPolicy expects.
 
     pip install "multigrid-marl[train]"
     python -m multigrid.examples.sb3_pixels
 
-36 pixels are the fewest that CnnPolicy's network takes; they train several times as fast, with ``main(pixels=36)``.
+CnnPolicy's network needs at least 36 pixels; ``main(pixels=36)`` trains several times as fast.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HELD_OUT = 10_000
 def main(
     *, steps: int = 8_192, seed: int = 0, size: int = 3, pixels: int = 84, episodes: int = 100
 ) -> tuple[float, float]:
-    """Train, and return the success before and after: the share of held-out episodes that reach the target in time."""
+    """Train; return the share of held-out episodes that reach the target in time, before and after."""
     torch.set_num_threads(1)
     model = PPO(
         "CnnPolicy",
@@ -54,7 +54,7 @@ def main(
 
 
 def make_envs(count: int, size: int, pixels: int, limit: int, seed: int) -> VecEnv:
-    """Return envs that observe their frames, with a limit of steps, and a ``Monitor`` around each."""
+    """Return envs that observe their frames, with a time limit, each in a ``Monitor``."""
     return make_vec_env(
         "multigrid/GridWorld-v0",
         count,
@@ -66,7 +66,7 @@ def make_envs(count: int, size: int, pixels: int, limit: int, seed: int) -> VecE
 
 
 def success(model: PPO, size: int, pixels: int, episodes: int) -> float:
-    """Return the mean return of held-out episodes, whose limit is the longest of the shortest ways: arriving is 1."""
+    """Return the mean return of held-out episodes; an arrival pays 1, the time limit is the longest shortest path."""
     envs = make_envs(10, size, pixels, limit=2 * (size - 1), seed=HELD_OUT)
     returns, _ = evaluate_policy(model, envs, episodes, return_episode_rewards=True)
     return float(np.mean(returns))

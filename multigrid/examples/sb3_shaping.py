@@ -1,15 +1,14 @@
-"""Three rewards for one task: how many steps Stable-Baselines3's PPO needs to reach a level of success with each.
+"""Compare three rewards by the steps that Stable-Baselines3's PPO needs to reach a level of success.
 
-"sparse" is the documented reward, "potential" the same with `PotentialReward`, which changes no optimal policy, and
-"distance" the distance reward of Gymnasium's guide, which does. Whatever the training pays, success is measured on the
-documented env, in held-out episodes no longer than the longest of the shortest ways, by Stable-Baselines3's own
-callbacks.
+"sparse" is the documented reward. "potential" adds `PotentialReward`, which changes no optimal policy. "distance" is
+the distance reward of Gymnasium's guide, which can change the optimal policy. For all three, Stable-Baselines3's own
+callbacks measure success on the documented env, in held-out episodes with the longest shortest path as time limit.
 
     pip install "multigrid-marl[train]"
     python -m multigrid.examples.sb3_shaping
 
-The potential is a tenth of minus the distance: with all of it the theorem holds as well, but the returns would be some
-twenty times the documented ones, and PPO's value network would take longer to learn them than the task.
+The potential is minus a tenth of the distance. The theorem also holds for minus the distance, but the returns would be
+about twenty times the documented ones, and PPO's value network would learn them more slowly than PPO learns the task.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ GAMMA, HELD_OUT = 0.98, 10_000
 
 
 def potential(observation: Any, info: dict[str, Any]) -> float:  # noqa: ARG001
-    """Return minus the distance, on the scale of the distance reward."""
+    """Return minus a tenth of the distance, the scale of the distance reward."""
     return -0.1 * float(info["distance"])
 
 
@@ -56,10 +55,10 @@ def main(
     level: float = 0.9,
     episodes: int = 200,
 ) -> dict[str, tuple[float, float, int]]:
-    """Train with each of the rewards until the level is reached, or the steps are spent.
+    """Train with each of the rewards until success reaches the level, for at most `steps` steps.
 
     Returns:
-        By reward: success before and after, as shares of held-out episodes, and the steps that it took.
+        For each reward: success before and after, as shares of held-out episodes, and the number of steps trained.
 
     Raises:
         ValueError: a reward has another name than "sparse", "potential" and "distance".
@@ -98,13 +97,13 @@ def main(
 
 
 def make_env(size: int, wrapper: Callable[..., gymnasium.Env[Any, Any]] | None) -> gymnasium.Env[Any, Any]:
-    """Return the documented env with a limit of steps, in a wrapper or bare."""
+    """Return the documented env with a time limit, in a wrapper or without."""
     env: gymnasium.Env[Any, Any] = gymnasium.make("multigrid/GridWorld-v0", size=size, max_episode_steps=2 * (size - 1))
     return env if wrapper is None else wrapper(env)
 
 
 def held_out(size: int, episodes: int, seed: int) -> VecMonitor:
-    """Return the documented env as often as there are episodes: they play all at once."""
+    """Return a VecEnv of documented envs, one for each episode, which are played in parallel."""
     vec_env = to_sb3(
         multigrid.vector_env(episodes, autoreset_mode="SameStep", size=size, num_agents=1, max_cycles=2 * (size - 1))
     )
@@ -113,7 +112,7 @@ def held_out(size: int, episodes: int, seed: int) -> VecMonitor:
 
 
 def success(model: PPO, size: int, episodes: int) -> float:
-    """Return the share of held-out episodes that end at the target: the mean return, for arriving is worth 1."""
+    """Return the share of held-out episodes that end at the target: the mean return, because an arrival pays 1."""
     returns, _ = evaluate_policy(model, held_out(size, episodes, 2 * HELD_OUT), episodes, return_episode_rewards=True)
     return float(np.mean(returns))
 

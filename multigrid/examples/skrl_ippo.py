@@ -1,18 +1,18 @@
-"""skrl: independent PPO (IPPO), a policy and a value of its own for each agent, with skrl's own agents and trainer.
+"""Train independent PPO (IPPO) with skrl: each agent has its own policy and value, with skrl's agents and trainer.
 
 Install: ``pip install "multigrid-marl" "skrl==2.1.1" torch``. Run: ``python -m multigrid.examples.skrl_ippo``.
 
-``on_target`` may be "park", "stay" or "restart". Not "leave": skrl's environment wrapper takes it, but `IPPO` wants an
-observation of every possible agent at every step (found here, in 2.1.1: KeyError in ``IPPO.act`` one step after the
-first arrival); `main` refuses it.
+skrl trains with ``on_target`` "park", "stay" or "restart". Not with "leave": skrl's environment wrapper accepts it, but
+`IPPO` needs an observation of every possible agent at every step (found here, in 2.1.1: KeyError in ``IPPO.act`` one
+step after the first arrival). `main` accepts "park" and "stay", whose success it can measure.
 
 Bugs worked around (found here, in 2.1.1):
 
-- ``IPPO_CFG()``, all defaults, raises ValueError: "Specified keys (set()) do not match possible agents". Its settings
-  that are empty dicts by default are taken for dicts by agent that lack every agent; so each agent gets an empty dict.
-- Without ``time_limit_bootstrap=True``, advantages are carried from one episode over to the next wherever a time limit
-  lies between them. With it, an agent that arrives in the very last step is paid the value of what would have
-  followed, too: that is left as it is, for it happens rarely.
+- ``IPPO_CFG()``, all defaults, raises ValueError: "Specified keys (set()) do not match possible agents". It reads
+  settings that are empty dicts by default as dicts by agent without any agent; so each agent gets an empty dict.
+- Without ``time_limit_bootstrap=True``, advantages continue from one episode into the next across a time limit. With
+  it, an agent that arrives in the last step before the limit also gets the value of its last observation. This happens
+  rarely and is not worked around.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _EMPTY_BY_DEFAULT = (
 
 
 def make_models(config: multigrid.GridConfig) -> dict[str, dict[str, Model]]:
-    """Return a policy and a value for each agent, which see the agent's own observation.
+    """Return a policy and a value for each agent; their input is the agent's own observation.
 
     >>> models = make_models(multigrid.GridConfig(num_agents=3, flatten=True))
     >>> list(models), models["agent_0"]["policy"] is models["agent_1"]["policy"]
@@ -69,7 +69,7 @@ def make_models(config: multigrid.GridConfig) -> dict[str, dict[str, Model]]:
 
 
 def make_trainer(config: multigrid.GridConfig, models: dict[str, dict[str, Model]], steps: int) -> SequentialTrainer:
-    """Return a trainer that plays so many steps of one world, and learns after each 500."""
+    """Return a trainer that plays `steps` steps of one world, and learns after every 500."""
     env = wrap_env(multigrid.parallel_env(config), verbose=False)
     agents = env.possible_agents
     learner = IPPO(
@@ -112,7 +112,7 @@ def main(*, steps: int = 8000, seed: int = 0, on_target: OnTarget = "park", epis
     """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
     Args:
-        steps: steps of the world to play; learning takes place after each 500.
+        steps: number of steps of the world; learning takes place after every 500.
         seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "park" or "stay".
         episodes: held-out episodes, with seeds below those of training.

@@ -1,20 +1,20 @@
-"""Tianshou 2: DQN with one network for all agents, over PettingZoo's agent-by-agent interface.
+"""Train DQN with Tianshou 2: one network for all agents, through PettingZoo's agent-by-agent interface (AEC).
 
 Install: ``pip install "multigrid-marl" "tianshou==2.0.1"`` (Python 3.11 or newer). Run:
 ``python -m multigrid.examples.tianshou_dqn``.
 
-``on_target`` may be "park" or "stay". Under "leave", Tianshou takes the first agent that arrives for the end of the
-whole episode, and stepping on asserts (found here, in 2.0.1).
+``on_target`` may be "park" or "stay". Under "leave", Tianshou ends the whole episode when the first agent arrives, and
+a further step raises an AssertionError (found here, in 2.0.1).
 
 Bugs of 2.0.1, worked around in `make_dqn`:
 
-- The next observation that is stored with a turn is that of the agent whose turn comes next, not of the one that acted
-  (thu-ml/tianshou, pull request 812, closed). A return over as many turns as there are agents ends at the agent's own
-  next turn: ``n_step_return_horizon=num_agents``. That holds but for the last turns before a time limit, whose returns
-  end at the first agent's last observation, whoever acted: left as it is, for these turns are few.
-- `MultiAgentPolicy` does not tell the policies in it that they are being trained, so none of them explores, and
-  ``eps_training`` has no effect (found here; a relative of thu-ml/tianshou, pull request 968). In their place,
-  ``eps_inference`` is set, and evaluations ask the net itself.
+- Each turn is stored with the next observation of the agent that acts next, not of the agent that acted
+  (thu-ml/tianshou, pull request 812, closed). With ``n_step_return_horizon=num_agents``, a return ends at the agent's
+  own next turn. The exception are the last turns before a time limit, whose returns end at the first agent's last
+  observation. These turns are few, so this is not worked around.
+- `MultiAgentPolicy` does not set its policies to training mode, so none of them explores, and ``eps_training`` has no
+  effect (found here; similar to thu-ml/tianshou, pull request 968). Instead, ``eps_inference`` is set for training, and
+  evaluations call the net directly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["arrival_rate", "main", "make_dqn"]
 
 
 def make_dqn(config: multigrid.GridConfig) -> DQN[Any]:
-    """Return a DQN with a net of its own, for every agent of such a world."""
+    """Return a DQN with one net, which all agents of a world share."""
     env = multigrid.parallel_env(config)
     policy = DiscreteQLearningPolicy(
         model=Net(
@@ -63,8 +63,7 @@ def make_dqn(config: multigrid.GridConfig) -> DQN[Any]:
 def arrival_rate(dqn: DQN[Any], config: multigrid.GridConfig, episodes: int) -> float:
     """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive.
 
-    A tenth of the actions is random: two agents in each other's way, both doing what they value most, would stand there
-    for ever.
+    A tenth of the actions is random: with greedy actions, two agents that block each other would do so for ever.
     """
     generator = np.random.default_rng(0)
 
@@ -82,7 +81,7 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", ep
     """Train two agents on a small grid, and measure how often both arrive within 15 steps, before and after.
 
     Args:
-        steps: turns to play, of both agents together.
+        steps: number of turns of both agents together.
         seed: of the net, of the exploration, and of the worlds.
         on_target: "park" or "stay".
         episodes: held-out episodes, with seeds below those of training.

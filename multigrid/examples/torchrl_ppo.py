@@ -1,4 +1,4 @@
-"""TorchRL: PPO with shared weights for agents that leave one after the other, with TorchRL's own collector and loss.
+"""Train PPO with TorchRL's collector and loss: shared weights for agents that leave one after the other.
 
 Install: ``pip install "multigrid-marl" "torchrl==0.14.1" "tensordict<0.15"``. Run:
 ``python -m multigrid.examples.torchrl_ppo``.
@@ -6,15 +6,15 @@ Install: ``pip install "multigrid-marl" "torchrl==0.14.1" "tensordict<0.15"``. R
 Every ``on_target`` works; here it is "leave", which needs three settings:
 
 - ``done_on_any=False``: by default `PettingZooWrapper` begins a new episode as soon as one agent is done.
-- ``use_mask=True``: whoever has left keeps a row, of zeros, and ``("agent", "mask")`` is False there.
-- ``loss_mask_key``: makes the loss leave such rows out. The loss cannot leave them out when it
-  standardises the advantages too, so that is done here, before.
+- ``use_mask=True``: an agent that has left keeps a row of zeros, where ``("agent", "mask")`` is False.
+- ``loss_mask_key``: the loss excludes these rows. It does not exclude them when it standardises the advantages, so
+  `add_advantages` does that before.
 
-Each agent has the value of its own observation: all agents are paid for themselves, and a critic of MultiAgentMLP that
-is both centralised and shared would expect the same of all.
+The critic's input is each agent's own observation. Rewards are individual, and a critic of MultiAgentMLP that is both
+centralised and shared would return the same value for all agents.
 
-Bug worked around (found here, in 0.14.1): each time that it is made, the wrapper warns that TorchRL is tested with
-PettingZoo 1.24.3 only, which is older than what multigrid needs; the warning is ignored.
+Bug worked around (found here, in 0.14.1): each new wrapper warns that TorchRL is tested with PettingZoo 1.24.3 only,
+which is older than multigrid requires; the warning is ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["add_advantages", "arrival_rate", "main", "make_env", "make_nets", "m
 
 
 def make_env(config: multigrid.GridConfig, seed: int) -> PettingZooWrapper:
-    """Return a world as TorchRL's environment, which ends when its last agent has left or the time is up.
+    """Return a world as a TorchRL environment, which ends when its last agent has left or at the time limit.
 
     >>> world = make_env(multigrid.GridConfig(num_agents=3, on_target="leave", flatten=True), seed=0)
     >>> world.group_map, tuple(world.reset()["agent", "observation"].shape)
@@ -85,7 +85,7 @@ def make_nets(env: PettingZooWrapper) -> tuple[ProbabilisticActor, TensorDictMod
 
 
 def make_objectives(actor: ProbabilisticActor, critic: TensorDictModule) -> tuple[GAE, ClipPPOLoss]:
-    """Return the advantages and the loss, with the keys of each agent's values, and of the mask of those present."""
+    """Return the advantage estimator and the loss, with the keys of the agents' data and of the mask."""
     gae = GAE(gamma=0.95, lmbda=0.9, value_network=critic)
     loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.01, critic_coeff=0.5)
     loss.loss_mask_key = ("agent", "mask")
@@ -98,7 +98,7 @@ def make_objectives(actor: ProbabilisticActor, critic: TensorDictModule) -> tupl
 
 
 def add_advantages(gae: GAE, data: TensorDict) -> None:
-    """Add the advantages to what was played, with mean 0 and deviation 1 over the agents that are there."""
+    """Add the advantages to the collected data, with mean 0 and deviation 1 over the agents that are present."""
     with torch.no_grad():
         gae(data)
     advantages = data["agent", "advantage"]
@@ -110,10 +110,10 @@ def arrival_rate(actor: ProbabilisticActor, config: multigrid.GridConfig, episod
     """Return the fraction of the episodes with seeds 0, 1, ... in which all agents arrive; actions are sampled."""
 
     def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        # The net has a row for every agent, zeros for one that has left.
+        # The net needs a row for every agent: zeros for one that has left.
         zeros = np.zeros_like(observations[env.agents[0]])
         rows = np.stack([observations.get(agent, zeros) for agent in config.agents])
-        # Without this, an actor outside a collector takes the likeliest action: two in each other's way stand for ever.
+        # By default an actor outside a collector takes the likeliest action, so agents may block each other for ever.
         with torch.no_grad(), set_exploration_type(ExplorationType.RANDOM):
             output = actor(TensorDict({"agent": {"observation": torch.from_numpy(rows)}}))
         actions = dict(zip(config.agents, output["agent", "action"].tolist(), strict=True))
@@ -126,7 +126,7 @@ def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", epi
     """Train two agents on a small grid, and measure how often both arrive within 20 steps, before and after.
 
     Args:
-        steps: steps of the world to play, a multiple of 500.
+        steps: number of steps of the world, a multiple of 500.
         seed: of the nets, of the sampled actions, and of the worlds.
         on_target: "park", "leave" or "stay".
         episodes: held-out episodes, with seeds below those of training.

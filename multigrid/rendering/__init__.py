@@ -1,1 +1,1 @@
-"""Pictures of a world, from its arrays and a configuration; pygame is imported for the first picture."""
+"""Draw worlds from their arrays and a configuration; the first picture imports pygame."""

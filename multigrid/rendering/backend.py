@@ -1,4 +1,4 @@
-"""The drawing library, imported for the first picture, and surfaces on NumPy arrays."""
+"""Import pygame for the first picture, and convert NumPy arrays to surfaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Sprite", "import_pygame", "sprite", "surface_on"]
 
 Sprite = tuple[Any, tuple[int, int]]
-"""A surface, and the pixel of the frame for its upper left corner."""
+"""A surface, and the position of its upper left corner in the frame, in pixels."""
 
 
 def import_pygame() -> Any:
@@ -37,7 +37,7 @@ def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:
     """Return a surface that shares its memory with an array.
 
     Args:
-        pixels: uint8 (height, width, 3), red, green and blue, C-contiguous; drawing on the surface changes it.
+        pixels: uint8 (height, width, 3), red, green and blue, C-contiguous; drawing on the surface changes the array.
     """
     height, width, _ = pixels.shape
     surface: pygame.Surface = import_pygame().image.frombuffer(pixels, (width, height), "RGB")
@@ -45,14 +45,14 @@ def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:
 
 
 def sprite(colour: tuple[int, int, int], cover: NDArray[np.float64]) -> pygame.Surface:
-    """Return a surface in one colour, with its own opacity for each pixel.
+    """Return a surface of one colour, with an opacity for each pixel.
 
     Args:
         colour: red, green, blue, 0 to 255.
-        cover: float64 (height, width), how much of each pixel is covered, 0 to 1.
+        cover: float64 (height, width), the opacity of each pixel, 0 to 1.
     """
     game = import_pygame()
-    # In pygame's own order of bytes, which it blends ten times faster than the order of arrays.
+    # pygame blends its own byte order ten times faster than that of arrays.
     surface: pygame.Surface = game.Surface(cover.T.shape, game.SRCALPHA)
     game.surfarray.pixels3d(surface)[:] = colour
     game.surfarray.pixels_alpha(surface)[:] = np.rint(255 * cover.T)

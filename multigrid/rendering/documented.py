@@ -1,4 +1,4 @@
-"""The frame of Gymnasium's documented GridWorld, to the bit: one agent on a square grid without walls."""
+"""Draw the frame of Gymnasium's documented GridWorld, bit for bit: one agent on a square grid without walls."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _AGENT, _TARGET = (0, 0, 255), (255, 0, 0)
 _LINE_WIDTH = 3
 # No part of a frame has this colour.
 _NOTHING = (0, 255, 0)
-# How a pixel of a frame's array lies in memory: red first, and no fourth byte.
+# The byte order of a pixel in a frame's array: red first, and no fourth byte.
 _MASKS = (0xFF, 0xFF00, 0xFF0000, 0)
 _CACHED = 4096
 
 
 class DocumentedStyle:
-    """Draw white, then the target's red square, the agent's blue circle, and black lines over everything.
+    """Draw the target's red square and the agent's blue circle on white, with black lines over both.
 
-    The documented code draws all of it for each frame. Here the grid is drawn once, and so are the square and the
-    circle of each cell, with the pixels left out that the lines would cover.
+    The documented code draws all of it for each frame. This class draws the grid once, and the square and the circle
+    once for each cell, without the pixels that the lines would cover.
 
     Args:
         cells: the grid's side in cells.
@@ -44,7 +44,7 @@ class DocumentedStyle:
         self._cached: dict[tuple[tuple[int, int, int], int, int], Sprite] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
-        """Draw a scene: uint8 (pixels, pixels, 3), a fresh array."""
+        """Draw a scene: uint8 (pixels, pixels, 3), a new array."""
         frame: NDArray[np.uint8] = self._background.copy()
         # An agent that left on its arrival is drawn in its last cell, as in the documented code.
         target, agent = scene.targets[0].tolist(), scene.agents[0].tolist()
@@ -59,7 +59,7 @@ class DocumentedStyle:
         return self._cached[colour, x, y]
 
     def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
-        """Draw the target or the agent in its cell; its exact pixels depend on the cell."""
+        """Draw the target or the agent in its cell; the exact pixels depend on the cell."""
         side, cell = self._pixels / self._cells, np.array([x, y])
         self._scratch.fill(_NOTHING)
         if colour == _TARGET:

@@ -1,4 +1,4 @@
-"""Frames of a world, as arrays and as surfaces."""
+"""Draw frames of a world, as arrays and as surfaces."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _SMALLEST = 16
 
 
 class RenderOptions(NamedTuple):
-    """How a world is drawn."""
+    """The options of a `Painter`."""
 
     size: int
     """The longer side of a frame in pixels."""
     trails: int
-    """Over how many cells the past of each agent is drawn."""
+    """The length of the trail behind each agent, in steps; 0 for no trails."""
     view_of: int | None
-    """The index of an agent whose window of `view_radius` cells stands out, or None."""
+    """The index of an agent whose view, of radius `view_radius`, is highlighted; None for no agent."""
 
 
 def check_render_options(config: GridConfig, size: int, trails: int, view_of: int | None) -> RenderOptions:
-    """Return the options of a `Painter` as integers.
+    """Check the options of a `Painter`, and return them as integers.
 
     Raises:
-        TypeError: an option is no integer.
-        ValueError: an integer is out of range.
+        TypeError: an option is not an integer.
+        ValueError: an option is out of range.
 
     >>> check_render_options(GridConfig(), 64, 0, None)
     RenderOptions(size=64, trails=0, view_of=None)
@@ -57,16 +57,15 @@ def check_render_options(config: GridConfig, size: int, trails: int, view_of: in
 
 
 class Painter:
-    """Draw one world, again and again; what does not move is drawn once.
+    """Draw scenes of one world, in any order; the background is drawn once.
 
-    One agent on a square grid without walls, trails and a view is drawn as in the documented GridWorld, to the bit at
-    512 pixels. Everything else is drawn with walls, numbered discs for agents, and rounded squares in a tint for their
-    targets. Scenes may come in any order.
+    One agent on a square grid without walls, trails and view is drawn as in the documented GridWorld, bit for bit at
+    512 pixels. In all other frames, agents are numbered discs and their targets rounded squares in a tint.
 
     Args:
         config: the world.
         size: as in `RenderOptions`, at least 16; cells are squares.
-        trails: as in `RenderOptions`, paler with age; 0 for none.
+        trails: as in `RenderOptions`; older parts are paler.
         view_of: as in `RenderOptions`.
 
     Raises:
@@ -99,9 +98,9 @@ class Painter:
         )
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
-        """Draw a scene: uint8 (height, width, 3), red, green and blue, a fresh array."""
+        """Draw a scene: uint8 (height, width, 3), red, green and blue, a new array."""
         return self._style.frame(scene)
 
     def surface(self, scene: Scene) -> pygame.Surface:
-        """Draw a scene on a surface of its own."""
+        """Draw a scene on a new surface."""
         return surface_on(self.frame(scene))

@@ -1,4 +1,4 @@
-"""The frame of any world: walls, N agents and their targets, trails, and the view of an agent."""
+"""Draw the frame of any world: walls, N agents and their targets, trails, and the view of an agent."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from multigrid.rendering.scene import Scene
 __all__ = ["TARGET_TINT", "GeneralStyle"]
 
 TARGET_TINT = 0.55
-"""How much white there is in a target's colour; the rest is its agent's."""
+"""The share of white in a target's colour; the rest is its agent's colour."""
 
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
 _WALL, _LINE, _BORDER = (70, 70, 78), (196, 196, 202), (120, 120, 128)
-# How much black there is in the rim of a disc.
+# The share of black in the rim of a disc.
 _SHADE = 0.3
-# Lines are as above from so many pixels a cell, and fade down to nothing at so few.
+# In pixels per cell: from the first on, lines have their full colour; at the second they have faded to white.
 _LINES_FULL, _LINES_GONE = 28.0, 5.0
-# In cells. Where a cell has few pixels, discs and squares take all of it.
+# In cells: radius of a disc, half side and corner radius of a square, width of a ring and of a trail.
 _DISC, _SQUARE, _CORNER, _RING, _TRAIL = 0.36, 0.42, 0.16, 0.06, 0.14
+# In pixels per cell: up to the first, discs and squares fill their cell; from the second on, they have the size above.
 _ALL_OF_IT, _SPACED = 4.0, 12.0
-# In pixels: what is smaller is left out.
+# In pixels: smaller digits and rings are not drawn.
 _SMALLEST_DIGIT, _SMALLEST_RING = 6.0, 12.0
-# Of pygame's own font: a digit's width by its height, and its height by the font's size; then how much of its room a
+# pygame's own font: the width of a digit per height, its height per font size; then the share of its space that a
 # number fills.
 _DIGIT_WIDTH, _DIGIT_HEIGHT, _FILLED = 0.62, 0.64, 0.92
 _TRAIL_OPACITY = 230
@@ -40,7 +41,7 @@ _CACHED_MAPS = 8
 class GeneralStyle:
     """Draw agents as numbered discs, targets as tinted rounded squares, and an agent on its target as a ringed disc.
 
-    The frame's width and height are in pixels; `multigrid.rendering.frame.RenderOptions` says what the other two are.
+    Width and height are those of the frame in pixels; the others are as in `multigrid.rendering.frame.RenderOptions`.
     """
 
     def __init__(self, config: GridConfig, width: int, height: int, trails: int, view_of: int | None) -> None:
@@ -56,7 +57,7 @@ class GeneralStyle:
         self._sprites: dict[tuple[str, int], Any] = {}
 
     def frame(self, scene: Scene) -> NDArray[np.uint8]:
-        """Draw a scene: uint8 (height, width, 3), a fresh array."""
+        """Draw a scene: uint8 (height, width, 3), a new array."""
         self._canvas.blit(self._background(scene.walls), (0, 0))
         self._canvas.blits(self._place_sprites(scene), doreturn=False)
         width, height = self._size
@@ -90,7 +91,7 @@ class GeneralStyle:
         return background
 
     def _place_sprites(self, scene: Scene) -> list[Sprite]:
-        """Return the sprites on the background, in order."""
+        """Return the sprites of a scene, in the order in which they are drawn."""
         settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
         travelling = np.flatnonzero(scene.present & ~settled).tolist()
         present = np.flatnonzero(scene.present).tolist()
@@ -105,14 +106,14 @@ class GeneralStyle:
         return sprites
 
     def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
-        """Return where each cell begins, and where the last one ends, in pixels."""
+        """Return the pixel at which each cell begins, and the one at which the last cell ends."""
         edges: NDArray[np.int64] = np.rint(np.arange(cells + 1) * self._side).astype(np.int64)
-        # The frame's own rounding, which is another one where half a pixel is left.
+        # The rounding of the frame's size, which may differ at half a pixel.
         edges[-1] = end
         return edges
 
     def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Return the upper left corners of the sprites in these cells, in pixels."""
+        """Return the upper left corners of sprites in these cells, in pixels."""
         corners = np.rint(cells * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
         return [(x, y) for x, y in corners.tolist()]
 
@@ -142,9 +143,9 @@ class GeneralStyle:
         return disc
 
     def _write_number(self, disc: Any, index: int) -> None:
-        """Write an agent's number in the middle, where there is more than one agent and room for the longest."""
+        """Write the agent's number on its disc, unless there is one agent only or the longest number does not fit."""
         digits = len(str(self._config.num_agents - 1))
-        # The text's diagonal fills the circle within the ring.
+        # The diagonal of the text fills the circle inside the ring.
         height = 2 * (self._disc - _RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
         if self._config.num_agents == 1 or height < _SMALLEST_DIGIT:
             return
@@ -157,7 +158,7 @@ class GeneralStyle:
         disc.blit(text, centred, inked)
 
     def _trail_layer(self, scene: Scene, present: list[int]) -> Any:
-        """Draw the trails of all agents that are present, older pieces first and paler."""
+        """Draw the trails of all agents that are present; older parts are drawn first and paler."""
         assert scene.trail is not None
         past = scene.trail[-self._trails :]
         way = np.rint((np.concatenate([past, scene.agents[None]]) + 0.5) * self._side).astype(np.int64)
@@ -176,7 +177,7 @@ class GeneralStyle:
         return layer
 
     def _veils(self, cell: list[int]) -> list[Sprite]:
-        """Cover what lies outside an agent's view, and frame what lies within."""
+        """Fade the cells outside an agent's view, and draw a frame around the view."""
         width, height = self._size
         radius, colour = self._config.view_radius, self._colours[self._view_of or 0]
         left, top = (max(0, round((at - radius) * self._side)) for at in cell)
@@ -197,14 +198,14 @@ class GeneralStyle:
 
 
 def _from_centre(side: int) -> NDArray[np.float64]:
-    """Return each pixel's distance from the middle of a square with a side of so many pixels."""
+    """Return the distance of each pixel of a square from the square's centre."""
     across = np.abs(np.arange(side) - (side - 1) / 2)
     distance: NDArray[np.float64] = np.hypot(across[:, None], across)
     return distance
 
 
 def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
-    """Return each pixel's distance from the rim of a rounded square in the middle, below 0 inside."""
+    """Return each pixel's distance from the edge of a centred rounded square, negative inside."""
     across = np.abs(np.arange(side) - (side - 1) / 2) - (half - corner)
     outside = np.maximum(across, 0)
     distance: NDArray[np.float64] = np.hypot(outside[:, None], outside) - corner
@@ -213,6 +214,6 @@ def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
 
 
 def _cover(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much of each pixel a shape covers, from the pixels' distances to its rim."""
+    """Return the share of each pixel that a shape covers, from the pixels' distances to its edge."""
     covered: NDArray[np.float64] = np.clip(0.5 - distance, 0, 1)
     return covered

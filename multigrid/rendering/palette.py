@@ -1,4 +1,4 @@
-"""The colours of agents, the same in every picture."""
+"""Assign colours to agents, the same in every picture."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["Colour", "colours", "contrast", "mix", "tint"]
 
 Colour = tuple[int, int, int]
 
-# Okabe and Ito's palette (2008) without its black, then five more, such that readers with protanopia, deuteranopia
-# or ordinary sight tell any two apart at least as well as the closest two of Okabe and Ito's.
+# Okabe and Ito's palette (2008) without its black, then five more. For protanopia, deuteranopia and normal sight, any
+# two colours differ at least as much as the closest two of Okabe and Ito's.
 _FIRST: tuple[Colour, ...] = (
     (0, 114, 178),
     (230, 159, 0),
@@ -24,17 +24,17 @@ _FIRST: tuple[Colour, ...] = (
     (204, 204, 170),
     (153, 17, 0),
 )
-# Beyond those: hues and lightnesses that fill their plane evenly, however many there are. (The steps are powers of the
-# plastic number's inverse.)
+# Further colours: hues and lightnesses that fill their plane evenly for any number of agents. (The steps are powers of
+# the plastic number's inverse.)
 _HUE_STEP, _LIGHTNESS_STEP = 0.7548776662466927, 0.5698402909980532
 _DARKEST, _LIGHTEST, _SATURATION = 0.28, 0.68, 0.75
 
 
 def colours(num_agents: int) -> list[Colour]:
-    """Return red, green and blue, 0 to 255, for each agent; an agent's colour does not depend on how many there are.
+    """Return red, green and blue, 0 to 255, for each agent; a colour depends on the agent's index only.
 
-    Up to twelve can be told apart by colour-blind readers; more of them differ, up to a thousand and beyond, but ever
-    less.
+    Colour-blind readers can distinguish the first twelve. Further colours are distinct, for a thousand agents and more,
+    but differ less and less.
 
     >>> colours(2)
     [(0, 114, 178), (230, 159, 0)]

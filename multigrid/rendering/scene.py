@@ -1,4 +1,4 @@
-"""The state of one world that a frame shows, and a whole episode, from which films, pages and figures are made."""
+"""Hold the state of one world, for a frame, or a whole episode, for videos, pages and figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Episode", "Scene", "find_settled", "scene_in", "scene_of"]
 
 
 def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return where an agent is present and stands on its target, as booleans in the shape of the arguments.
+    """Return whether each agent is present and stands on its target, in the shape of the arguments.
 
     >>> find_settled(np.array([0.0, 3.0, 0.0]), np.array([True, True, False])).tolist()
     [True, False, False]
@@ -49,9 +49,9 @@ class Episode:
     """An episode of T steps; index 0 is the state after the reset, index t the state after step t."""
 
     name: str
-    """The title of its page."""
+    """The title of the page."""
     config: GridConfig
-    """The configuration of the world; with several maps, only `walls` is the map of this episode."""
+    """The configuration of the world; with several maps, `walls` below is that of this episode."""
     walls: NDArray[np.bool_]
     """bool (W, H), the map: True at a wall."""
     agents: NDArray[np.int64]
@@ -69,7 +69,7 @@ class Episode:
     rewards: NDArray[np.float64]
     """float64 (T + 1, N), 0 after the reset."""
     metrics: dict[str, Any]
-    """The figures of the whole episode, as `multigrid.core.metrics` defines them."""
+    """The metrics of the episode, as `multigrid.core.metrics` defines them."""
 
     @property
     def num_steps(self) -> int:

@@ -1,4 +1,4 @@
-"""Episodes as SVG files, animated by style sheets, for papers, slides and READMEs."""
+"""Draw episodes as SVG files, animated by style sheets, for papers, slides and READMEs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 def animated_svg(
     episode: Episode, *, seconds_per_step: float = 0.4, pause: float = 2.0, cell: int | None = None
 ) -> str:
-    """Return an SVG that plays an episode, over and over, with a pause at its end.
+    """Return an SVG that plays an episode in a loop, with a pause at its end.
 
-    Agents glide from cell to cell; a target fills when its agent stands on it. No script is needed, so it plays in an
-    ``<img>``, too. Whoever prefers reduced motion sees the state after the reset.
+    Agents glide from cell to cell; a target is filled while its agent stands on it. The SVG has no script, so it also
+    plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
 
     Args:
         episode: the episode.
         seconds_per_step: the duration of a step.
-        pause: seconds for which the last state stays.
-        cell: the side of a cell in pixels; by default such that the picture's longer side has about 640.
+        pause: the seconds for which the last state is shown.
+        cell: the side of a cell in pixels; by default the longer side of the picture has about 640 pixels.
 
     Raises:
         ValueError: an argument is out of range.
@@ -73,7 +73,7 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
 
 
 class _Clock:
-    """Collects the animations of a picture."""
+    """Collect the animations of a picture."""
 
     def __init__(self, seconds_per_step: float, total: float) -> None:
         self._share = 100 * seconds_per_step / total
@@ -97,7 +97,7 @@ class _Clock:
 
 
 class _View(NamedTuple):
-    """The state after a step, and, with a clock, the animation from there on."""
+    """The state after a step, and, with a clock, the animation that begins there."""
 
     episode: Episode
     step: int
@@ -141,7 +141,7 @@ def _ground(episode: Episode, side: int, width: int, height: int) -> str:
         parts.append(f'<path d="{lines}" stroke="{_LINE}" stroke-opacity="{_number(strength)}"/>')
     walls = []
     for y in range(rows):
-        # Walls side by side are one rectangle.
+        # Adjacent walls of a row are one rectangle.
         row = np.concatenate([[False], episode.walls[:, y], [False]])
         for begin, end in np.flatnonzero(np.diff(row)).reshape(-1, 2).tolist():
             walls.append(f"M{side * begin} {side * y}h{side * (end - begin)}v{side}H{side * begin}z")
@@ -194,7 +194,7 @@ def _agent(view: _View, agent: int, colour: Colour) -> str:
 
 
 def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
-    """Return the animation in which an agent, or its target, disappears during its last move."""
+    """Return the animation in which an agent or its target disappears during the agent's last move."""
     left = np.flatnonzero(~episode.present[:, agent])
     if clock is None or not left.size:
         return []
@@ -203,13 +203,13 @@ def _fading(episode: Episode, agent: int, clock: _Clock | None) -> list[str]:
 
 
 def _changes(values: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return 0 and the steps whose value is not that of the step before."""
+    """Return 0 and the steps whose value differs from that of the step before."""
     differ = (values[1:] != values[:-1]).reshape(len(values) - 1, -1).any(axis=1)
     return np.concatenate([[0], np.flatnonzero(differ) + 1])
 
 
 def _knots(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, the steps at which a motion changes, and the one at which the last motion ends."""
+    """Return 0, the steps at which a motion changes, and the step at which the last motion ends."""
     motion = np.diff(cells, axis=0, append=cells[-1:])
     return _changes(motion)
 

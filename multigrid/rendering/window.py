@@ -1,4 +1,4 @@
-"""The window of ``render_mode="human"``."""
+"""Show the window of ``render_mode="human"``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BARS = (48, 48, 54)
 
 
 class Window:
-    """A window that opens with the first frame, and with the next one after it was closed.
+    """A window that opens with the first frame, and opens again with the next frame after `close`.
 
-    pygame has one window a process. Several instances share it, at the size of the first, and it closes with the last
-    of them. In a resized window the whole picture is shown in its own proportions, between bars.
+    pygame has one window per process. Several instances share it, at the size of the first one's frames, and the last
+    one closes it. A resized window shows the whole picture in its own proportions, between bars.
 
-    If the user closes the window, the game goes on: `show` warns once, and then does nothing until `close` is called.
+    If the user closes the window, the game continues: `show` warns once, and then does nothing until `close` is called.
 
     Args:
-        frames_per_second: the most frames that are shown in a second.
+        frames_per_second: the maximum number of frames per second.
     """
 
     _open: ClassVar[weakref.WeakSet[Window]] = weakref.WeakSet()
@@ -48,7 +48,7 @@ class Window:
         if game.event.get(game.QUIT, pump=False):
             self._end_show(game)
             return
-        # Nothing reads these, and a queue that is full of them has no room for the event that closes the window.
+        # Nothing reads these events. If they filled the queue, the event that closes the window would be lost.
         game.event.clear((game.MOUSEMOTION, game.MOUSEWHEEL, game.FINGERMOTION), pump=False)
         game.display.update()
         self._clock.tick(self._frames_per_second)
@@ -83,7 +83,7 @@ class Window:
 
 
 def _fit(game: Any, canvas: pygame.Surface, surface: pygame.Surface) -> None:
-    """Draw a picture in the middle of a surface, as large as fits, its shape kept."""
+    """Draw a picture in the middle of a surface, as large as possible in its own proportions."""
     if surface.get_size() == canvas.get_size():
         surface.blit(canvas, (0, 0))
         return

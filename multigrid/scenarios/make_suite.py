@@ -1,4 +1,4 @@
-"""``python -m multigrid.scenarios.make_suite [FOLDER]``: write the suite of scenarios, the same bytes each time."""
+"""Write the suite of scenarios, the same bytes each time: ``python -m multigrid.scenarios.make_suite [FOLDER]``."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _ATTEMPTS = 1000
 
 
 def make_scenarios() -> Iterator[Scenario]:
-    """Yield the scenarios of the suite."""
+    """Yield the scenarios of the suite, each with the episode of a plan that solves it."""
     for kind in _KINDS:
         for num_agents, width, height in _SIZES:
             yield _solve(kind, num_agents, width, height)
 
 
 def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
-    """Return the first layout, of those from seeds 0, 1, 2, ..., for which a plan is found, with the plan's episode."""
+    """Try the layouts of seeds 0, 1, 2, ...; return the first one that `plan` solves, with the plan's episode."""
     for seed in range(_ATTEMPTS):
         walls = _KINDS[kind](width, height, seed)
         env = MultiGridEnv(GridConfig(walls=walls, num_agents=num_agents))
@@ -64,7 +64,7 @@ def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
 
 
 def write(folder: Path) -> None:
-    """Write the suite's files into a folder, which is created if it does not exist."""
+    """Write the suite's files to a folder, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for scenario in make_scenarios():
         save(scenario, folder / f"{scenario.name}.json")

@@ -1,10 +1,10 @@
 """Plans for all agents at once, by priority inheritance with backtracking.
 
 PIBT: Okumura, Machida, Defago and Tamura, "Priority inheritance with backtracking for iterative multi-agent path
-finding", Artificial Intelligence 310, 2022. Every step the agents choose in the order of how long they have been
-away from their targets. Each takes the free neighbour nearest to its target; an agent that stands there is asked to
-make way at once, with the priority of the one who asks. The plans have no vertex and no swapping conflict, so that
-``collisions="symmetric"`` grants every move. Not every problem that has a solution is solved.
+finding", Artificial Intelligence 310, 2022. In every step the agents select their cells one after the other, those
+longest away from their targets first. Each selects the free neighbour nearest to its target. If another agent stands
+there, that agent selects next, with the priority of the first. The plans have no vertex and no swapping conflict, so
+``collisions="symmetric"`` grants every move. PIBT does not solve every problem that has a solution.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class _Planner:
         self.moves = [*enumerate(self.flat.steps), (int(Action.STAY), 0)]
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.targets = self.indices(targets)
-        # Only free cells are looked up, so it does not matter what the rim holds.
+        # Only free cells are looked up, so the values of the rim do not matter.
         self.distances = [np.pad(distances_to(components, target), 1).ravel().tolist() for target in targets.tolist()]
 
     def indices(self, cells: NDArray[np.int64]) -> list[int]:
         return [self.flat.index(x, y) for x, y in cells.tolist()]
 
     def step(self, now: list[int], waited: list[int]) -> list[int]:
-        """Return an action for each agent; those longest away from their targets choose first."""
+        """Return an action for each agent; those longest away from their targets select first."""
         self.now, self.occupant = now, {cell: agent for agent, cell in enumerate(now)}
         self.after: list[int | None] = [None] * len(now)
         self.actions = [int(Action.STAY)] * len(now)
@@ -58,22 +58,23 @@ class _Planner:
             self.after[agent], self.actions[agent] = cell, action
             if other is None or self.after[other] is not None or self._choose(other):
                 return True
-            # The other could not make way, and stays where it is.
+            # The other agent cannot make way and keeps its cell.
         self.after[agent], self.actions[agent] = here, int(Action.STAY)
         self.reserved.add(here)
         return False
 
 
 def plan(config: GridConfig, seed: int) -> NDArray[np.int8] | None:
-    r"""Return joint actions after which all agents of a picture stand on their targets at once, or None.
+    r"""Return joint actions after which all agents stand on their targets at once, or None.
 
     Args:
-        config: with one picture with agents and targets, and ``allow_stay=True``; the plan is for agents that go on
-            acting on their targets, ``on_target="stay"``.
-        seed: for the choice between neighbours that are equally near.
+        config: its ``walls`` are one `ParsedMap` with agents and targets, and ``allow_stay`` is True. The plan assumes
+            ``on_target="stay"``: agents may leave their targets again.
+        seed: seeds the random order of neighbours that are equally near.
 
     Returns:
-        int8 (T, N); None if there is no solution within ``config.max_cycles`` steps, or none was found.
+        int8 (T, N), the action of each agent in each step; None if no solution within ``config.max_cycles`` steps is
+        found.
 
     >>> plan(GridConfig(walls="a.A\n#.B\nb..", on_target="stay", allow_stay=True), seed=0).tolist()
     [[0, 0], [0, 0], [4, 3]]

@@ -1,4 +1,4 @@
-"""Recording episodes, and replaying them."""
+"""Record episodes, and replay them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RecordEpisode", "Step", "replay"]
 
 
 class Step(NamedTuple):
-    """What an environment returns from a reset or a step, by agent."""
+    """The results of a reset or a step, by agent."""
 
     observations: dict[str, Any]
     """The agents' observations."""
@@ -30,13 +30,13 @@ class Step(NamedTuple):
     terminations: dict[str, bool]
     """Whether each agent has terminated."""
     truncations: dict[str, bool]
-    """Whether each agent is truncated."""
+    """Whether each agent has been truncated."""
     infos: dict[str, dict[str, Any]]
     """The agents' infos."""
 
 
 class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
-    """Record each episode from its reset on, for `scenario` to return.
+    """Record each episode from its reset on; `scenario` returns the recording.
 
     Args:
         env: a `MultiGridEnv` without wrappers.
@@ -63,7 +63,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The random generator of the environment, which may be replaced."""
+        """The random generator of the environment; it can be set."""
         return self._grid.np_random
 
     @np_random.setter
@@ -72,7 +72,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
 
     @property
     def max_cycles(self) -> int | None:
-        """The environment's limit of steps, which may be set."""
+        """The environment's time limit in steps, or None; it can be set."""
         return self._grid.max_cycles
 
     @max_cycles.setter
@@ -88,7 +88,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         return observations, infos
 
     def step(self, actions: Mapping[str, Any]) -> Any:
-        """Step the environment, and record the actions unless they are refused or the episode is over."""
+        """Step the environment, and record the actions unless they are invalid or the episode is over."""
         agents = list(self._grid.agents)
         results = self._grid.step(actions)
         if agents:
@@ -99,7 +99,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         return results
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Set a state, as `MultiGridEnv.set_state` does, and end the recording, which lacks the steps before."""
+        """Set a state, as `MultiGridEnv.set_state` does, and drop the recording, which lacks the steps before."""
         self._grid.set_state(state)
         self._start = None
 
@@ -107,8 +107,9 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         """Return the episode so far, after checking that it can be replayed.
 
         Raises:
-            ValueError: there was no reset, or a `set_state` after it; new targets came from a generator that is not
-                PCG64; or the replay differs for another reason, such as a draw from ``np_random`` during the episode.
+            ValueError: there was no reset, or a `set_state` after it; a generator other than PCG64 sampled new
+                targets; or the replay differs for another reason, such as a caller that sampled from ``np_random``
+                during the episode.
         """
         start = self._start
         if start is None:
@@ -132,7 +133,7 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
 
     Args:
         scenario: a scenario with actions.
-        env: the environment to play in, from `Scenario.env`; by default a new one.
+        env: an environment that `Scenario.env` returned; by default a new one.
 
     Yields:
         A `Step` for the reset and one for each step of the recording.
@@ -171,7 +172,7 @@ def replay(scenario: Scenario, env: MultiGridEnv | None = None) -> Iterator[Step
 
 
 class _Log:
-    """A running digest of what an environment returns, the same on every machine."""
+    """A running digest of the results of an environment, the same on every machine."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()

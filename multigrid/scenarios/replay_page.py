@@ -1,4 +1,4 @@
-"""Recorded episodes as pages for a browser or a notebook, and as animated pictures."""
+"""Show recorded episodes as pages for a browser or a notebook, and as animated pictures."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _FRAME_HEIGHT = 820
 
 
 class Replay:
-    """An episode as a page or a picture; what `show_episode` returns.
+    """A page or a picture of an episode; `show_episode` returns it.
 
-    As the value of a notebook's cell, it is displayed as the page, in a frame of its own.
+    As the value of a notebook's cell, it is displayed as the page, in an iframe.
     """
 
     def __init__(self, episode: Episode) -> None:
@@ -33,11 +33,11 @@ class Replay:
 
     @functools.cached_property
     def html(self) -> str:
-        """The page, in ASCII; it needs no other file and no network. Equal episodes give equal pages."""
+        """The HTML of the page, in ASCII; it needs no other file and no network. Equal episodes give equal pages."""
         return replay_page(self.episode)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page to a file, which is replaced if it exists, as a whole or not at all.
+        """Write the page to a file. An existing file is replaced, as a whole or not at all.
 
         Raises:
             OSError: the file cannot be written.
@@ -48,13 +48,13 @@ class Replay:
         """Write a picture to a file: the animated episode, or its state after one step.
 
         Args:
-            path: the file, which is replaced if it exists.
+            path: the file; an existing one is replaced.
             step: from 0, the state after the reset, to the last step; None for the animation.
-            options: those of `multigrid.rendering.svg.still_svg` ("cell") if there is a step, else those of
-                `multigrid.rendering.svg.animated_svg` ("seconds_per_step", "pause" and "cell").
+            options: with a step, "cell" of `multigrid.rendering.svg.still_svg`; without, "seconds_per_step", "pause"
+                and "cell" of `multigrid.rendering.svg.animated_svg`.
 
         Raises:
-            TypeError: there is no such option.
+            TypeError: an option is unknown.
             ValueError: the step or an option is out of range.
             OSError: the file cannot be written.
         """
@@ -69,7 +69,7 @@ class Replay:
         return f"<Replay of {self.episode.name!r}, {self.episode.num_steps} steps>"
 
     def _repr_html_(self) -> str:
-        # The frame keeps the page's style and script apart from the notebook's.
+        # The iframe separates the page's style and script from the notebook's.
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="Replay" sandbox="allow-scripts" width="100%" '
             f'height="{_FRAME_HEIGHT}" style="border: 0; border-radius: 12px"></iframe>'
@@ -77,15 +77,15 @@ class Replay:
 
 
 def show_episode(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> Replay:
-    """Return a recorded episode as a page, to be displayed in a notebook or written to a file.
+    """Return a recorded episode as a page, for a notebook or a file.
 
     Args:
-        source: the path of a scenario file, or the name of a scenario of the suite where there is no such file; or a
-            scenario with actions, an episode, or an environment in a `RecordEpisode`.
+        source: the path of a scenario file; the name of a scenario of the suite, if no file has this name; a
+            scenario with actions; an episode; or a `RecordEpisode`.
 
     Raises:
         TypeError: the source is something else.
-        ValueError: the file holds no scenario, nothing has been recorded, or the episode cannot be reproduced.
+        ValueError: the file holds no scenario, there is no recorded episode, or it cannot be reproduced.
         OSError: the file cannot be read.
 
     >>> page = show_episode("empty-9x7-2")
@@ -109,7 +109,7 @@ def show_episode(source: str | PathLike[str] | Scenario | Episode | RecordEpisod
 
 
 def replay(source: str | PathLike[str] | Scenario | Episode | RecordEpisode) -> Replay:
-    """Return what `show_episode` returns; this is its deprecated name."""
+    """Call `show_episode`; this is its deprecated name."""
     warnings.warn(
         "multigrid.replay is deprecated and goes with the next release; use multigrid.show_episode",
         DeprecationWarning,

@@ -1,4 +1,4 @@
-"""Scenarios: path-finding problems, with or without a recorded episode, and their files."""
+"""Path-finding problems, with or without a recorded episode, and their files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CONFIG_KEYS = tuple(
 class Scenario:
     """A path-finding problem: a map, starts, targets and a configuration; with actions, a recorded episode.
 
-    Two scenarios are equal when their files are.
+    Two scenarios are equal if their files are.
 
     Raises:
         TypeError, ValueError: a field is not as described.
@@ -56,16 +56,16 @@ class Scenario:
     """
 
     name: str
-    """Its name, in messages and as the title of its page."""
+    """The name, in messages and as the title of the page."""
     config: GridConfig
-    """Its ``walls`` are one picture with agents and targets, so that every reset has this layout."""
+    """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout."""
     stream: dict[str, Any] | None = None
-    """The state of the PCG64 generator after the reset, which *restart* draws new targets from; else None."""
+    """The state of the PCG64 generator after the reset, which samples the new targets of *restart*; else None."""
     actions: NDArray[np.int8] | None = None
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
-    """T + 1 texts: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
-    observations, rewards, flags and infos; "told" in the files."""
+    """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
+    observations, rewards, flags and infos; the key in the files is "told"."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
@@ -90,7 +90,7 @@ class Scenario:
             object.__setattr__(self, "digests", _check_digests(self.digests, len(self.actions)))
 
     def env(self, render_mode: str | None = None) -> MultiGridEnv:
-        """Return an environment that resets to this layout; the first episode has the recorded targets of *restart*.
+        """Return an environment that resets to this layout; its first episode has the recorded targets of *restart*.
 
         >>> Scenario("pass", GridConfig(walls="a.A")).env().possible_agents
         ['agent_0']
@@ -106,7 +106,7 @@ class Scenario:
             bits = generators.make_bit_generator(self.stream)
         except ValueError as error:
             raise ValueError(f"{message}: {error}") from error
-        # With more in its state, it would be another scenario, with another file, that plays the same.
+        # A state with additional entries would give an unequal scenario with the same episodes.
         if type(bits) is not np.random.PCG64 or bits.state != self.stream:
             raise ValueError(message)
         return np.random.Generator(bits)
@@ -121,8 +121,8 @@ class Scenario:
 def save(scenario: Scenario, path: str | PathLike[str]) -> None:
     """Write a scenario to a JSON file, as a whole or not at all.
 
-    Equal scenarios give equal bytes. The file holds the versions of its format and of the rules, and a SHA-256 of the
-    rest.
+    Equal scenarios give equal bytes. The file holds the versions of its format and of the rules, and a SHA-256 of all
+    its other content.
 
     Raises:
         TypeError: `scenario` is not a Scenario.
@@ -145,8 +145,8 @@ def load(path: str | PathLike[str]) -> Scenario:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the file is too large, no regular file, or no scenario; has another version of the format or of the
-            rules; or has been changed since it was written. The message names the file.
+        ValueError: the file is too large, not a regular file, or not a scenario; has another version of the format or
+            of the rules; or has been changed since it was written. The message names the file.
     """
     path = Path(path)
     try:
@@ -179,7 +179,7 @@ def _read(path: Path) -> Scenario:
         )
     try:
         scenario = _scenario(content)
-        # Values that were converted, such as 1.0 or "+1" to 1, give another file when they are written again.
+        # If a value is converted, such as 1.0 or "+1" to 1, writing the scenario again gives other bytes.
         if _text(scenario) != text:
             raise ValueError("it is not as multigrid.scenarios.save would write it")  # noqa: TRY301 - one of many
     except (TypeError, LookupError, ValueError, AttributeError, OverflowError) as error:
@@ -225,7 +225,7 @@ def _content(scenario: Scenario) -> dict[str, Any]:
         "map": format_map(walls).split("\n"),
         "agents": agents.tolist(),
         "targets": targets.tolist(),
-        # Hexadecimal, because few readers of JSON besides Python's keep 128 bits.
+        # Hexadecimal, because few JSON readers besides Python's keep 128-bit integers.
         "stream": None
         if stream is None
         else {
@@ -272,7 +272,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _render(content: dict[str, Any]) -> str:
-    """Return JSON with one key a line, and a line for each row of the map and of the actions."""
+    """Return JSON with a line for each key, and for each row of the map and of the actions."""
     lines = []
     for key, value in content.items():
         if key in ("map", "actions") and isinstance(value, list) and value:

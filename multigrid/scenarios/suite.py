@@ -1,9 +1,9 @@
 """The suite of scenarios that comes with the package.
 
-Five kinds of maps, each with 2 to 64 agents: empty, random, maze, rooms, warehouse. The rules are those of classical
-path finding (Stern et al., SoCS 2019): no vertex and no swapping conflict, following is allowed, agents stay at their
-targets and may step aside, and the episode ends when all stand on theirs at once. Each file holds a plan that ends it.
-``python -m multigrid.scenarios.make_suite`` writes them all, with the same bytes each time.
+It has five kinds of maps, each with 2 to 64 agents: empty, random, maze, rooms, warehouse. The rules are those of
+classical path finding (Stern et al., SoCS 2019): no vertex and no swapping conflict; following is allowed; agents on
+their targets may step aside; the episode ends when all agents stand on their targets at once. Each file holds a plan
+that solves it. ``python -m multigrid.scenarios.make_suite`` writes the files, with the same bytes each time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "suite"
 
 
 def names() -> list[str]:
-    """Return the names of the suite's scenarios, KIND-WIDTHxHEIGHT-AGENTS, the smaller ones first within a kind.
+    """Return the names of the suite's scenarios, KIND-WIDTHxHEIGHT-AGENTS, by kind and number of agents.
 
     >>> names()[:3]
     ['empty-9x7-2', 'empty-11x9-4', 'empty-17x13-8']
@@ -29,10 +29,10 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Scenario:
-    """Return a scenario of the suite.
+    """Return the scenario of the suite with this name.
 
     Raises:
-        ValueError: there is none of this name.
+        ValueError: the suite has no such scenario.
 
     >>> get("maze-17x13-8").config.num_agents
     8
@@ -45,14 +45,14 @@ def get(name: str) -> Scenario:
 
 
 def find_scenario(source: str | PathLike[str]) -> Scenario:
-    """Return the scenario in a file, or the one of the suite with this name if there is no such file.
+    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name.
 
     Args:
-        source: a path, or, as a str, a name.
+        source: a path, or a name as a str.
 
     Raises:
-        OSError: there is neither, or the file cannot be read.
-        ValueError: the file holds no scenario.
+        OSError: there is neither such a file nor such a name, or the file cannot be read.
+        ValueError: the file does not hold a scenario.
 
     >>> find_scenario("maze-17x13-8").name
     'maze-17x13-8'

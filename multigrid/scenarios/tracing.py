@@ -1,4 +1,4 @@
-"""Episodes as arrays, collected while they are played."""
+"""Collect episodes as arrays while they are played."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wrappers of Gymnasium's documents, next to which their GridWorld is introduced, and those of learners' guides."""
+"""Wrap environments as in Gymnasium's documents on their GridWorld, and as in the guides of learning libraries."""
 
 from multigrid.wrappers.discrete_actions import DiscreteActions
 from multigrid.wrappers.observations import GoalObservation, PixelObservation, RelativePosition

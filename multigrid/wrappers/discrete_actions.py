@@ -1,4 +1,4 @@
-"""A subset of an env's actions."""
+"""Restrict an env to a subset of its actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrappers that change observations: relative positions, goals for hindsight experience replay, and frames."""
+"""Change observations: relative positions, goals for hindsight experience replay, and frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["GoalObservation", "PixelObservation", "RelativePosition"]
 
 
 def cell_spaces(env: gymnasium.Env[Any, Any]) -> tuple[Box, Box]:
-    """Return the spaces of the agent's cell and of the target's, which an env observes.
+    """Return the spaces of the parts "agent" and "target" of an env's observations.
 
     Raises:
         TypeError: the env does not observe a Dict with the Boxes "agent" and "target".
@@ -36,8 +36,8 @@ def cell_spaces(env: gymnasium.Env[Any, Any]) -> tuple[Box, Box]:
 class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str, NDArray[Any]]], RecordConstructorArgs):
     """Observe the target's cell minus the agent's: int64 (2,), in cells.
 
-    The documented wrapper declares an unbounded float space, which the integers that it returns do not lie in; this
-    one declares the bounds that follow from the env's own.
+    The documented wrapper declares an unbounded float space, which does not contain the integers that it returns. This
+    one declares integers, with bounds that follow from those of the env.
 
     Args:
         env: its observations are a Dict with the Boxes "agent" and "target".
@@ -66,18 +66,18 @@ class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str,
 class GoalObservation(
     gymnasium.ObservationWrapper[dict[str, NDArray[Any]], Any, dict[str, NDArray[Any]]], RecordConstructorArgs
 ):
-    """Observe what goal-conditioned learners expect, and compute rewards for other goals.
+    """Observe the Dict that goal-conditioned learners expect, and compute rewards for other goals.
 
-    Observations are a Dict of three cells, int64 (2,) each: ``observation`` and ``achieved_goal`` are the agent's,
-    ``desired_goal`` is the target's. The target is in no other part, for a learner that replaces the goal in hindsight
-    replaces only ``desired_goal``. The reward is the env's. `compute_reward` returns the documented one, so wrappers
-    that change rewards belong outside this one.
+    Observations are a Dict of three cells, int64 (2,) each: ``observation`` and ``achieved_goal`` are the agent's cell,
+    ``desired_goal`` is the target's. No other part has the target, because a learner that replaces the goal in
+    hindsight replaces only ``desired_goal``. The reward is the env's. `compute_reward` returns the documented reward,
+    so apply wrappers that change rewards outside this one.
 
-    Source: the contract is that of ``GoalEnv`` in gymnasium_robotics, of which Stable-Baselines3's ``HerReplayBuffer``
+    Source: the interface is that of ``GoalEnv`` in gymnasium_robotics, of which Stable-Baselines3's ``HerReplayBuffer``
     uses `compute_reward`; hindsight is Andrychowicz et al. 2017, "Hindsight Experience Replay".
 
     Args:
-        env: its observations are a Dict with the Boxes "agent" and "target"; whatever else it observes is dropped.
+        env: its observations are a Dict with the Boxes "agent" and "target"; other parts are dropped.
 
     Raises:
         TypeError: the env observes something else.
@@ -104,18 +104,18 @@ class GoalObservation(
         return {"observation": agent, "achieved_goal": agent.copy(), "desired_goal": target}
 
     def compute_reward(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> int | NDArray[np.int64]:
-        """Return the documented reward of a step that achieved one goal while another was desired.
+        """Return the documented reward of a step, from the achieved goal and the desired goal.
 
         Args:
-            achieved_goal: a cell (2,), or K of them (K, 2).
-            desired_goal: as many cells.
-            info: that of the step, or those of all K; the reward does not depend on it.
+            achieved_goal: a cell (2,), or K cells (K, 2).
+            desired_goal: a cell or K cells, in the same shape.
+            info: the info of the step, or of each of the K steps; it is not used.
 
         Returns:
-            1 where the two agree, else 0: an int for one pair, int64 (K,) for K.
+            1 where the two goals are equal, else 0: an int for one pair, int64 (K,) for K.
 
         Raises:
-            ValueError: the two are not of one shape, or not cells.
+            ValueError: the two goals differ in shape, or are not cells.
         """
         del info
         reached = _compare_goals(achieved_goal, desired_goal)
@@ -124,7 +124,7 @@ class GoalObservation(
     def compute_terminated(
         self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any
     ) -> bool | NDArray[np.bool_]:
-        """Return whether such a step ends the episode: True where the two agree. Arguments as in `compute_reward`."""
+        """Return whether a step terminates: True where the goals are equal. Arguments as in `compute_reward`."""
         del info
         reached = _compare_goals(achieved_goal, desired_goal)
         return reached if reached.ndim else bool(reached)
@@ -132,7 +132,7 @@ class GoalObservation(
     def compute_truncated(
         self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any
     ) -> bool | NDArray[np.bool_]:
-        """Return whether such a step cuts the episode: False, for limits are ``TimeLimit``'s. Arguments as above."""
+        """Return whether a step truncates: False, ``TimeLimit`` truncates. Arguments as in `compute_reward`."""
         del info
         reached = _compare_goals(achieved_goal, desired_goal)
         return np.zeros_like(reached) if reached.ndim else False
@@ -151,7 +151,7 @@ def _compare_goals(achieved_goal: ArrayLike, desired_goal: ArrayLike) -> NDArray
 class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any], RecordConstructorArgs):
     """Observe the env's frame, scaled down: uint8 (3, size, size), colour first, as convolutional networks expect.
 
-    Each pixel is the mean colour of a part of the frame, so no detail disappears altogether. A frame that is not square
+    Each pixel is the mean colour of a part of the frame, so no detail is lost completely. A frame that is not square
     is distorted into a square. Gymnasium's ``AddRenderObservation`` and ``ResizeObservation`` together
     do the same with the colour last, and need OpenCV.
 
@@ -160,7 +160,7 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
         size: the side in pixels, at least 1. Stable-Baselines3's ``NatureCNN`` was designed for 84 and needs 36.
 
     Raises:
-        TypeError: `size` is no integer.
+        TypeError: `size` is not an integer.
         ValueError: `size` is below 1, or the env has another render mode.
 
     >>> from multigrid import GridWorldEnv
@@ -182,10 +182,10 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
         self.observation_space = Box(0, 255, (3, self.size, self.size), np.uint8)
 
     def observation(self, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
-        """Return the small frame, whatever the env observes.
+        """Render the env, and return the frame scaled down; `observation` is not used.
 
         Raises:
-            ValueError: the env's frames are smaller than that.
+            ValueError: a side of the env's frames is below `size`.
         """
         frame: Any = self.env.render()
         if min(frame.shape[:2]) < self.size:
@@ -198,12 +198,12 @@ class PixelObservation(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, Any]
 def _shrink(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     """Return the means of size x size equal parts of a frame: (height, width, 3) to (3, size, size).
 
-    The parts are spread evenly from edge to edge, and overlap by a pixel here and there where the sides do not divide.
+    The parts are spread evenly from edge to edge. If `size` does not divide a side, some parts overlap by a pixel.
     """
     (rows, height), (columns, width) = (
         (np.arange(size) * side // size, -(-side // size)) for side in (frame.shape[0], frame.shape[1])
     )
-    # Adding up whole rows, then whole columns, takes a fifth of the time of np.add.reduceat.
+    # Adding whole rows, then whole columns, takes a fifth of the time of np.add.reduceat.
     bands = np.zeros((size, *frame.shape[1:]), np.uint32)
     for offset in range(height):
         bands += frame.take(rows + offset, axis=0)

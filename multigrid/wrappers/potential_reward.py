@@ -1,4 +1,4 @@
-"""Rewards that speed learning up and keep the optimal policies: shaping by a potential."""
+"""Shape rewards by a potential, which speeds learning up and keeps the optimal policies."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["Potential", "PotentialReward", "PotentialRewardParallel", "minus_distance"]
 
 Potential: TypeAlias = Callable[[Any, dict[str, Any]], float]
-"""The potential of a state, from the observation and the info of an agent in it."""
+"""A function that returns the potential of a state from an agent's observation and info in that state."""
 
 
 def minus_distance(observation: Any, info: dict[str, Any]) -> float:  # noqa: ARG001
-    """Return minus the distance that the info holds: 0 on the target, the lower the farther away.
+    """Return minus the distance in the info: 0 on the target, lower farther away.
 
     >>> minus_distance(None, {"distance": 3.0})
     -3.0
@@ -30,12 +30,12 @@ def minus_distance(observation: Any, info: dict[str, Any]) -> float:  # noqa: AR
 
 
 class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Add gamma times the potential of the state reached, minus that of the state left, to every reward.
+    """Add gamma times the potential of the next state, minus that of the current state, to every reward.
 
-    The potential of a terminal state counts as 0, whatever the function says. A truncated episode is cut, not ended:
-    learners bootstrap from its last state, so its potential counts. With the learner's own `gamma`, what is added along
-    an episode sums up to minus the potential of its first state, whichever way it went, so exactly the policies that
-    are optimal without it are optimal with it.
+    The potential of a terminal state counts as 0, whatever the function returns. If the episode is truncated, the
+    potential of its last state counts, because learners bootstrap from that state. With the learner's own `gamma`, the
+    discounted sum of the added terms is minus the potential of the first state for every path, so the optimal policies
+    are exactly those of the unshaped reward.
 
     A learner then estimates the env's values minus the potential, which is easiest with a potential on the scale of the
     env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
@@ -45,8 +45,8 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     Args:
         env: any env; with the default `potential`, one whose infos have ``distance``.
-        gamma: the discount of the learner, 0 to 1. With any other value the theorem does not hold.
-        potential: of the observation and the info of a state; it must depend on the state alone.
+        gamma: the discount of the learner, 0 to 1. With another discount the theorem does not hold.
+        potential: a function of the observation and the info in a state; it must depend on the state alone.
 
     Raises:
         ValueError: `gamma` is out of range.
@@ -81,13 +81,12 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
 
 class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
-    """`PotentialReward` for each agent of a PettingZoo ParallelEnv, from its own observation and info.
+    """Shape the reward of each agent of a PettingZoo ParallelEnv as `PotentialReward` does.
 
-    The potential of an agent that terminates counts as 0. In a game of several learners what is kept are the Nash
-    equilibria (Devlin and Kudenko 2011, "Theoretical considerations of potential-based reward shaping for multi-agent
-    systems").
+    The potential of an agent that terminates counts as 0. With several learners, shaping keeps the Nash equilibria
+    (Devlin and Kudenko 2011, "Theoretical considerations of potential-based reward shaping for multi-agent systems").
 
-    The arguments are those of `PotentialReward`; the potential is of the observation and the info of an agent.
+    The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
 
     >>> import multigrid
     >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)
@@ -132,10 +131,10 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
         return {"env": env.get_state(), "potentials": dict(self._left)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Set a state that `get_state` of such a wrapper returned.
+        """Set a state that `get_state` of this wrapper returned.
 
         Raises:
-            TypeError, ValueError: it is no such state.
+            TypeError, ValueError: the state is not of this form.
         """
         env: Any = self.env
         given: Any = state
@@ -146,7 +145,7 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
 
 def _check(gamma: float, potential: Any) -> float:
-    """Return the discount as a float, once both arguments are checked."""
+    """Check both arguments, and return the discount as a float."""
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
     if not callable(potential):

@@ -1,4 +1,4 @@
-"""Wrappers that change rewards: clipping, the distance reward of Gymnasium's guide, and the weights of Reacher's."""
+"""Change rewards: clipping, the distance reward of Gymnasium's guide, and weights for the terms of Reacher's reward."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
 
     Raises:
         TypeError: a bound is not a real number.
-        ValueError: the lowest is above the highest, or a bound is NaN.
+        ValueError: `min_reward` is above `max_reward`, or a bound is NaN.
 
     >>> from multigrid import GridWorldEnv
     >>> ClipReward(GridWorldEnv(), 0.0, 0.5).reward(1)
@@ -47,26 +47,26 @@ class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
         self.max_reward = max_reward
 
     def reward(self, reward: SupportsFloat) -> float:
-        """Return the reward within the bounds."""
+        """Return the reward, clipped to the bounds."""
         return float(np.clip(float(reward), self.min_reward, self.max_reward))
 
 
 class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Pay the env's own reward on the step that terminates, and minus the scaled distance to the target on all others.
+    """Return the env's own reward for the step that terminates, and minus the scaled distance to the target for others.
 
-    The distance is the Euclidean one between the two cells that the step returns: it is not the ``distance`` of the
-    infos, which counts steps.
+    The distance is the Euclidean distance between the two cells that the step returns, not the ``distance`` of the
+    infos, which is the L1 distance.
 
-    This does not keep the optimal policies. On an empty grid it merely chooses among the shortest ways, those that
-    bring the agent nearer in the sense of Euclid first. Between walls it can be worth more to wait close to the target
-    for ever than to walk around them. `PotentialReward` speeds learning up and keeps them all.
+    This reward does not keep the optimal policies. On an empty grid it only prefers some of the shortest paths: those
+    along which the Euclidean distance falls first. Among walls, waiting close to the target for ever can be worth more
+    than walking around the walls. `PotentialReward` speeds learning up and keeps all optimal policies.
 
     Source: Gymnasium's page "Create a Custom Environment", section "Reward Design Issues", option 2
     (https://gymnasium.farama.org/introduction/create_custom_env/): ``1 if terminated else -0.1 * distance``.
 
     Args:
         env: its observations are a Dict with the Boxes "agent" and "target".
-        scale: what a distance of one cell costs a step.
+        scale: the cost of a distance of one cell, per step.
 
     Raises:
         TypeError: the env observes something else.
@@ -85,7 +85,7 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self.scale = scale
 
     def step(self, action: Any) -> tuple[dict[str, NDArray[Any]], float, bool, bool, dict[str, Any]]:
-        """Step the env, and return the scaled distance as a negative reward, save on the last step."""
+        """Step the env, and return minus the scaled distance as the reward unless the step terminates."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if not terminated:
             reward = -self.scale * np.linalg.norm(observation["agent"] - observation["target"])
@@ -96,7 +96,7 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstru
     """Replace the reward by a weighted sum of the terms in the infos of Gymnasium's Reacher.
 
     Args:
-        env: its infos have "reward_dist" and "reward_ctrl", as those of Reacher do.
+        env: an env whose infos have "reward_dist" and "reward_ctrl", as in Reacher.
         reward_dist_weight: the weight of the distance term.
         reward_ctrl_weight: the weight of the control term.
     """

@@ -1,4 +1,4 @@
-"""An episode as one page for the browser, which needs no network and no other file."""
+"""Write an episode as one page for the browser, which needs no network and no other file."""
 
 from multigrid.rendering.replay.page import replay_page
 

@@ -1,4 +1,4 @@
-"""Arrays of integers as short texts, which codec.js decodes."""
+"""Encode arrays of integers as short strings, which codec.js decodes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ _BITS, _MORE = 7, 0x80
 
 
 def pack(rows: NDArray[Any]) -> str:
-    """Return integers (R, L) as base64, a byte for each small change along a row, next to nothing where none changes.
+    """Return integers (R, L) as base64, with one byte for a small change along a row and about none for no change.
 
-    Each row is written as differences, the first from 0; a difference d as 2d, or -2d - 1 if it is negative; zeros in
-    a row, which may go over the ends of rows, as a 0 and the number of zeros that follow it; and all these numbers in
-    groups of seven bits, the lowest first, with the eighth bit set in all bytes but a number's last.
+    - Each row is written as differences, the first one from 0.
+    - A difference d is written as 2d, or as -2d - 1 if it is negative.
+    - A run of zeros, which may continue in the next row, is written as a 0 and the number of zeros after the first.
+    - These numbers are written in groups of seven bits, the lowest first. The eighth bit is set in all bytes of a
+      number except its last.
 
     >>> base64.b64decode(pack(np.array([[5, 5, 5, 4], [0, 0, 200, 200]]))).hex(" ")
     '0a 00 01 01 00 01 90 03 00 00'

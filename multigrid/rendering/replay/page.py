@@ -1,4 +1,4 @@
-"""The HTML page of an episode."""
+"""Write the HTML page of an episode."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 def replay_page(episode: Episode) -> str:
     """Return an HTML page, in ASCII, that shows an episode; equal episodes give equal pages.
 
-    The page plays, pauses, steps and scrubs, follows an agent, and needs nothing from the network, which its content
-    security policy forbids. ``window.multigrid.lastDrawing()`` returns what it has drawn last, for its tests.
+    The page plays, pauses, steps, scrubs, and follows an agent. Its content security policy forbids the network. For
+    tests, ``window.multigrid.lastDrawing()`` returns the latest drawing.
 
     >>> import multigrid.scenarios
     >>> from multigrid.scenarios.tracing import trace_episode
@@ -40,7 +40,7 @@ def replay_page(episode: Episode) -> str:
     """
     style = _resource("page.css")
     script = "".join(map(_resource, _SCRIPTS))
-    # Inside a script element "<" could end it, whatever quotes stand around it.
+    # A "<" can end a script element, even inside quotes.
     data = json.dumps(_data(episode), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     title = html.escape(episode.name).encode("ascii", "xmlcharrefreplace").decode("ascii")
     parts = {
@@ -69,7 +69,7 @@ def _data(episode: Episode) -> dict[str, Any]:
         "rims": [hexadecimal(rim(colour)) for colour in palette],
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
         "blocked": [int(outcome) for outcome in BLOCKED],
-        # What is not defined under the rules is NaN.
+        # Metrics that the rules do not define are NaN.
         "metrics": [
             (label.short, episode.metrics[name], label.meaning)
             for name, label in LABELS.items()
@@ -82,13 +82,13 @@ def _data(episode: Episode) -> dict[str, Any]:
         "arrivals": pack(episode.arrivals.T),
         "outcomes": pack(episode.outcomes.T),
         "distances": _values(episode.distances.T),
-        # Shared rewards are the same for all agents of a step.
+        # In rows of steps, because shared rewards are equal for all agents of a step.
         "rewards": _values(episode.rewards),
     }
 
 
 def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (N, T + 1), the number of each cell, counted row by row."""
+    """Return int64 (N, T + 1), the index of each cell, counted row by row."""
     numbers: NDArray[np.int64] = locations[..., 0].T + locations[..., 1].T * episode.config.width
     return numbers
 
