@@ -163,6 +163,15 @@ class GridConfig:
         return 1 if self.maps is None else len(self.maps)
 
     @cached_property
+    def is_wall(self) -> NDArray[np.bool_]:
+        """Bool (M, W, H): True at the walls of each map; False everywhere without walls."""
+        if self.maps is not None:
+            return self.maps
+        no_walls = np.zeros((1, self.width, self.height), dtype=bool)
+        no_walls.setflags(write=False)
+        return no_walls
+
+    @cached_property
     def components(self) -> NDArray[np.int32]:
         """int32 (M, W, H): the connected components of each map, as `label_components` numbers them."""
         if self.maps is None:

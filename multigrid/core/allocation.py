@@ -10,7 +10,6 @@ from multigrid._checks import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import Arrays, bytes_needed, clean_scratch, make_arrays
-from multigrid.maps.components import WALL
 from multigrid.parts import PARTS
 
 __all__ = ["allocate"]
@@ -37,7 +36,7 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     if "view" in config.parts:
         radius = config.view_radius
         rim = ((0, 0), (radius, radius), (radius, radius))
-        arrays.blocked[...] = np.pad(config.components == WALL, rim, constant_values=1)
+        arrays.blocked[...] = np.pad(config.is_wall, rim, constant_values=1)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):

@@ -203,7 +203,7 @@ class OneWorld(OneCallAtATime):
         steps = self._world.arrays.steps[0]
         # If an exception prevented the step, the last one is of this state.
         past = [cells for number, cells in self._cells if number < steps][-self._render_options.trails :]
-        return scene_in(self._world.arrays, 0, np.stack(past) if past else None)
+        return scene_in(self._world.config, self._world.arrays, 0, np.stack(past) if past else None)
 
     def _draw_frame(self) -> NDArray[np.uint8]:
         return self._get_painter().frame(self._get_scene())

@@ -304,7 +304,8 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         self._check_have_reset(np.arange(self.num_worlds))
         if self._painter is None:
             self._painter = Painter(self.config)
-        frames = (self._painter.frame(scene_in(self._world.arrays, e)) for e in range(self.num_worlds))
+        scenes = (scene_in(self.config, self._world.arrays, e) for e in range(self.num_worlds))
+        frames = map(self._painter.frame, scenes)
         return tuple(frame for frame in frames for _ in range(self.config.num_agents))
 
     def close_extras(self, **_kwargs: Any) -> None:

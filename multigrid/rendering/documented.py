@@ -52,11 +52,12 @@ class DocumentedStyle:
         return frame
 
     def _sprite(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
-        if (colour, x, y) not in self._cached:
+        sprite = self._cached.get((colour, x, y))
+        if sprite is None:
             if len(self._cached) == _CACHED:
                 self._cached.clear()
-            self._cached[colour, x, y] = self._draw(colour, x, y)
-        return self._cached[colour, x, y]
+            sprite = self._cached[colour, x, y] = self._draw(colour, x, y)
+        return sprite
 
     def _draw(self, colour: tuple[int, int, int], x: int, y: int) -> Sprite:
         """Draw the target or the agent in its cell; the exact pixels depend on the cell."""

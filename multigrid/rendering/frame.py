@@ -77,7 +77,7 @@ class Painter:
     >>> world.set_generator(0, np.random.default_rng(0))
     >>> world.reset()
     >>> painter = Painter(world.config, size=400)
-    >>> painter.size, painter.frame(scene_in(world.arrays, 0)).shape
+    >>> painter.size, painter.frame(scene_in(world.config, world.arrays, 0)).shape
     ((400, 300), (300, 400, 3))
     """
 

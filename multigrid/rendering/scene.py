@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, Arrays
-from multigrid.maps.components import WALL
 
 __all__ = ["Episode", "Scene", "find_settled", "scene_in", "scene_of"]
 
@@ -26,8 +25,7 @@ def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> 
     return settled
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Scene:
+class Scene(NamedTuple):
     """The state of one world that a frame shows."""
 
     walls: NDArray[np.bool_]
@@ -82,10 +80,11 @@ class Episode:
         return find_settled(self.distances, self.present)
 
 
-def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
+def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
     """Return the scene of one world; its cells are views of the arrays, not copies.
 
     Args:
+        config: the configuration of the worlds.
         arrays: the arrays of E worlds.
         world: the index of the world, from 0 to E - 1.
         trail: int64 (K, N, 2), as in `Scene`.
@@ -95,12 +94,12 @@ def scene_in(arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None)
     >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(0))
     >>> world.reset()
-    >>> scene_in(world.arrays, 0).settled.tolist()
+    >>> scene_in(world.config, world.arrays, 0).settled.tolist()
     [False, False]
     """
     present = arrays.status[world] != LEFT
     return Scene(
-        walls=arrays.components[arrays.map_index[world]] == WALL,
+        walls=config.is_wall[arrays.map_index[world]],
         agents=arrays.location[world],
         targets=arrays.target[world],
         present=present,

@@ -13,7 +13,6 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from multigrid.actions import check_action
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.components import WALL
 from multigrid.maps.text import ParsedMap
 from multigrid.scenarios.scenario import ABSENT, Scenario
 
@@ -115,7 +114,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         env = self._grid
-        picture = ParsedMap(env.config.components[start["map_index"]] == WALL, start["location"], start["target"])
+        picture = ParsedMap(env.config.is_wall[start["map_index"]], start["location"], start["target"])
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),

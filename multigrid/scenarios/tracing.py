@@ -8,7 +8,6 @@ import numpy as np
 
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.components import WALL
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
@@ -53,7 +52,7 @@ class EpisodeTrace:
         return Episode(
             name=name,
             config=self._env.config,
-            walls=self._env.config.components[self._states[0]["map_index"]] == WALL,
+            walls=self._env.config.is_wall[self._states[0]["map_index"]],
             agents=fields["location"],
             targets=fields["target"],
             present=fields["status"] != LEFT,

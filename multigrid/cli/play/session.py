@@ -13,7 +13,6 @@ from multigrid.actions import MOVES, Action
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.components import WALL
 from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 from multigrid.rendering.scene import Scene, find_settled
@@ -146,7 +145,7 @@ class Session:
     def scene(self) -> Scene:
         """Return the current state as a scene to draw."""
         return Scene(
-            walls=self.config.components[0] == WALL,
+            walls=self.config.is_wall[0],
             agents=self.state["location"],
             targets=self.state["target"],
             present=self.present,
@@ -232,7 +231,7 @@ class Session:
 def _fix_layout(env: MultiGridEnv, name: str) -> Scenario:
     """Return the current layout of an environment as a scenario."""
     state = env.get_state()
-    walls = env.config.components[state["map_index"]] == WALL
+    walls = env.config.is_wall[state["map_index"]]
     config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], state["target"]))
     return Scenario(name, config, state["np_random"] if config.on_target == "restart" else None)
 
