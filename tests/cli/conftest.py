@@ -4,6 +4,14 @@ from pathlib import Path
 
 import pytest
 
+import multigrid
+
+
+@pytest.fixture(scope="session", autouse=True)
+def announced() -> None:
+    """Create an environment, so that no command under test announces that it compiles the rules."""
+    multigrid.GridWorldEnv()
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -170,8 +170,12 @@ def played_name(home, command):
     return load(path).name.removesuffix("-0")
 
 
+# A rollout with an output folder writes figures.
+RUN = ["play", pytest.param("rollout", marks=pytest.mark.heavy), "replay"]
+
+
 @pytest.mark.usefixtures("one_step")
-@pytest.mark.parametrize("command", ["play", "rollout", "replay"])
+@pytest.mark.parametrize("command", RUN)
 def test_a_name_of_the_suite_is_taken(command, home, capsys):
     """Without a file of this name, the scenario of the suite is played, also beside a folder of this name."""
     (home / NAME).mkdir()
@@ -180,7 +184,7 @@ def test_a_name_of_the_suite_is_taken(command, home, capsys):
 
 
 @pytest.mark.usefixtures("one_step")
-@pytest.mark.parametrize("command", ["play", "rollout", "replay"])
+@pytest.mark.parametrize("command", RUN)
 def test_an_existing_file_wins(command, home, capsys):
     """A file that has the name of a scenario of the suite is read: here it is another one, without a recording."""
     save(Scenario("mine", GridConfig(walls="a..A", max_cycles=9)), home / NAME)

@@ -415,7 +415,7 @@ BAD_ACTIONS = [
     *((action, TypeError, f"is {action!r} of type float") for action in (1.0, 0.5, math.nan)),
     (np.float32(1), TypeError, "is .* of type float32"),
     (np.array([1.0]), TypeError, "is .* of type float64"),
-    *((action, TypeError, "is .*True.* of type bool") for action in (True, np.True_, np.array([True]))),
+    *((action, TypeError, "is .*True.* of type bool_?") for action in (True, np.True_, np.array([True]))),
     ("0", TypeError, "is '0' of type str"),
     (None, TypeError, "is None of type NoneType"),
     ([1], TypeError, r"is \[1\] of type list"),
