@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -185,10 +186,12 @@ def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable
     random, found = np.random.default_rng(0), [0, 0]
     for _ in range(2500 if COMPILED else 150):
         call = calls[random.choice(5, p=[0.4, 0.4, 0.1, 0.05, 0.05])]
+        began = time.perf_counter()
         call(after)
+        took = time.perf_counter() - began
         is_after = True
         try:
-            interrupt(random.uniform(1e-6, 3e-5 if COMPILED else 3e-3))
+            interrupt(random.uniform(1e-6, 1e-6 + 1.5 * took))
             call(env)
             interrupt(0)
         except InterruptError:
