@@ -9,8 +9,8 @@ from typing_extensions import Unpack
 
 from multigrid.config import GridConfig, GridOptions
 from multigrid.envs.annotations import ObservationType
-from multigrid.envs.options import show_fields
-from multigrid.envs.parallel import parallel_env
+from multigrid.envs.options import resolve_options, show_fields
+from multigrid.envs.parallel import MultiGridEnv
 from multigrid.rendering.frame import WINDOW_SIZE
 
 if TYPE_CHECKING:
@@ -39,13 +39,7 @@ def env(
     >>> env(num_agents=2).possible_agents
     ['agent_0', 'agent_1']
     """
+    config = resolve_options(env, config, options)
     return parallel_to_aec(
-        parallel_env(
-            config,
-            render_mode=render_mode,
-            render_size=render_size,
-            render_trails=render_trails,
-            render_view=render_view,
-            **options,
-        )
+        MultiGridEnv(config, render_mode, render_size=render_size, render_trails=render_trails, render_view=render_view)
     )

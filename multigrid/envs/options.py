@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 from multigrid._checks import unexpected_keywords
-from multigrid.config import GridConfig, GridOptions
+from multigrid.config import GridConfig, GridOptions, resolve_config
 
-__all__ = ["show_fields"]
+__all__ = ["resolve_options", "show_fields"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def show_fields(function: _Function) -> _Function:
     """Show the fields of `GridConfig` in the signature of a function in the place of its last parameter, ``**options``.
-
-    The function raises a TypeError that names the right keyword, for a wrong one.
 
     >>> @show_fields
     ... def create(*, copies: int = 1, **options: Any) -> None: ...
@@ -28,16 +25,26 @@ def show_fields(function: _Function) -> _Function:
     """
     signature = inspect.signature(function)
     parameters = [*list(signature.parameters.values())[:-1], *_field_parameters()]
-    names = [parameter.name for parameter in parameters]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
 
-    @functools.wraps(function)
-    def create(*args: Any, **given: Any) -> Any:
-        if not given.keys() <= set(names):
-            raise unexpected_keywords(function.__name__, given, names)
-        return function(*args, **given)
 
-    create.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return cast("_Function", create)
+def resolve_options(function: Callable[..., Any], config: GridConfig | None, options: GridOptions) -> GridConfig:
+    """Return the config that a function was given, or one of its options.
+
+    Args:
+        function: a function that `show_fields` decorates.
+        config: a `GridConfig`, or None.
+        options: the other keywords that the function was given.
+
+    Raises:
+        TypeError: as `resolve_config`; of a wrong keyword the message names the right one, also if it is no field.
+        ValueError: as `GridConfig`.
+    """
+    names = inspect.signature(function).parameters
+    if not options.keys() <= names.keys():
+        raise unexpected_keywords(function.__name__, options, names)
+    return resolve_config(config, **options)
 
 
 def _field_parameters() -> list[inspect.Parameter]:

@@ -19,7 +19,7 @@ from multigrid.envs import spaces
 from multigrid.envs.annotations import Info, ObservationType, State
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.options import show_fields
+from multigrid.envs.options import resolve_options, show_fields
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["MultiGridEnv", "parallel_env"]
@@ -342,7 +342,7 @@ def parallel_env(
     ['agent_0', 'agent_1', 'agent_2']
     """
     return MultiGridEnv(
-        resolve_config(config, **options),
+        resolve_options(parallel_env, config, options),
         render_mode,
         render_size=render_size,
         render_trails=render_trails,

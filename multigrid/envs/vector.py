@@ -25,7 +25,7 @@ from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
 from multigrid.envs.annotations import ObservationType, State, States
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs.options import show_fields
+from multigrid.envs.options import resolve_options, show_fields
 from multigrid.envs.reset_arguments import (
     NO_SEED,
     check_autoreset_mode,
@@ -337,7 +337,7 @@ def vector_env(
     800
     """
     return MultiGridVectorEnv(
-        resolve_config(config, **options),
+        resolve_options(vector_env, config, options),
         num_worlds,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,

@@ -119,7 +119,7 @@ def test_wrong_keywords_beside_the_fields() -> None:
     with pytest.raises(TypeError, match=r"'rendermode' \(did you mean render_mode\?\)"):
         multigrid.parallel_env(rendermode="ansi")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"'num_envs' \(did you mean num_worlds\?\)"):
-        multigrid.vector_env(num_envs=3)  # type: ignore[call-arg]
+        multigrid.vector_env(3, num_envs=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"arguments 'n_agents' \(did you mean num_agents\?\), 'colour'; expected"):
         multigrid.parallel_env(n_agents=3, size=4, colour=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'num_worlds'"):
