@@ -261,13 +261,13 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             return []
         return [self.possible_agents[row] for row in self._world.find_present(0)]
 
-    def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, ObservationType]:
+    def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Any]:
         # Each part is copied once, and each agent gets a row of the copy.
-        arrays: list[Any] = [part.copy() if rows is None else part[rows] for part in self._observed]
+        arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
         if self._is_flat:
             return dict(zip(agents, arrays[0]))
         # Python creates a dict with written-out keys four times as fast as one from pairs.
-        parts: tuple[Any, ...] = self._parts
+        parts = self._parts
         if len(parts) == 2:
             one, two = parts
             return {agent: {one: a, two: b} for agent, a, b in zip(agents, *arrays)}

@@ -77,5 +77,5 @@ multigrid.parallel_env(walls=Path("first.map"))  # type: ignore[arg-type]
 multigrid.parallel_env(max_cycles=2.5)  # type: ignore[arg-type]
 # ... and parts and keys that do not exist.
 observations["agent_0"]["goal"]  # type: ignore[typeddict-item]
-infos["agent_0"]["reward"]  # type: ignore[typeddict-item]
-env.get_state()["cells"]  # type: ignore[typeddict-item]
+infos["agent_0"]["reward"]  # type: ignore[misc]
+env.get_state()["cells"]  # type: ignore[misc]
