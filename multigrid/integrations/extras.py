@@ -53,5 +53,6 @@ def missing_library(module: str, error: ModuleNotFoundError, extra: str) -> Modu
     ... # doctest: +ELLIPSIS
     multigrid.integrations.sb3 needs torch, which is not installed: pip install ...
     """
-    message = f"{module} needs {error.name}, which is not installed: {install_command(extra)}"
+    library = (error.name or "a library").partition(".")[0]
+    message = f"{module} needs {library}, which is not installed: {install_command(extra)}"
     return ModuleNotFoundError(message, name=error.name)
