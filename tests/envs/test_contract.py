@@ -464,13 +464,19 @@ def test_actions_may_be_integers_of_any_kind(face: Face, action: Any) -> None:
 
 
 class Tensor:
-    """A scalar of another library, which NumPy can read."""
+    """A scalar as torch's, which NumPy reads, alone and in a list."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.value, dtype)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
 
 
 @every
@@ -480,7 +486,8 @@ def test_actions_may_be_tensors(face: Face) -> None:
     assert frozen(face.step(env, face.with_action(env, Tensor(1)))) == frozen(
         face.step(other, face.with_action(other, 1))
     )
-    with refused(face, env, TypeError, "float64"):
+    # The AEC env has taken the actions of a round before its last agent's one raises the error.
+    with refused(face, env, TypeError, "float64") if face.has_states else pytest.raises(TypeError, match="float64"):
         face.step(env, face.with_action(env, Tensor(1.0)))
 
 
