@@ -266,9 +266,9 @@ def _options() -> str:
 
 
 def _type_of(field: dataclasses.Field[Any]) -> str:
-    names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None"}
+    names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None", "_Parts": "tuple[str, ...] | None"}
     names |= dict.fromkeys(("Collisions", "OnTarget", "Reward"), "str")
-    return names.get(str(field.type), str(field.type).replace("tuple[Part, ...]", "tuple[str, ...]"))
+    return names.get(str(field.type), str(field.type))
 
 
 def _rules() -> str:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
+    from multigrid import maps, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
-    from multigrid.config import GridConfig
+    from multigrid.config import GridConfig, GridOptions
     from multigrid.envs.aec import env
+    from multigrid.envs.annotations import FlatObservation, Info, Observation, State, States
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
@@ -24,16 +26,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Action",
+    "FlatObservation",
     "GridConfig",
+    "GridOptions",
     "GridWorldEnv",
+    "Info",
     "MultiGridEnv",
     "MultiGridVectorEnv",
+    "Observation",
     "Outcome",
+    "State",
+    "States",
     "env",
     "evaluate",
+    "maps",
     "parallel_env",
+    "policies",
+    "scenarios",
     "show_episode",
     "vector_env",
+    "wrappers",
 ]
 
 __version__ = "0.1.0"
@@ -43,19 +55,24 @@ _MODULES = {
     "Action": "multigrid.actions",
     "Outcome": "multigrid.actions",
     "GridConfig": "multigrid.config",
+    "GridOptions": "multigrid.config",
     "GridWorldEnv": "multigrid.envs.grid_world",
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
     "env": "multigrid.envs.aec",
+    **dict.fromkeys(("FlatObservation", "Info", "Observation", "State", "States"), "multigrid.envs.annotations"),
     "evaluate": "multigrid.policies.evaluation",
     "parallel_env": "multigrid.envs.parallel",
     "replay": "multigrid.scenarios.replay_page",
     "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
+_SUBPACKAGES = ("maps", "policies", "scenarios", "wrappers")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"multigrid.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'multigrid' has no attribute {name!r}")
     value = getattr(importlib.import_module(_MODULES[name]), name)

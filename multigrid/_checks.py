@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import math
 import reprlib
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from multigrid.parts import PARTS, Part, resolve_shape
 
-__all__ = ["check_grid", "check_int", "check_observations", "check_seed", "check_worlds", "is_int", "shorten"]
+__all__ = [
+    "check_grid",
+    "check_int",
+    "check_keywords",
+    "check_name",
+    "check_observations",
+    "check_parts",
+    "check_seed",
+    "check_size",
+    "check_worlds",
+    "find_nearest",
+    "is_int",
+    "shorten",
+    "unexpected_keywords",
+]
 
 _LARGEST = 2**63 - 1
 _MOST_BYTES = 2**36
@@ -24,6 +40,21 @@ _BYTES_OF_A_CELL, _BYTES_OF_A_SEARCHED_CELL, _BYTES_OF_A_MAP = 25, 100, 500
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
 _SHORT.maxtuple = _SHORT.maxlist = 16
+
+_OTHER_NAMES = {
+    "size": ("grid_size", "field_size", "map_size", "shape"),
+    "num_agents": ("n_agents", "agents", "players", "num_players", "n_players"),
+    "walls": ("map", "map_name", "grid", "layout", "obstacles"),
+    "collisions": ("collision_system",),
+    "observe": ("obs_type", "observation_type", "observations", "obs"),
+    "view_radius": ("obs_radius", "sensor_range", "sight", "agent_view_size"),
+    "reward": ("reward_type", "cooperative", "shared_reward"),
+    "max_cycles": ("max_steps", "max_episode_steps", "episode_limit", "horizon", "time_limit"),
+    "num_worlds": ("num_envs", "n_envs"),
+}
+"""The names of options in other libraries, by the name here."""
+
+_Class = TypeVar("_Class", bound=type)
 
 
 def shorten(value: object) -> str:
@@ -179,3 +210,127 @@ def _check_memory(what: str, needed: int, most: int, advice: str) -> None:
             raise ValueError(
                 f"{what} takes about {needed} bytes, which this machine does not have: {advice}"
             ) from error
+
+
+def check_size(size: Any) -> int | tuple[int, int]:
+    """Check the size of a grid, and return it as ints: the side of a square, or (width, height).
+
+    Raises:
+        TypeError: neither an integer nor two of them.
+        ValueError: a side below 1.
+
+    >>> check_size(np.array([7, 4]))
+    (7, 4)
+    """
+    expected = "expected the side of a square, or (width, height), in whole cells"
+    if is_int(size):
+        sides: Sequence[Any] = (size,)
+    elif isinstance(size, Sequence) and not isinstance(size, str | bytes | bytearray) and len(size) == 2:
+        sides = size
+    elif isinstance(size, np.ndarray) and size.shape == (2,):
+        sides = size.tolist()
+    else:
+        raise TypeError(f"size is {shorten(size)} of type {type(size).__name__}; {expected}")
+    for side in sides:
+        if not is_int(side):
+            raise TypeError(f"size is {shorten(size)}; {expected}")
+        if side < 1:
+            raise ValueError(f"size is {shorten(size)}; {expected}, each at least 1")
+    return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
+
+
+def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
+    """Check that a value is one of some names, and return it as a plain str.
+
+    Raises:
+        ValueError: it is none of them.
+
+    >>> check_name("reward", "shared", ("individual", "shared"))
+    'shared'
+    """
+    # `value in names` fails for an array, and a subclass of str may compare differently.
+    plain = str.__str__(value) if isinstance(value, str) else None
+    if plain not in names:
+        raise ValueError(f"{field} is {shorten(value)}; expected one of {', '.join(map(repr, names))}")
+    return plain
+
+
+def check_parts(observe: Any) -> tuple[Part, ...]:
+    """Check the names of the parts of an observation, and return them as a tuple.
+
+    Raises:
+        TypeError: no sequence.
+        ValueError: no name, an unknown one, or one twice.
+
+    >>> check_parts(["agent", "view"])
+    ('agent', 'view')
+    """
+    if isinstance(observe, str) or not isinstance(observe, Sequence):
+        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
+    if not observe:
+        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(PARTS)}")
+    parts = tuple(check_name("a part of observe", part, tuple(PARTS)) for part in observe)
+    if len(set(parts)) != len(parts):
+        raise ValueError(f"observe is {shorten(parts)}; name each part once")
+    return cast("tuple[Part, ...]", parts)
+
+
+def find_nearest(word: str, names: Iterable[str], similarity: float) -> str | None:
+    """Return the name that a word most likely misspells, or None.
+
+    Args:
+        word: the word, of which the first 100 characters are compared, in lower case.
+        names: the names, in lower case.
+        similarity: the least similarity, from 0 to 1, as `difflib.SequenceMatcher.ratio` measures it.
+
+    >>> find_nearest("num_agent", ["size", "num_agents"], 0.6), find_nearest("colour", ["size", "num_agents"], 0.6)
+    ('num_agents', None)
+    """
+    return next(iter(difflib.get_close_matches(word[:100].lower(), names, 1, similarity)), None)
+
+
+def unexpected_keywords(function: str, given: Iterable[str], names: Collection[str]) -> TypeError:
+    """Return the error for keywords that a function does not have; it names those that were probably meant.
+
+    Args:
+        function: the function's name.
+        given: all keywords that were given.
+        names: the keywords that the function has, of which not all are among the given ones.
+
+    >>> print(unexpected_keywords("GridConfig", ["n_agents"], ["size", "num_agents"]))
+    GridConfig() got an unexpected keyword argument 'n_agents' (did you mean num_agents?); expected size, num_agents
+    """
+    others = {other: name for name, others in _OTHER_NAMES.items() for other in others if name in names}
+    others |= dict.fromkeys(("width", "height"), "size=(width, height)") if "size" in names else {}
+    unknown = []
+    for word in given:
+        if word not in names:
+            meant = others.get(word) or find_nearest(word, names, 0.6)
+            unknown.append(shorten(word) + (f" (did you mean {meant}?)" if meant else ""))
+    arguments = "an unexpected keyword argument" if len(unknown) == 1 else "unexpected keyword arguments"
+    return TypeError(f"{function}() got {arguments} {', '.join(unknown)}; expected {', '.join(names)}")
+
+
+def check_keywords(cls: _Class) -> _Class:
+    """Make the constructor of a dataclass raise `unexpected_keywords` for keywords that are no fields.
+
+    >>> import dataclasses
+    >>> @check_keywords
+    ... @dataclasses.dataclass
+    ... class Options:
+    ...     max_cycles: int
+    >>> Options(max_steps=3)
+    Traceback (most recent call last):
+    TypeError: Options() got an unexpected keyword argument 'max_steps' (did you mean max_cycles?); expected max_cycles
+    """
+    create: Any = vars(cls)["__init__"]
+    names = list(vars(cls)["__dataclass_fields__"])
+
+    @functools.wraps(create)
+    def check_and_create(self: Any, *args: Any, **keywords: Any) -> None:
+        if not keywords.keys() <= set(names):
+            raise unexpected_keywords(cls.__name__, keywords, names)
+        create(self, *args, **keywords)
+
+    cls.__init__ = check_and_create  # type: ignore[misc]
+    return cls

@@ -92,7 +92,9 @@ def check_action(action: Any, num_actions: int, whose: str = "") -> int:
     """
     whom = f" for {whose}" if whose else ""
     expected = f"expected an integer from 0 to {num_actions - 1}"
-    if isinstance(action, np.ndarray):
+    if hasattr(type(action), "__array__") and not isinstance(action, np.generic):
+        # Tensors, too: NumPy takes them as rows of a vector env's actions.
+        action = np.asarray(action)
         if action.size != 1:
             raise ValueError(f"action{whom} is an array of shape {action.shape}; {expected}, or an array of one")
         action = action.reshape(-1)[0]

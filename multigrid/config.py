@@ -5,23 +5,45 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_grid, check_int, check_observations, is_int, shorten
+from multigrid._checks import (
+    check_grid,
+    check_int,
+    check_keywords,
+    check_name,
+    check_observations,
+    check_parts,
+    check_size,
+    shorten,
+)
 from multigrid.maps.components import WALL, label_components
 from multigrid.maps.layouts import check_layout
 from multigrid.maps.pools import stack_maps
 from multigrid.maps.text import ParsedMap
 from multigrid.parts import PARTS, Part, name_extents, resolve_shape
 
-__all__ = ["Collisions", "GridConfig", "OnTarget", "Part", "Reward", "check_limit", "resolve_config"]
+__all__ = [
+    "Collisions",
+    "GridConfig",
+    "GridOptions",
+    "OnTarget",
+    "Part",
+    "Reward",
+    "Size",
+    "Walls",
+    "check_limit",
+    "resolve_config",
+]
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
 Reward = Literal["individual", "shared"]
+Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
+Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
 
 _LONGEST_FLAT_SIDE = 2**24
 _DEFAULT_SIZE = 5
@@ -34,21 +56,48 @@ _LEAVE_OUT = (
 
 if TYPE_CHECKING:
     _Value = TypeVar("_Value")
+    _Given = TypeVar("_Given")
 
-    class _Resolved(Generic[_Value]):
-        """The type of a field whose argument may be None and whose attribute may not: a descriptor has two types."""
+    class _Field(Generic[_Value, _Given]):
+        """The type of a field whose argument and attribute differ in type: a descriptor has two types."""
 
         def __get__(self, config: Any, owner: Any = None) -> _Value: ...
-        def __set__(self, config: Any, value: _Value | None) -> None: ...
+        def __set__(self, config: Any, value: _Given) -> None: ...
 
-    _Size = _Resolved[int | tuple[int, int]]
-    _Count = _Resolved[int]
+    _Size = _Field[int | tuple[int, int], Size | None]
+    _Count = _Field[int, int | None]
+    _Walls = _Field[Any, Walls | None]
+    _Parts = _Field[tuple[Part, ...] | None, Sequence[Part] | None]
 else:
     _Size = int | tuple[int, int] | None
     _Count = int | None
+    _Walls = Any
+    _Parts = tuple[Part, ...] | None
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+class GridOptions(TypedDict, total=False):
+    """The fields of `GridConfig` as keywords, for type checkers and editors.
+
+    >>> options: GridOptions = {"size": (7, 4), "num_agents": 3}
+    >>> GridConfig(**options).width
+    7
+    """
+
+    size: Size | None
+    num_agents: int | None
+    walls: Walls | None
+    collisions: Collisions
+    on_target: OnTarget
+    reward: Reward
+    observe: Sequence[Part] | None
+    view_radius: int
+    flatten: bool
+    allow_stay: bool
+    max_cycles: int | None
+
+
+@check_keywords
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class GridConfig:
     """The description of a world: its grid, its agents, its rules and its observations.
 
@@ -72,7 +121,7 @@ class GridConfig:
     """The grid in cells: the side of a square, or (width, height). None is the map's size, or 5 without a map."""
     num_agents: _Count = _NOT_GIVEN
     """The number of agents. None is the number that the map's letters show, or 2 without letters."""
-    walls: Any = None
+    walls: _Walls = _NOT_GIVEN
     """None, one map, or a pool of M maps of one size, of which each episode draws one. A map is a picture as text, in
     which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be (M, W, H)."""
     collisions: Collisions = "symmetric"
@@ -81,7 +130,7 @@ class GridConfig:
     """What happens to an agent that stands on its target."""
     reward: Reward = "individual"
     """Whether each agent gets its own reward, or all get the mean of the individual ones."""
-    observe: tuple[Part, ...] | None = None
+    observe: _Parts = _NOT_GIVEN
     """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent."""
     view_radius: int = 2
     """The number of cells that the part "view" shows in each direction."""
@@ -103,14 +152,14 @@ class GridConfig:
         set_field(self, "view_radius", check_int("view_radius", self.view_radius, 0))
         set_field(self, "max_cycles", check_limit(self.max_cycles))
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
-            set_field(self, name, _check_name(name, getattr(self, name), get_args(names)))
+            set_field(self, name, check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
             set_field(self, name, bool(value))
         if self.observe is not None:
-            set_field(self, "observe", _check_parts(self.observe))
+            set_field(self, "observe", check_parts(self.observe))
         self._check_coordinates()
         self._check_room()
         check_observations(self.parts, self.extents, flatten=self.flatten)
@@ -224,6 +273,14 @@ class GridConfig:
         # A copy is constructed anew, for pickled arrays lose their read-only flag.
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
+    def __repr__(self) -> str:
+        values = {field.name: repr(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        if self.walls is not None:
+            maps = "map" if self.num_maps == 1 else "maps"
+            letters = " with agents and targets" if isinstance(self.walls, ParsedMap) else ""
+            values["walls"] = f"<{self.num_maps} {maps} of {self.width} x {self.height} cells{letters}>"
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in values.items())})"
+
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, GridConfig) else NotImplemented
 
@@ -268,7 +325,7 @@ def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:
 
 
 def _resolve_size(size: Any, maps: NDArray[np.bool_] | None) -> int | tuple[int, int]:
-    given = None if size is None else _check_size(size)
+    given = None if size is None else check_size(size)
     if maps is None:
         return _DEFAULT_SIZE if given is None else given
     width, height = maps.shape[1:]
@@ -289,40 +346,3 @@ def _resolve_num_agents(num_agents: Any, walls: Any) -> int:
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else size
-
-
-def _check_size(size: Any) -> int | tuple[int, int]:
-    expected = "expected the side of a square, or (width, height), in whole cells"
-    if is_int(size):
-        sides: Sequence[Any] = (size,)
-    elif isinstance(size, Sequence) and not isinstance(size, str | bytes | bytearray) and len(size) == 2:
-        sides = size
-    elif isinstance(size, np.ndarray) and size.shape == (2,):
-        sides = size.tolist()
-    else:
-        raise TypeError(f"size is {shorten(size)} of type {type(size).__name__}; {expected}")
-    for side in sides:
-        if not is_int(side):
-            raise TypeError(f"size is {shorten(size)}; {expected}")
-        if side < 1:
-            raise ValueError(f"size is {shorten(size)}; {expected}, each at least 1")
-    return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
-
-
-def _check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
-    # `value in names` fails for an array, and a subclass of str may compare differently.
-    plain = str.__str__(value) if isinstance(value, str) else None
-    if plain not in names:
-        raise ValueError(f"{field} is {shorten(value)}; expected one of {', '.join(map(repr, names))}")
-    return plain
-
-
-def _check_parts(observe: Any) -> tuple[Part, ...]:
-    if isinstance(observe, str) or not isinstance(observe, Sequence):
-        raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
-    if not observe:
-        raise ValueError(f"observe is empty; expected at least one name out of {', '.join(PARTS)}")
-    parts = tuple(_check_name("a part of observe", part, tuple(PARTS)) for part in observe)
-    if len(set(parts)) != len(parts):
-        raise ValueError(f"observe is {shorten(parts)}; name each part once")
-    return cast("tuple[Part, ...]", parts)

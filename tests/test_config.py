@@ -5,6 +5,7 @@ import dataclasses
 import pickle
 import re
 import tracemalloc
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -274,6 +275,12 @@ def test_long_sides_are_taken(good):
     ("walls", "error", "message"),
     [
         (5, TypeError, "walls is of type int; expected a boolean array"),
+        *(
+            (path, ValueError, f"to read a file, use walls=multigrid.maps.load_map({path!r})")
+            for path in ("first.map", "maps/a", "b.TXT")
+        ),
+        (Path("first.map"), TypeError, "to read a file, use walls=multigrid.maps.load_map(PosixPath('first.map'))"),
+        ([MAP, Path("first.map")], TypeError, "map 1 of walls is of PosixPath; expected"),
         ({"map": MAP}, TypeError, "walls is of type dict; expected a boolean array"),
         ([], ValueError, "walls holds no map; expected a boolean array"),
         (np.zeros((0, 3, 2), bool), ValueError, "walls holds no map; expected"),
@@ -407,6 +414,28 @@ def test_another_value_is_another_configuration(field):
     assert dataclasses.replace(config, **changes) != config
     assert config == GridConfig(**FIELDS)
     assert config != FIELDS
+
+
+@pytest.mark.parametrize(
+    ("walls", "text"),
+    [
+        (MAP, "<1 map of 3 x 2 cells>"),
+        (np.broadcast_to(MAP, (70, 3, 2)), "<70 maps of 3 x 2 cells>"),
+        ("a.A.\n.#..", "<1 map of 4 x 2 cells with agents and targets>"),
+    ],
+    ids=["map", "pool", "letters"],
+)
+def test_repr_is_short(walls, text):
+    """With walls, the repr is one line with the number and the size of the maps."""
+    config = GridConfig(walls=walls)
+    assert repr(config) == repr(dataclasses.replace(config, walls=None)).replace("walls=None", f"walls={text}")
+
+
+def test_repr_is_code():
+    """Without walls, the repr creates an equal configuration."""
+    config = GridConfig(**{**FIELDS, "walls": None})
+    assert eval(repr(config)) == config  # noqa: S307 - this is the promise
+    assert eval(repr(GridConfig())) == GridConfig()  # noqa: S307
 
 
 def test_replace_checks_again():

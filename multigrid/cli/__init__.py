@@ -10,6 +10,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+from multigrid.integrations.extras import missing_library
+
 __all__ = ["main"]
 
 _COMMANDS = {
@@ -72,8 +74,7 @@ def _run(command: str, flags: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
-        install = f'pip install "multigrid-marl[{extra}]"'
-        sys.stderr.write(f"{program} needs {error.name}, which is not installed: {install}\n")
+        sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 from multigrid._checks import check_int
 from multigrid.config import GridConfig
@@ -30,6 +30,7 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
 
     _info_names = ("distance",)
     _reports_metrics = False
+    __repr__ = VectorEnv.__repr__
 
     def __init__(
         self,

@@ -41,6 +41,9 @@ class ManyWorlds(OneCallAtATime):
         """The number of steps after which an episode is truncated; None for never."""
         return self._world.max_cycles
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
+
     def _finish_interrupted_call(self) -> None:
         self._world.finish_commit()
         if self._is_unfinished and not self._world.is_inconsistent:
@@ -141,3 +144,8 @@ class ManyWorlds(OneCallAtATime):
         if name in ("np_random", "np_random_seed"):
             return tuple(one for one in value for _ in range(self.config.num_agents))
         return value if name == "render" else (value,) * self.num_envs
+
+    def close_extras(self, **_kwargs: Any) -> None:
+        """Stop the threads, if there are any."""
+        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes an env whose constructor has raised
+            self._world.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -17,6 +17,7 @@ from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.metrics import world_metrics
 from multigrid.core.worlds import Worlds
+from multigrid.envs.annotations import State
 from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
 from multigrid.maps.text import format_map
@@ -147,17 +148,17 @@ class OneWorld(OneCallAtATime):
         self._world.check_consistent()
 
     @one_at_a_time
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return a copy of the whole state of the episode and the random stream: arrays and ints.
 
         Raises:
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        return self._world.snapshot(0)
+        return cast("State", self._world.snapshot(0))
 
     @one_at_a_time
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State | dict[str, Any]) -> None:
         """Restore a state that `get_state` returned, of this env or another with the same configuration.
 
         Raises:
@@ -165,7 +166,7 @@ class OneWorld(OneCallAtATime):
         """
         self._restore(state)
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: State | dict[str, Any]) -> None:
         seed = self._current_seed()
         on_commit = functools.partial(self._record_reset, -1 if seed is None else seed)
         self._world.restore(_FIRST_WORLD, [state], on_commit, any_generator=True)

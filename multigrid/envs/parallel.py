@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Generic
 
 import gymnasium
 import numpy as np
-from gymnasium import logger
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
+from typing_extensions import Unpack
 
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, check_limit, resolve_config
+from multigrid.config import GridConfig, GridOptions, check_limit, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
+from multigrid.envs.annotations import Info, ObservationType, State
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.one_world import OneWorld
+from multigrid.envs.options import resolve_options, show_fields
 from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["MultiGridEnv", "parallel_env"]
 
-Observation: TypeAlias = Any
-"""A dict of a part's name to its array, or one float32 array with ``flatten=True``."""
-
 _INTEGERS = frozenset({int, np.int64})
 
 
-class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
+# Type checkers that do not read PettingZoo's annotations see no type parameter but that of Generic.
+class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
     """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
     Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, and has
     ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``. ``infos[agent]`` has ``distance``, the L1
     distance to the target as a float, and ``outcome``, why the last move ended as it did: the int of a
-    `multigrid.Outcome`.
+    `multigrid.Outcome`. For type checkers an observation is a `multigrid.Observation`; an env with ``flatten=True`` is
+    a ``MultiGridEnv[FlatObservation]``.
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
@@ -96,6 +97,10 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         vars(self).update(state)
         self._bind_arrays()
 
+    def __repr__(self) -> str:
+        mode = "" if self.render_mode is None else f", render_mode={self.render_mode!r}"
+        return f"{type(self).__name__}({self.config!r}{mode})"
+
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """Return an agent's observation space, the same object at every call.
 
@@ -141,9 +146,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         self._world.max_cycles = check_limit(limit)
 
     @one_at_a_time
-    def reset(
+    def reset(  # type: ignore[override]
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+    ) -> tuple[dict[str, ObservationType], dict[str, Info]]:
         """Begin an episode of all agents.
 
         Args:
@@ -164,9 +169,9 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             self._update_window()
         return self._observations(agents), self._infos(agents)
 
-    def step(
+    def step(  # type: ignore[override]
         self, actions: Mapping[str, Any]
-    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+    ) -> tuple[dict[str, ObservationType], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
         """Play one step of all agents in `agents`.
 
         Args:
@@ -256,7 +261,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             return []
         return [self.possible_agents[row] for row in self._world.find_present(0)]
 
-    def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Observation]:
+    def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Any]:
         # Each part is copied once, and each agent gets a row of the copy.
         arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
         if self._is_flat:
@@ -271,7 +276,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             return {agent: {one: a, two: b, three: c} for agent, a, b, c in zip(agents, *arrays)}
         return {agent: dict(zip(parts, row)) for agent, *row in zip(agents, *arrays)}
 
-    def _infos(self, agents: list[str], rows: list[int] | None = None) -> dict[str, dict[str, Any]]:
+    def _infos(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Info]:
         distances, outcomes = _to_list(self._distances, rows), _to_list(self._outcomes, rows)
         return {agent: {"distance": a, "outcome": b} for agent, a, b in zip(agents, distances, outcomes)}
 
@@ -286,7 +291,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
         state: NDArray[np.int64] = global_states(self._world.arrays)[0]
         return state
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: State | dict[str, Any]) -> None:
         self._agents = None
         super()._restore(state)
 
@@ -302,7 +307,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, Observation, Any]):
             ResetNeeded: there was no reset yet.
         """
         if self.render_mode is None:
-            logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")
+            gymnasium.logger.warn("render() was called without a render_mode; pass render_mode='rgb_array' or 'human'")
             return None
         if self.render_mode == "human":
             return None
@@ -315,6 +320,7 @@ def _to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
     return listed
 
 
+@show_fields
 def parallel_env(
     config: GridConfig | None = None,
     *,
@@ -322,8 +328,8 @@ def parallel_env(
     render_size: int = WINDOW_SIZE,
     render_trails: int = 0,
     render_view: int | None = None,
-    **settings: Any,
-) -> MultiGridEnv:
+    **options: Unpack[GridOptions],
+) -> MultiGridEnv[ObservationType]:
     """Return a PettingZoo ParallelEnv of a `GridConfig`, or of its fields as keywords.
 
     The `render_...` keywords are those of `MultiGridEnv`.
@@ -336,7 +342,7 @@ def parallel_env(
     ['agent_0', 'agent_1', 'agent_2']
     """
     return MultiGridEnv(
-        resolve_config(config, **settings),
+        resolve_options(parallel_env, config, options),
         render_mode,
         render_size=render_size,
         render_trails=render_trails,

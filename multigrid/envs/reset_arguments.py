@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, is_int, shorten
+from multigrid._checks import check_int, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
 from multigrid.maps.layouts import check_layout
@@ -25,6 +25,10 @@ __all__ = [
 
 NO_SEED = -2
 """Stands for None in an array of seeds."""
+
+_KEYS = ("agents", "targets", "map", "reset_mask")
+# Below it lie keys of other libraries, such as "mode".
+_LEAST_SIMILARITY = 0.8
 
 
 def check_autoreset_mode(mode: Any) -> AutoresetMode:
@@ -54,8 +58,9 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, NDArray[np.int
         The map's index, or `multigrid.core.placement.RANDOM`; and int64 (N, 4), x, y, target x, target y, or None.
 
     Raises:
-        TypeError, ValueError: `options` is no mapping, there is no such map, there are agents without targets or the
-            reverse, or `multigrid.maps.layouts.check_layout` raises the error.
+        TypeError, ValueError: `options` is no mapping, a key is nearly one of those that are read, there is no such
+            map, there are agents without targets or the reverse, or `multigrid.maps.layouts.check_layout` raises the
+            error.
 
     >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
     (0, array([[0, 1, 2, 0]]))
@@ -167,6 +172,12 @@ def _check_mapping(options: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
+    for key in options:
+        # Other keys are ignored, for wrappers and other environments have keys of their own.
+        if isinstance(key, str) and key not in _KEYS:
+            meant = find_nearest(key, _KEYS, _LEAST_SIMILARITY)
+            if meant is not None:
+                raise ValueError(f"options has the key {shorten(key)}; expected {meant!r}")
     return options
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any
+from typing import Any, Literal, overload
 
 import gymnasium
 import numpy as np
@@ -13,16 +13,19 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
+from typing_extensions import Unpack
 
 from multigrid._checks import check_int, shorten
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, resolve_config
+from multigrid.config import GridConfig, GridOptions, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.placement import RANDOM
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
+from multigrid.envs.annotations import ObservationType, State, States
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs.options import resolve_options, show_fields
 from multigrid.envs.reset_arguments import (
     NO_SEED,
     check_autoreset_mode,
@@ -40,7 +43,7 @@ _Bools = NDArray[np.bool_]
 
 
 # Here np_random and np_random_seed are tuples.
-class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]):  # type: ignore[misc]
+class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):  # type: ignore[misc]
     """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
@@ -141,7 +144,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
     @one_at_a_time
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[ObservationType, dict[str, Any]]:
         """Begin an episode in every world, or in those of a mask.
 
         Args:
@@ -175,7 +178,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         which[worlds] = True
         return self._observations(), self._infos(which.reshape(self.num_envs))
 
-    def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Play one step of every world.
 
         Args:
@@ -200,7 +203,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         finally:
             self._call = None
 
-    def _step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+    def _step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         if self._is_unfinished:
             self._finish_interrupted_call()
         if self._must_check_ends or not self._all_started:
@@ -243,8 +246,12 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
                 "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
             )
 
+    @overload
+    def get_state(self, /, worlds: Any = None, *, single: Literal[False] = False) -> States: ...
+    @overload
+    def get_state(self, /, worlds: Any = None, *, single: Literal[True]) -> list[State]: ...
     @one_at_a_time
-    def get_state(self, worlds: Any = None, *, single: bool = False) -> dict[str, NDArray[Any]] | list[dict[str, Any]]:
+    def get_state(self, worlds: Any = None, *, single: bool = False) -> Any:
         """Return copies of the whole states of some worlds, or of all.
 
         Args:
@@ -308,12 +315,8 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[Any, Any, Any]): 
         frames = map(self._painter.frame, scenes)
         return tuple(frame for frame in frames for _ in range(self.config.num_agents))
 
-    def close_extras(self, **_kwargs: Any) -> None:
-        """Stop the threads, if there are any."""
-        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes an env whose constructor has raised
-            self._world.close()
 
-
+@show_fields
 def vector_env(
     num_worlds: int,
     config: GridConfig | None = None,
@@ -322,8 +325,8 @@ def vector_env(
     render_mode: str | None = None,
     copy: bool = True,
     num_threads: int = 1,
-    **settings: Any,
-) -> MultiGridVectorEnv:
+    **options: Unpack[GridOptions],
+) -> MultiGridVectorEnv[ObservationType]:
     """Return a `MultiGridVectorEnv` of a `GridConfig`, or of its fields as keywords.
 
     Raises:
@@ -334,7 +337,7 @@ def vector_env(
     800
     """
     return MultiGridVectorEnv(
-        resolve_config(config, **settings),
+        resolve_options(vector_env, config, options),
         num_worlds,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,

@@ -18,19 +18,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.callbacks.callbacks import RLlibCallback
-from ray.rllib.core.columns import Columns
-from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
-from ray.tune.registry import register_env
 
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import sample_rows, training_seed
 from multigrid.policies import Policy
+
+try:
+    import torch
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.callbacks.callbacks import RLlibCallback
+    from ray.rllib.core.columns import Columns
+    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+    from ray.tune.registry import register_env
+except ModuleNotFoundError as error:
+    raise missing_library(__name__, error, "rllib") from error
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm

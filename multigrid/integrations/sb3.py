@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
 
 from multigrid._checks import check_int, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import map_parts
 from multigrid.parts import flat_slices
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ModuleNotFoundError as error:
+    raise missing_library(__name__, error, "train") from error
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]
 

@@ -22,15 +22,20 @@ from multiprocessing import util
 from typing import Any
 
 import numpy as np
-import supersuit
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
-from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import map_parts
+
+try:
+    import supersuit
+    from stable_baselines3.common.vec_env import VecEnv
+    from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
+except ModuleNotFoundError as error:
+    raise missing_library(__name__, error, "train") from error
 
 __all__ = ["SuperSuitVecEnv", "to_sb3"]
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_grid
+from multigrid._checks import check_grid, shorten
 from multigrid.maps.layouts import check_cells
 from multigrid.maps.text import ParsedMap, parse_map
 
 __all__ = ["stack_maps"]
+
+# Not in a picture of several lines.
+_FILE_NAME = re.compile(r".*[/\\].*|.*\.(map|txt|scen|json)", re.IGNORECASE)
 
 
 def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
@@ -44,7 +49,7 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
     elif isinstance(walls, np.ndarray | Sequence):
         pool = [] if isinstance(walls, np.ndarray) else walls
     else:
-        raise TypeError(f"walls is of type {type(walls).__name__}; {expected}")
+        raise TypeError(f"walls is of type {type(walls).__name__}; {expected}{_hint_at_files(walls)}")
     if len(pool) == 0:
         raise ValueError(f"walls holds no map; {expected}")
     pictures: list[ParsedMap] = []
@@ -80,12 +85,12 @@ def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
         try:
             return parse_map(one)
         except ValueError as error:
-            raise ValueError(f"map {index} of walls: {error}") from error
+            raise ValueError(f"map {index} of walls: {error}{_hint_at_files(one)}") from error
     fields: tuple[Any, ...] = tuple(one) if isinstance(one, ParsedMap) else (one, (), ())
     walls, agents, targets = fields
     if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
         kind = walls.dtype if isinstance(walls, np.ndarray) else type(walls).__name__
-        raise TypeError(f"map {index} of walls is of {kind}; {expected}")
+        raise TypeError(f"map {index} of walls is of {kind}; {expected}{_hint_at_files(walls)}")
     no_cells = np.empty((0, 2), dtype=np.int64)
     for name, given in (("agents", agents), ("targets", targets)):
         if not isinstance(given, Sequence) and not (isinstance(given, np.ndarray) and given.ndim):
@@ -99,3 +104,10 @@ def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
     ]
     # Not a subclass of ndarray, which could stack, compare and index differently.
     return ParsedMap(np.asarray(walls), *cells)
+
+
+def _hint_at_files(walls: Any) -> str:
+    """Return the advice for the path of a file, "" for anything else."""
+    if isinstance(walls, PathLike) or (isinstance(walls, str) and _FILE_NAME.fullmatch(walls)):
+        return f"; to read a file, use walls=multigrid.maps.load_map({shorten(walls)})"
+    return ""

@@ -12,6 +12,7 @@ import numpy as np
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from multigrid.actions import check_action
+from multigrid.envs.annotations import Info, State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
 from multigrid.scenarios.scenario import ABSENT, Scenario
@@ -30,7 +31,7 @@ class Step(NamedTuple):
     """Whether each agent has terminated."""
     truncations: dict[str, bool]
     """Whether each agent has been truncated."""
-    infos: dict[str, dict[str, Any]]
+    infos: dict[str, Info]
     """The agents' infos."""
 
 
@@ -56,7 +57,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
             raise TypeError(f"env is of type {type(env).__name__}; expected a MultiGridEnv without wrappers")
         super().__init__(env)
         self._grid = env
-        self._start: dict[str, Any] | None = None
+        self._start: State | None = None
         self._actions: list[list[int]] = []
         self._log = _Log()
 
@@ -97,7 +98,7 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
             self._log.note(Step(*results))
         return results
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State | dict[str, Any]) -> None:
         """Set a state, as `MultiGridEnv.set_state` does, and drop the recording, which lacks the steps before."""
         self._grid.set_state(state)
         self._start = None

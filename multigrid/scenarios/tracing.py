@@ -37,7 +37,7 @@ class EpisodeTrace:
 
     def note(self) -> None:
         """Add the environment's current state to the episode."""
-        state = self._env.get_state()
+        state: Any = self._env.get_state()
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
 
     def episode(self, name: str) -> Episode:

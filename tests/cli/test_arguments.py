@@ -112,7 +112,7 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(
 
 
 OTHERS = ("torch", "stable_baselines3", "matplotlib", "imageio", "PIL")
-INSTALL = r"needs {}.*: pip install \"multigrid-marl\[{}\]\""
+INSTALL = r"needs {}.*: pip install -e \".*\[{}\]\""
 
 
 @pytest.mark.heavy
@@ -123,7 +123,8 @@ INSTALL = r"needs {}.*: pip install \"multigrid-marl\[{}\]\""
         (("ray", OTHERS[1]), "train --num-agents 3 --engine rllib --num-env-runners 8", 1, "--engine rllib needs ray"),
         (("ray", OTHERS[1]), "train --engine=rllib", 1, INSTALL.format("ray", "rllib")),
         (("supersuit",), "train --vectorizer supersuit", 2, "is supersuit, which is not installed: pip install"),
-        (OTHERS, "rollout --episodes 1 --gif", 1, INSTALL.format("", "train")),
+        (OTHERS, "rollout --episodes 1 --gif", 1, INSTALL.format("imageio", "train")),
+        (OTHERS, "rollout --episodes 1 --figures", 1, INSTALL.format("matplotlib", "train")),
         (OTHERS, "rollout --episodes 1", 0, "sum of costs"),
     ],
 )

@@ -339,9 +339,14 @@ def test_what_was_given_is_neither_kept_nor_changed(face: Face) -> None:
     ids=["", "array", "i1", "()"],
 )
 def test_a_layout_by_hand(face: Face, numbers: Callable[[Any], Any]) -> None:
-    """reset(options=...) puts agents and targets where it is told, draws nothing, and ignores unknown keys."""
+    """reset(options=...) puts agents and targets where it is told, draws nothing, and ignores keys that are far off."""
     env, other = face.make(), face.make()
-    options = {name: numbers(cells) for name, cells in face.layout.items()} | {"colour": "blue"}
+    options = {name: numbers(cells) for name, cells in face.layout.items()} | {
+        "colour": "blue",
+        "mode": 3,
+        "goals": [],
+        7: 8,
+    }
     returned = face.reset(env, seed=4, options=options)
     layout = np.concatenate([face.layout["agents"], face.layout["targets"]], axis=1).tolist()
     assert all(cells == layout for cells in face.cells(env, returned))
@@ -398,6 +403,18 @@ def options_of(face: Face) -> Iterator[tuple[Any, Any, str]]:
 
 
 @every
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("agent", "agents"), ("target", "targets"), ("Agents", "agents"), ("maps", "map"), ("reset_masks", "reset_mask")],
+)
+def test_misspelt_options_are_refused(face: Face, wrong: str, right: str) -> None:
+    """A key that is nearly one of those that reset reads is refused with that one, and changes nothing."""
+    env = face.started()
+    with refused(face, env, ValueError, f"options has the key '{wrong}'; expected '{right}'"):
+        face.reset(env, seed=7, options={wrong: None})
+
+
+@every
 def test_bad_options_are_refused(face: Face) -> None:
     """A layout that cannot be is refused, the agent named, before the seed is taken or anything else happens."""
     env = face.started()
@@ -444,6 +461,34 @@ def test_actions_may_be_integers_of_any_kind(face: Face, action: Any) -> None:
     """Integers of Python and of NumPy, and arrays of one of them, are the same action."""
     env, other = face.started(), face.started()
     assert frozen(env.step(face.with_action(env, action))) == frozen(other.step(face.with_action(other, 1)))
+
+
+class Tensor:
+    """A scalar as torch's, which NumPy reads, alone and in a list."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.value, dtype)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+@every
+def test_actions_may_be_tensors(face: Face) -> None:
+    """Integers of other libraries, such as torch's scalars, are actions on every face; floats are on none."""
+    env, other = face.started(), face.started()
+    assert frozen(face.step(env, face.with_action(env, Tensor(1)))) == frozen(
+        face.step(other, face.with_action(other, 1))
+    )
+    # The AEC env has taken the actions of a round before its last agent's one raises the error.
+    with refused(face, env, TypeError, "float64") if face.has_states else pytest.raises(TypeError, match="float64"):
+        face.step(env, face.with_action(env, Tensor(1.0)))
 
 
 # Calls in any order, spaces and frames ------------------------------------------------------------------------------

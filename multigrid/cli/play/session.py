@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multigrid.actions import MOVES, Action
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
+from multigrid.envs.annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, random_policy, shortest_path_policy
@@ -40,7 +41,7 @@ def moves_by_sight() -> dict[str, Action]:
 class _Moment:
     """The state before a step, which `Session.back` restores."""
 
-    state: dict[str, Any]
+    state: State
     totals: NDArray[np.float64]
     generator_state: Any
     steered: int

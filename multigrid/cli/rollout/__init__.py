@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from multigrid.cli._files import check_new
+from multigrid.cli.rollout.files import import_libraries, write_outputs
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_flags
 from multigrid.cli.rollout.play import play_world
 from multigrid.cli.rollout.policies import make_policy_factory
@@ -37,8 +36,8 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     factory = make_policy_factory(options.policy)
     worlds = find_worlds(options)
     check_new(options.output)
-    # Only files need Matplotlib, imageio and Pillow; a missing library is reported before any episode is played.
-    files: Any = importlib.import_module("multigrid.cli.rollout.files") if options.kinds else None
+    # A missing library is reported before any episode is played.
+    import_libraries(options.kinds)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
@@ -47,6 +46,6 @@ def rollout(options: RolloutOptions, console: Console) -> int:
             progress.update(task, description=world.name)
             results.append(play_world(world, factory, options, lambda: progress.advance(task)))
     print_report(results, options)
-    if files is not None:
-        console.print(Text(f"outputs in {files.write_outputs(results, options)}"), soft_wrap=True)
+    if options.kinds:
+        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
     return 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multigrid._files import replace_file
-from multigrid.cli._figures import Series, heat_figure, sweep_figure, write_figure
 from multigrid.cli._files import staged_folder, write_json, write_rows
-from multigrid.cli._films import write_gif, write_mp4
 from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import EpisodeResult, WorldResult
 from multigrid.cli.rollout.report import summarize
@@ -17,9 +17,24 @@ from multigrid.policies.evaluation import MEASURES
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import save
 
-__all__ = ["write_outputs"]
+if TYPE_CHECKING:
+    from multigrid.cli._figures import Series
+
+__all__ = ["import_libraries", "write_outputs"]
 
 _COLUMNS = ("world", "num_agents", "seed", "steps", *MEASURES)
+
+
+def import_libraries(kinds: Collection[str]) -> None:
+    """Import the libraries that these kinds of files need.
+
+    Raises:
+        ModuleNotFoundError: one of them is not installed.
+    """
+    if "figures" in kinds:
+        importlib.import_module("multigrid.cli._figures")
+    if "gif" in kinds or "mp4" in kinds:
+        importlib.import_module("multigrid.cli._films")
 
 
 def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
@@ -55,8 +70,12 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions) 
         return
     name = result.episode.name
     if "gif" in options.kinds:
+        from multigrid.cli._films import write_gif
+
         write_gif(stage / f"{name}.gif", [result.episode], options.fps, trails=options.trails)
     if "mp4" in options.kinds:
+        from multigrid.cli._films import write_mp4
+
         write_mp4(stage / f"{name}.mp4", result.episode, options.fps, options.trails)
     if "svg" in options.kinds:
         with replace_file(stage / f"{name}.svg") as temporary:
@@ -64,6 +83,8 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions) 
 
 
 def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOptions) -> None:
+    from multigrid.cli._figures import heat_figure, sweep_figure, write_figure
+
     for result in results:
         assert result.heat is not None
         episodes = f"{result.heat.episodes} episode{'s' * (result.heat.episodes != 1)}"
@@ -76,6 +97,8 @@ def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOpti
 
 def _series(results: list[WorldResult]) -> list[Series]:
     """Return a series for each kind of world: the worlds whose names are equal before the first hyphen."""
+    from multigrid.cli._figures import Series
+
     kinds: dict[str, list[WorldResult]] = {}
     for result in results:
         kinds.setdefault(result.world.name.split("-")[0], []).append(result)

@@ -1,0 +1,194 @@
+"""The keywords of `parallel_env`, `env` and `vector_env`, and the types that environments take and return."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pydoc
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+import multigrid
+from helpers import AROUND
+from multigrid import GridConfig, GridOptions
+from multigrid.config import Part
+from multigrid.envs.annotations import Info, Observation, State, States
+
+FACTORIES: dict[str, Callable[..., Any]] = {
+    "parallel_env": multigrid.parallel_env,
+    "env": multigrid.env,
+    "vector_env": lambda *given, **named: multigrid.vector_env(3, *given, **named),
+}
+FIELDS = dataclasses.fields(GridConfig)
+MYPY = """
+[mypy]
+strict = true
+python_version = 3.10
+follow_imports = silent
+[mypy-numba.*,llvmlite.*]
+follow_imports = skip
+"""
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_the_signature_shows_every_field(name: str) -> None:
+    """The last parameters are the fields of `GridConfig`, in order, by keyword, with their defaults."""
+    shown = list(inspect.signature(getattr(multigrid, name)).parameters.values())[-len(FIELDS) :]
+    assert [(one.name, one.default) for one in shown] == [(field.name, field.default) for field in FIELDS]
+    assert {one.kind for one in shown} == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_env_has_the_keywords_of_parallel_env() -> None:
+    """`env` takes what `parallel_env` takes."""
+    one, other = (inspect.signature(function).parameters for function in (multigrid.env, multigrid.parallel_env))
+    assert dict(one) == dict(other)
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_help_shows_the_options(name: str) -> None:
+    """help() of a function names every option, and the names of the rules."""
+    text = pydoc.plain(pydoc.render_doc(getattr(multigrid, name)))
+    for field in FIELDS:
+        assert re.search(rf"\b{field.name}: .*= {re.escape(repr(field.default))}[,)]", text), field.name
+    assert "'block_both'" in text
+
+
+def test_options_are_the_fields() -> None:
+    """`GridOptions` has the fields of `GridConfig`, in order, of types that are at least as wide."""
+    wider = {
+        "_Size": "Size | None",
+        "_Count": "int | None",
+        "_Walls": "Walls | None",
+        "_Parts": "Sequence[Part] | None",
+    }
+    annotations = {name: hint.__forward_arg__ for name, hint in GridOptions.__annotations__.items()}
+    assert list(annotations.items()) == [(field.name, wider.get(str(field.type), field.type)) for field in FIELDS]
+    assert GridOptions.__required_keys__ == frozenset()
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_options_are_passed_on(name: str) -> None:
+    """Every option reaches the configuration, lists as well as tuples."""
+    options: dict[str, Any] = {
+        "size": [7, 4],
+        "num_agents": 3,
+        "collisions": "soft",
+        "on_target": "leave",
+        "reward": "shared",
+        "observe": ["view", "agent"],
+        "view_radius": 1,
+        "flatten": True,
+        "allow_stay": True,
+        "max_cycles": 9,
+    }
+    assert set(options) | {"walls"} == {field.name for field in FIELDS}
+    for given in (options, {"walls": "a.A\n..."}):
+        assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
+
+
+@pytest.mark.parametrize("create", [*FACTORIES.values(), GridConfig], ids=[*FACTORIES, "GridConfig"])
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        *(("num_agent", "num_agents"), ("Size", "size"), ("view_radios", "view_radius"), ("flat", "flatten")),
+        *(("n_agents", "num_agents"), ("agents", "num_agents"), ("grid_size", "size"), ("obs_type", "observe")),
+        *(("max_steps", "max_cycles"), ("max_episode_steps", "max_cycles"), ("obs_radius", "view_radius")),
+        *(("collision_system", "collisions"), ("map", "walls"), ("shared_reward", "reward")),
+        *(("width", "size=(width, height)"), ("height", "size=(width, height)"), ("colour", None)),
+    ],
+)
+def test_a_wrong_keyword_names_the_right_one(create: Callable[..., Any], wrong: str, right: str | None) -> None:
+    """A keyword that does not exist is an error that names the one that was meant, if it can be told, and all."""
+    meant = re.escape(f" (did you mean {right}?)") if right else ""
+    every = ".*".join(field.name for field in FIELDS)
+    with pytest.raises(
+        TypeError, match=rf"\(\) got an unexpected keyword argument '{wrong}'{meant}; expected .*{every}"
+    ):
+        create(**{wrong: 4})
+
+
+def test_wrong_keywords_beside_the_fields() -> None:
+    """Keywords that only one function has are suggested by that function alone, and several are all named."""
+    with pytest.raises(TypeError, match=r"'rendermode' \(did you mean render_mode\?\)"):
+        multigrid.parallel_env(rendermode="ansi")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"'num_envs' \(did you mean num_worlds\?\)"):
+        multigrid.vector_env(3, num_envs=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"arguments 'n_agents' \(did you mean num_agents\?\), 'colour'; expected"):
+        multigrid.parallel_env(n_agents=3, size=4, colour=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'num_worlds'"):
+        multigrid.vector_env(size=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_a_config_and_keywords_exclude_one_another(name: str) -> None:
+    """Beside a config no field may be given, not even its default."""
+    with pytest.raises(TypeError, match=r"both a config and \['reward'\] were given"):
+        FACTORIES[name](GridConfig(), reward="individual")
+
+
+def test_reprs_say_the_configuration() -> None:
+    """An env's repr is the call that creates one like it, in one line."""
+    config = GridConfig(size=(7, 4), num_agents=3)
+    assert repr(multigrid.parallel_env(config)) == f"MultiGridEnv({config!r})"
+    assert repr(multigrid.parallel_env(config, render_mode="ansi")) == f"MultiGridEnv({config!r}, render_mode='ansi')"
+    assert repr(multigrid.vector_env(3, config)) == f"MultiGridVectorEnv({config!r}, num_worlds=3)"
+    assert "\n" not in repr(multigrid.vector_env(3, walls="a.A\n..."))
+
+
+# What is returned ---------------------------------------------------------------------------------------------------
+
+
+def dtypes(annotated: type) -> dict[str, Any]:
+    """The dtypes that a TypedDict states for its arrays and NumPy scalars, and the types of its other values."""
+    hints = get_type_hints(annotated)
+    return {name: get_args(get_args(hint)[1])[0] if get_args(hint) and name != "np_random" else hint
+            for name, hint in hints.items()}  # fmt: skip
+
+
+def kinds(values: dict[str, Any]) -> dict[str, Any]:
+    """The dtype of each array and NumPy scalar of a dict, and the type of each other value."""
+    return {name: value.dtype.type if hasattr(value, "dtype") else type(value) for name, value in values.items()}
+
+
+def test_observations_are_as_annotated() -> None:
+    """`Observation` has every part, with the dtype that the environments return."""
+    options: Any = {"observe": get_args(Part), "num_agents": 2}
+    observation = multigrid.parallel_env(**options).reset(seed=1)[0]["agent_1"]
+    assert kinds(dict(observation)) == dtypes(Observation)
+    assert kinds(dict(multigrid.vector_env(3, **options).reset(seed=1)[0])) == dtypes(Observation)
+    flat = multigrid.parallel_env(**options, flatten=True).reset(seed=1)[0]["agent_1"]
+    assert flat.dtype == np.float32  # type: ignore[attr-defined]
+
+
+def test_infos_are_as_annotated() -> None:
+    """`Info` has the keys of the infos at reset and at every step."""
+    env = multigrid.parallel_env(num_agents=2)
+    for infos in (env.reset(seed=1)[1], env.step({"agent_0": 0, "agent_1": 1})[4]):
+        assert kinds(dict(infos["agent_1"])) == get_type_hints(Info)
+
+
+def test_states_are_as_annotated() -> None:
+    """`State` and `States` have the fields that `get_state` returns, with their dtypes."""
+    env, envs = multigrid.parallel_env(), multigrid.vector_env(3)
+    env.reset(seed=1)
+    envs.reset(seed=1)
+    for state in (env.get_state(), envs.get_state([2], single=True)[0]):
+        assert kinds(dict(state)) == {**dtypes(State), "np_random": dict}
+    assert kinds(dict(envs.get_state())) == dtypes(States)
+
+
+@pytest.mark.heavy
+def test_type_checkers_see_it(tmp_path: Path) -> None:
+    """mypy, set up as in a user's project, accepts and rejects the calls of typed_calls.py as the file says."""
+    (tmp_path / "mypy.ini").write_text(MYPY)
+    file = Path(__file__).with_name("typed_calls.py")
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", str(file)]
+    done = subprocess.run(command, cwd=tmp_path, env=AROUND, capture_output=True, text=True, check=False, timeout=600)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
