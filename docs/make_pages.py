@@ -301,9 +301,12 @@ def _observations() -> str:
         values = f"{box.low.min()} to {np.unique(box.high).max()}"
         lines.append(f"| `{part}` | {box.dtype} `{box.shape}` | {values} | {text} |")
     joined = flat.observation_space("agent_0")
+    assert isinstance(joined, gymnasium.spaces.Dict)
+    vector = joined["observation"]
     after = (
-        f"With `flatten=True` all of it is one {joined.dtype} Box `{joined.shape}`, the parts in order, "
-        "coordinates scaled to 0..1, and -1 for an agent that has left."
+        f"With `flatten=True` the parts but `action_mask` are one {vector.dtype} Box `{vector.shape}`, in order, "
+        "coordinates scaled to 0..1, `offset` to -1..1, and -1 for an agent that has left. That Box is the observation; "
+        "with `action_mask` it is a Dict of `observation`, the Box, and `action_mask`."
     )
     return "\n".join(lines) + "\n\n" + after
 

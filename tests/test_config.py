@@ -122,7 +122,7 @@ NAMES = {
     "reward": "'individual', 'shared'",
 }
 COUNTS = {"num_agents": "1", "view_radius": "0", "max_cycles": "1 or None for no limit"}
-PARTS = "expected a tuple of names out of agent, target, others, view, walls, "
+PARTS = "expected a tuple of names out of agent, target, others, offset, view, walls, "
 BAD_INTEGERS = [2.0, 2.5, float("nan"), "2", True, np.True_, np.float64(2), np.array(2), np.array([2]), (2,), [2], 2j]
 
 

@@ -2,20 +2,102 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import Any
 
-from pettingzoo.utils.conversions import parallel_to_aec
+from pettingzoo.utils import AgentSelector, OrderEnforcingWrapper
+from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 
 from multigrid.config import GridConfig
-from multigrid.envs.parallel import parallel_env
+from multigrid.envs.parallel import MultiGridEnv, parallel_env
 
-if TYPE_CHECKING:
-    from pettingzoo import AECEnv
-
-__all__ = ["env"]
+__all__ = ["MultiGridAECEnv", "env"]
 
 
-def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> AECEnv[str, Any, Any]:
+class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
+    """`multigrid.MultiGridEnv` as an AECEnv: PettingZoo's own conversion, with states and metrics.
+
+    The agents act in turn, and the world moves when the last of a cycle has acted. `unwrapped` is the MultiGridEnv;
+    this env does not notice calls of its `reset`, `step` and `set_state`.
+
+    >>> game = MultiGridAECEnv(parallel_env(size=(4, 3), num_agents=2))
+    >>> game.reset(seed=0)
+    >>> state = game.get_state()
+    >>> for action in (0, 1):
+    ...     game.step(action)
+    >>> game.set_state(state)
+    >>> game.agent_selection, game.metrics()["sum_of_costs"]
+    ('agent_0', 0.0)
+    """
+
+    def __init__(self, parallel: MultiGridEnv) -> None:
+        super().__init__(_Turns(parallel))
+
+    def __copy__(self) -> Any:
+        # Two environments that share a world would move each other's agents.
+        return copy.deepcopy(self)
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return a copy of the whole state, as `MultiGridEnv.get_state`: that of the beginning of this cycle.
+
+        The actions that agents have chosen since then are no part of it.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        world: Any = self.unwrapped
+        state: dict[str, Any] = world.get_state()
+        return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore a state that `get_state` returned, of this env or of a `MultiGridEnv` of the same configuration.
+
+        A cycle begins: actions that agents have already chosen in the current one are forgotten. `agents`,
+        `agent_selection`, observations, rewards, flags and infos are as after the step that led to the state, so agents
+        that ended in it are selected first, for their last `step(None)`.
+
+        Raises:
+            TypeError, ValueError: as `MultiGridEnv.set_state`; the env is unchanged.
+        """
+        turns: Any = self.env
+        turns.set_state(state)
+        self._has_reset = self._has_updated = True
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics of the episode so far, as `MultiGridEnv.metrics`.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        world: Any = self.unwrapped
+        metrics: dict[str, Any] = world.metrics()
+        return metrics
+
+
+class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
+    """PettingZoo's conversion, whose cached results follow a state that is set."""
+
+    env: MultiGridEnv
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.env.set_state(state)
+        results = self.env._last_results()  # noqa: SLF001 - the same package
+        self._observations, self.rewards, self.terminations, self.truncations, self.infos = results
+        self._cumulative_rewards = dict(self.rewards)
+        present = self.env.agents
+        # In the order of PettingZoo's `step`.
+        self.agents = present + sorted(self.rewards.keys() - set(present))
+        self._actions = dict.fromkeys(self.agents)
+        self._skip_agent_selection = None
+        self._agent_selector = AgentSelector(present)
+        self.agent_selection = self._agent_selector.reset() if present else list(self.rewards)[-1]
+        self._deads_step_first()
+
+
+def env(config: GridConfig | None = None, *, render_mode: str | None = None, **settings: Any) -> MultiGridAECEnv:
     """Return `parallel_env` as an AECEnv, by PettingZoo's own conversion.
 
     Args:
@@ -29,4 +111,4 @@ def env(config: GridConfig | None = None, *, render_mode: str | None = None, **s
     >>> env(num_agents=2).possible_agents
     ['agent_0', 'agent_1']
     """
-    return parallel_to_aec(parallel_env(config, render_mode=render_mode, **settings))
+    return MultiGridAECEnv(parallel_env(config, render_mode=render_mode, **settings))

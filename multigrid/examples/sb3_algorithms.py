@@ -63,8 +63,11 @@ def qr_dqn(vec_env: VecEnv) -> BaseAlgorithm:
 
 
 def maskable_ppo(vec_env: VecEnv) -> BaseAlgorithm:
-    """Return a PPO that never moves into an edge or a wall; it needs the observation part ``"action_mask"``."""
-    return MaskablePPO("MlpPolicy", vec_env, **_ON_POLICY)
+    """Return a PPO that never moves into an edge or a wall; it needs the observation part ``"action_mask"``.
+
+    With that part observations are a Dict, flattened or not.
+    """
+    return MaskablePPO("MultiInputPolicy", vec_env, **_ON_POLICY)
 
 
 def ppo_dict(vec_env: VecEnv) -> BaseAlgorithm:

@@ -52,7 +52,7 @@ class Scenario:
     >>> scenario = Scenario("pass", GridConfig(walls="a.A", max_cycles=9))
     >>> observations, infos = scenario.env().reset()
     >>> infos
-    {'agent_0': {'distance': 2.0, 'outcome': 1}}
+    {'agent_0': {'distance': 2.0, 'outcome': 1, 'arrived': 0}}
     """
 
     name: str

@@ -248,7 +248,7 @@ def test_parked_agents_are_obstacles(collisions: str) -> None:
     env = world("aA.b# ....B", collisions=collisions, on_target="park")
     _, rewards, terminations, _, infos = play(env, "><")
     assert (rewards, terminations) == ({"agent_0": 1.0, "agent_1": 0.0}, {"agent_0": False, "agent_1": False})
-    assert infos["agent_0"] == {"distance": 0.0, "outcome": MOVED}
+    assert infos["agent_0"] == {"distance": 0.0, "outcome": MOVED, "arrived": 1}
     _, rewards, *_, infos = play(env, ">-")
     assert rewards == {"agent_0": 0.0, "agent_1": 0.0}
     _, rewards, *_, infos = play(env, "v<")
@@ -282,7 +282,7 @@ def test_leave_frees_the_cell_from_the_next_step() -> None:
     observations, rewards, terminations, _, infos = play(env, ">>")
     assert rewards == {"agent_0": 0.0, "agent_1": 1.0}
     assert terminations == {"agent_0": False, "agent_1": True}
-    assert infos["agent_1"] == {"distance": 0.0, "outcome": MOVED}
+    assert infos["agent_1"] == {"distance": 0.0, "outcome": MOVED, "arrived": 1}
     assert env.agents == ["agent_0"]
     assert observations["agent_0"]["others"].tolist() == [[-1, -1]]
     assert observations["agent_0"]["view"][1].tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
@@ -327,7 +327,7 @@ def test_restart_gives_a_new_target_in_the_step_of_arrival() -> None:
     assert rewards == {"agent_0": 1.0}
     assert terminations == {"agent_0": False}
     assert target != [1, 0]
-    assert infos["agent_0"] == {"distance": float(abs(target[0] - 1) + target[1]), "outcome": MOVED}
+    assert infos["agent_0"] == {"distance": float(abs(target[0] - 1) + target[1]), "outcome": MOVED, "arrived": 1}
     assert env.state().tolist() == [[1, 0, *target]]
 
 
