@@ -305,8 +305,8 @@ def _observations() -> str:
     vector = joined["observation"]
     after = (
         f"With `flatten=True` the parts but `action_mask` are one {vector.dtype} Box `{vector.shape}`, in order, "
-        "coordinates scaled to 0..1, `offset` to -1..1, and -1 for an agent that has left. That Box is the observation; "
-        "with `action_mask` it is a Dict of `observation`, the Box, and `action_mask`."
+        "coordinates scaled to 0..1, `offset` to -1..1, and -1 for an agent that has left. That Box is the "
+        "observation; with `action_mask` it is a Dict of `observation`, the Box, and `action_mask`."
     )
     return "\n".join(lines) + "\n\n" + after
 

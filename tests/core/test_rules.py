@@ -457,3 +457,28 @@ def test_pogemas_rules(episode: dict[str, Any]) -> None:
             assert (terminations.get(agent, False) or gone) == terminated[i], (k, agent)
         assert set(env.agents) == {agent for agent in present if not terminations[agent]}
     assert seen == len(views) * n
+
+
+@pytest.mark.parametrize(
+    ("picture", "on_target", "steps"),
+    [
+        ("aA.b# ....B", "park", [("><", [1, 0]), (">-", [0, 0])]),
+        ("abB.. ..A..", "leave", [(">>", [0, 1]), (">", [0]), ("v", [1])]),
+        ("aA... .Bb..", "stay", [(">-", [1, 0]), ("--", [0, 0]), ("<<", [0, 1]), ("-<", [0, 0]), (">>", [1, 1])]),
+        ("aA..# b...B", "restart", [(">-", [1, 0]), ("--", [0, 0])]),
+    ],
+)
+@pytest.mark.parametrize("reward", ["individual", "shared"])
+def test_infos_tell_who_arrives(picture: str, on_target: str, steps: list[tuple[str, list[int]]], reward: str) -> None:
+    """The info `arrived` is 1 in the step in which an agent comes to its target and 0 while it stands there."""
+    env = world(picture, on_target=on_target, reward=reward)
+    for actions, arrived in steps:
+        state = env.get_state()
+        for _ in range(2):
+            infos = play(env, actions)[-1]
+            assert [info["arrived"] for info in infos.values()] == arrived
+            assert {type(info["arrived"]) for info in infos.values()} == {int}
+            after = env.get_state()
+            env.set_state(state)
+        env.set_state(after)
+        assert env._world.arrays.arrived[0, [env.possible_agents.index(agent) for agent in infos]].tolist() == arrived
