@@ -126,6 +126,8 @@ core/rules.py
         an action above the range is refused: Compare 5 -> _1 > _2
         a parked agent's action is examined: Compare 6 -> _1 == 0
         a departed agent's action is not examined: BoolOp 2 -> _1 and _3
+    restore_worlds
+        a state that is set tells who has arrived: Assign 13 -> pass
     reset_ended_worlds
         only a world that is over begins anew: If 1 -> True
     _begin
@@ -272,7 +274,7 @@ core/observe.py
         a target beyond the window is on its far edge: Call 5 -> _2 % (_3 + 1)
     _write_offset
         the offset is seen from the agent: BinOp 1 -> _2 - _1
-        the offset's y is that of the rows: BinOp 2 -> _1
+        the offset's y is seen from the agent: BinOp 2 -> _1
     _scale_offset
         flat, an offset to the left is negative: IfExp 1 -> _2
         flat, an offset's y is scaled by the height: Subscript 2 -> _1[0, abs(cells)]
