@@ -28,10 +28,10 @@ _INTEGERS = frozenset({int, np.int64})
 class MultiGridEnv(AgentDicts, ParallelEnv[str, Observation, Any]):
     """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
-    Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, and has
-    ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``. ``infos[agent]`` has ``distance``, the L1
-    distance to the target as a float; ``outcome``, why the last move ended as it did: the int of a
-    `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived at its target in this step, else 0.
+    Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, beside
+    the action mask if that is a part. It has ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``.
+    ``infos[agent]`` has ``distance``, the L1 distance to the target as a float; ``outcome``, why the last move ended as
+    it did: the int of a `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived in this step, else 0.
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
