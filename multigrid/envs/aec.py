@@ -91,7 +91,6 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         # In the order of PettingZoo's `step`.
         self.agents = present + sorted(self.rewards.keys() - set(present))
         self._actions = dict.fromkeys(self.agents)
-        self._skip_agent_selection = None
         self._agent_selector = AgentSelector(present)
         self.agent_selection = self._agent_selector.reset() if present else list(self.rewards)[-1]
         self._deads_step_first()
