@@ -26,6 +26,7 @@ from multigrid._files import replace_file
 from multigrid.actions import DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.core import metrics, rules
+from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
 from multigrid.rendering.svg import animated_svg
@@ -37,7 +38,8 @@ FOLDER = Path(__file__).parent / "environments"
 _SCENARIO = "warehouse-17x13-8"
 _INFOS = (
     "`infos[agent]` has the same keys after a reset and after every step: `distance`, a float, the L1 distance in "
-    "cells to the target that the observation shows, and `outcome`, an int:"
+    "cells to the target that the observation shows; `arrived`, an int, 1 if the agent arrived at its target in this "
+    "step, also under `restart`, where it gets another one at once, else 0; and `outcome`, an int:"
 )
 _HISTORY = {
     "multigrid/GridWorld-v0": "the GridWorld of Gymnasium's documents",
@@ -149,6 +151,10 @@ def _multi_grid() -> str:
             "## Infos",
             _INFOS,
             _outcomes(),
+            "## AEC",
+            _prose(MultiGridAECEnv),
+            "`set_state(state)`: " + _prose(MultiGridAECEnv.set_state),
+            "`get_state()`: " + _prose(MultiGridAECEnv.get_state),
             "## Metrics",
             _plain(inspect.getdoc(metrics) or ""),
             "## Example",
@@ -301,9 +307,12 @@ def _observations() -> str:
         values = f"{box.low.min()} to {np.unique(box.high).max()}"
         lines.append(f"| `{part}` | {box.dtype} `{box.shape}` | {values} | {text} |")
     joined = flat.observation_space("agent_0")
+    assert isinstance(joined, gymnasium.spaces.Dict)
+    vector = joined["observation"]
     after = (
-        f"With `flatten=True` all of it is one {joined.dtype} Box `{joined.shape}`, the parts in order, "
-        "coordinates scaled to 0..1, and -1 for an agent that has left."
+        f"With `flatten=True` the parts but `action_mask` are one {vector.dtype} Box `{vector.shape}`, in order, "
+        "coordinates scaled to 0..1, `offset` to -1..1, and -1 for an agent that has left. That Box is the "
+        "observation; with `action_mask` it is a Dict of `observation`, the Box, and `action_mask`."
     )
     return "\n".join(lines) + "\n\n" + after
 

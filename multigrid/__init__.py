@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs.aec import env
-    from multigrid.envs.annotations import FlatObservation, Info, Observation, State, States
+    from multigrid.envs.annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
@@ -31,6 +31,7 @@ __all__ = [
     "GridOptions",
     "GridWorldEnv",
     "Info",
+    "MaskedObservation",
     "MultiGridEnv",
     "MultiGridVectorEnv",
     "Observation",
@@ -60,7 +61,9 @@ _MODULES = {
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
     "env": "multigrid.envs.aec",
-    **dict.fromkeys(("FlatObservation", "Info", "Observation", "State", "States"), "multigrid.envs.annotations"),
+    **dict.fromkeys(
+        ("FlatObservation", "Info", "MaskedObservation", "Observation", "State", "States"), "multigrid.envs.annotations"
+    ),
     "evaluate": "multigrid.policies.evaluation",
     "parallel_env": "multigrid.envs.parallel",
     "replay": "multigrid.scenarios.replay_page",

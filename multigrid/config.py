@@ -24,7 +24,7 @@ from multigrid.maps.components import WALL, label_components
 from multigrid.maps.layouts import check_layout
 from multigrid.maps.pools import stack_maps
 from multigrid.maps.text import ParsedMap
-from multigrid.parts import PARTS, Part, name_extents, resolve_shape
+from multigrid.parts import PARTS, Part, list_keys, name_extents, resolve_shape
 
 __all__ = [
     "Collisions",
@@ -135,7 +135,8 @@ class GridConfig:
     view_radius: int = 2
     """The number of cells that the part "view" shows in each direction."""
     flatten: bool = False
-    """One float32 vector instead of a Dict, with coordinates scaled to 0..1."""
+    """One float32 vector instead of a Dict, with coordinates scaled to 0..1; with the part "action_mask", the Dict
+    ``{"observation": vector of the other parts, "action_mask": int8}``."""
     allow_stay: bool = False
     """Add action 4, stay."""
     max_cycles: int | None = 300
@@ -200,6 +201,11 @@ class GridConfig:
     def part_shapes(self) -> dict[Part, tuple[int, ...]]:
         """The shape of each part of one agent's observation, in order."""
         return {part: resolve_shape(PARTS[part].shape, self.extents) for part in self.parts}
+
+    @property
+    def observation_keys(self) -> tuple[str, ...]:
+        """The keys of an observation's Dict, in order, as `multigrid.parts.list_keys`; none for a single array."""
+        return list_keys(self.parts, flatten=self.flatten)
 
     @property
     def agents(self) -> tuple[str, ...]:

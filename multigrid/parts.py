@@ -11,9 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-__all__ = ["PARTS", "Part", "PartSpec", "flat_slices", "name_extents", "resolve_shape"]
+__all__ = ["MASK", "PARTS", "Part", "PartSpec", "flat_slices", "list_keys", "name_extents", "resolve_shape"]
 
-Part = Literal["agent", "target", "others", "view", "walls", "action_mask"]
+Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask"]
+MASK: Part = "action_mask"
+"""The part that is no number of the flat vector: learners look for it beside the observation."""
 
 
 class PartSpec(NamedTuple):
@@ -22,16 +24,21 @@ class PartSpec(NamedTuple):
     dtype: type[Any]
     shape: str
     """The named extents, with spaces between them."""
-    low: int
-    """The smallest value; -1 stands for an agent that has left, flattened too."""
+    low: int | None
+    """The smallest value; -1 of cells stands for an agent that has left, flattened too. None is minus the largest."""
     high: int | None
-    """The largest value; None for cells ``[x, y]``, up to the grid's last one, which flattening scales to 0..1."""
+    """The largest value; None for ``[x, y]`` in cells, up to the grid's last one, which flattening scales to 1."""
     meaning: str
 
     @property
     def has_cells(self) -> bool:
-        """Whether the part has cells ``[x, y]``."""
+        """Whether the part has ``[x, y]``, in cells."""
         return self.high is None
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the part has differences of cells, which may be negative."""
+        return self.low is None
 
 
 PARTS: dict[Part, PartSpec] = {
@@ -39,6 +46,14 @@ PARTS: dict[Part, PartSpec] = {
     "target": PartSpec(np.int64, "2", 0, None, "its target."),
     "others": PartSpec(
         np.int64, "N-1 2", -1, None, "the other N - 1 agents' cells, in index order; (-1, -1) for one that has left."
+    ),
+    "offset": PartSpec(
+        np.int64,
+        "2",
+        None,
+        None,
+        "its target minus its own cell; (0, 0) for an agent on its target, and so in the last observation of one that "
+        "leaves.",
     ),
     "view": PartSpec(
         np.uint8,
@@ -80,16 +95,34 @@ def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:
-    """Return the slice of each part in the flat vector of all parts.
+    """Return the slice of each part in the flat vector, which has all parts but the action mask.
 
     Args:
         shapes: the shape of each part, in order.
 
-    >>> flat_slices({"agent": (2,), "others": (3, 2)})
+    >>> flat_slices({"agent": (2,), "action_mask": (4,), "others": (3, 2)})
     {'agent': slice(0, 2, None), 'others': slice(2, 8, None)}
     """
     slices, start = {}, 0
     for part, shape in shapes.items():
-        slices[part] = slice(start, start + math.prod(shape))
-        start = slices[part].stop
+        if part != MASK:
+            slices[part] = slice(start, start + math.prod(shape))
+            start = slices[part].stop
     return slices
+
+
+def list_keys(parts: tuple[Part, ...], *, flatten: bool) -> tuple[str, ...]:
+    """Return the keys of an observation's Dict, in order; none if an observation is a single array.
+
+    Args:
+        parts: the observed parts, in order.
+        flatten: whether they are one vector, all but the action mask.
+
+    >>> list_keys(("agent", "action_mask", "target"), flatten=True)
+    ('observation', 'action_mask')
+    >>> list_keys(("agent", "target"), flatten=True), list_keys(("agent", "target"), flatten=False)
+    ((), ('agent', 'target'))
+    """
+    if not flatten:
+        return parts
+    return ("observation", MASK) if MASK in parts else ()

@@ -19,6 +19,7 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 # Neither square nor symmetric.
 WALLS = np.array([list("....#.."), list("..#...."), list("......#"), list(".#.....")]).T == "#"
+MASKED: dict[str, Any] = {"flatten": True, "observe": ("offset", "action_mask", "others")}
 LAYOUT = {"agents": [[0, 0], [1, 0], [2, 0]], "targets": [[1, 0], [0, 0], [6, 3]]}
 
 
@@ -29,7 +30,7 @@ class Face:
     num_actions = 4
     layout: ClassVar = {"agents": [[1, 0]], "targets": [[2, 2]]}
     has_walls = False
-    has_states = is_fresh = True
+    is_fresh = True
 
     def __init__(self, name: str, **settings: Any) -> None:
         self.name, self.settings = name, settings
@@ -128,7 +129,7 @@ class Parallel(Face):
 class Turns(Parallel):
     """The AEC env, a round at a time."""
 
-    has_states = is_fresh = False
+    is_fresh = False
 
     def make(self, render_mode: str | None = None) -> Any:
         return multigrid.env(self.config, render_mode=render_mode, **self.drawing)
@@ -218,6 +219,7 @@ def refused(face: Face, env: Any, error: Any, match: str) -> Iterator[None]:
 PARALLEL: list[Face] = [
     *(Parallel(f"MultiGridEnv {rule}", on_target=rule) for rule in ("park", "leave", "stay", "restart")),
     Parallel("MultiGridEnv flat", flatten=True),
+    Parallel("MultiGridEnv flat with a mask", flatten=True, observe=get_args(Part)),
     Parallel("MultiGridEnv all parts", allow_stay=True, observe=get_args(Part), on_target="leave"),
 ]
 VECTORS: list[Face] = [
@@ -226,11 +228,11 @@ VECTORS: list[Face] = [
     for face in (
         Vector(f"MultiGridVectorEnv leave {mode.value}", mode, on_target="leave", observe=get_args(Part)),
         Vector(f"MultiGridVectorEnv flat {mode.value}", mode, flatten=True),
-        Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, on_target="stay", copy=False),
+        Vector(f"MultiGridVectorEnv without copies {mode.value}", mode, copy=False, on_target="stay", **MASKED),
         Vector(f"MultiGridVectorEnv restart {mode.value}", mode, on_target="restart"),
         GridWorlds(f"GridWorldVectorEnv {mode.value}", mode),
     )
 ]
 SINGLES: list[Face] = [Face("GridWorldEnv"), *PARALLEL]
-TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat", flatten=True)]
+TURNS: list[Face] = [Turns("AEC leave", on_target="leave"), Turns("AEC flat with a mask", **MASKED)]
 FACES = [*SINGLES, *TURNS, *VECTORS]

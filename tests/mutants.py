@@ -126,6 +126,8 @@ core/rules.py
         an action above the range is refused: Compare 5 -> _1 > _2
         a parked agent's action is examined: Compare 6 -> _1 == 0
         a departed agent's action is not examined: BoolOp 2 -> _1 and _3
+    restore_worlds
+        a state that is set tells who has arrived: Assign 13 -> pass
     reset_ended_worlds
         only a world that is over begins anew: If 1 -> True
     _begin
@@ -136,6 +138,7 @@ core/rules.py
         nobody is truncated when an episode begins: Assign 9 -> pass
         everyone has stayed when an episode begins: Assign 10 -> pass
         the first distance is that of the layout: Assign 11 -> pass
+        nobody arrives by a reset: Assign 12 -> pass
     _distance
         the distance is the sum of both sides: BinOp 3 -> max(_1, _2)
     _step_agents
@@ -190,24 +193,26 @@ core/rules.py
         a reward is told once: Assign 7 -> pass
         who has left has terminated once: Assign 8 -> pass
         only the target itself is the target: Compare 2 -> _1 > 1
-        under stay, walking off undoes the arrival: Assign 10 -> pass
+        under stay, walking off undoes the arrival: Assign 11 -> pass
         a parked agent is rewarded once: Compare 4 -> _1 == 2
         under restart, an arrival is rewarded: If 5 -> _1 < 2
         under stay, an arrival alone is not rewarded: If 5 -> True
         under stay, the arrival is the first step of standing there: If 6 -> True
         under restart, every arrival counts: BoolOp 1 -> _1
-        the metrics tell the step of arrival: Assign 12 -> _1 = _2 - 1
-        an agent on its target parks: Assign 13 -> _1 = 0
-        an agent on its target leaves: Assign 14 -> _1 = 1
+        the metrics tell the step of arrival: Assign 13 -> _1 = _2 - 1
+        an arrival is told: Assign 14 -> pass
+        an arrival is told once: Assign 9 -> pass
+        an agent on its target parks: Assign 15 -> _1 = 0
+        an agent on its target leaves: Assign 16 -> _1 = 1
         who has left has ended: AugAssign 4 -> pass
         an agent that arrives gets another target: Expr 1 -> pass
-        the distance is that to the new target: Assign 16 -> pass
+        the distance is that to the new target: Assign 18 -> pass
         under restart, nobody terminates: BoolOp 2 -> _2
         all must stand on their targets: Compare 12 -> _1 >= _2 - 1
         under park and stay, all terminate together: Compare 13 -> _1 == 2
         who left earlier does not terminate again: BoolOp 3 -> _1
-        who terminates together with all has ended: Assign 18 -> pass
-        under stay, everyone is rewarded when all stand on their targets: Assign 20 -> _1 = _2 / 2
+        who terminates together with all has ended: Assign 20 -> pass
+        under stay, everyone is rewarded when all stand on their targets: Assign 22 -> _1 = _2 / 2
     _share_rewards
         a shared reward is the mean over those who were there: Assign 2 -> _1 = _2_1 / _1_1.shape[1]
         who leaves in this step has a share: BoolOp 1 -> _1
@@ -253,7 +258,7 @@ core/observe.py
     _mark
         who has left is not seen in the view: Compare 1 -> _1 <= _2
     observe_world
-        the marks of the view are taken away: Expr 7 -> pass
+        the marks of the view are taken away: Expr 4 -> pass
     _write_others
         the others come in index order: IfExp 1 -> _1_2 - 1 - _2 if _1 else _3
         of who has left, the others see no cell: If 2 -> False
@@ -267,6 +272,12 @@ core/observe.py
         a view of another radius is whole: Call 2 -> _1(_2, _3, _4, _5, _6 - 1)
         a target beyond the window is on its near edge: Call 4 -> abs(_2)
         a target beyond the window is on its far edge: Call 5 -> _2 % (_3 + 1)
+    _write_offset
+        the offset is seen from the agent: BinOp 1 -> _2 - _1
+        the offset's y is seen from the agent: BinOp 2 -> _1
+    _scale_offset
+        flat, an offset to the left is negative: IfExp 1 -> _2
+        flat, an offset's y is scaled by the height: Subscript 2 -> _1[0, abs(cells)]
     _write_walls
         the part walls is 1 at a wall: Compare 1 -> _1 != _2
     _write_action_mask

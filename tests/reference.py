@@ -87,6 +87,8 @@ class Reference:
         self.at = {i: tuple(cell) for i, cell in enumerate(np.asarray(agents).tolist())}
         self.target = {i: tuple(cell) for i, cell in enumerate(np.asarray(targets).tolist())}
         self.parked: set[int] = set()
+        self.stood: set[int] = set()
+        self.arrived: dict[int, int] = {}
         self.steps = 0
         self.over = False
 
@@ -136,6 +138,9 @@ class Reference:
         reward, terminated = dict.fromkeys(here, 0.0), dict.fromkeys(here, False)
         mode = self.config.on_target
         standing = [i for i in here if self.at[i] == self.target[i]]
+        # Nobody arrives where it has stood in the step before, but under restart, where its target is another then.
+        self.arrived = {i: int(i in standing and (mode == "restart" or i not in self.stood)) for i in here}
+        self.stood = set(standing)
         for i in standing:
             if mode == "park" and i not in self.parked:
                 reward[i] = 1.0
@@ -164,7 +169,7 @@ class Reference:
         return reward, terminated
 
     def observe(self, i: int, me: tuple[int, int]) -> Any:
-        """The parts in order: a dict of arrays, or with `flatten` one vector."""
+        """The parts in order: a dict of arrays, or with `flatten` one vector, but for the action mask beside it."""
         w, h = self.walls.shape
         r = self.config.view_radius
         parts: dict[str, Any] = {}
@@ -175,6 +180,8 @@ class Reference:
                 seen = np.array(self.target[i])
             elif part == "others":
                 seen = np.array([self.at.get(j, (-1, -1)) for j in range(self.n) if j != i]).reshape(-1, 2)
+            elif part == "offset":
+                seen = np.array(self.target[i]) - np.array(me)
             elif part == "view":
                 seen = np.zeros((3, 2 * r + 1, 2 * r + 1))
                 for a in range(2 * r + 1):
@@ -196,13 +203,14 @@ class Reference:
             parts[part] = seen
         if not self.config.flatten:
             return parts
-        flat = []
+        flat, mask = [], parts.pop("action_mask", None)
         for part, seen in parts.items():
             for k, value in enumerate(seen.ravel().tolist()):
                 side = (w, h)[k % 2] - 1
-                scaled = part in ("agent", "target", "others") and value >= 0
+                scaled = part == "offset" or (part in ("agent", "target", "others") and value >= 0)
                 flat.append((value / side if side else 0.0) if scaled else value)
-        return np.array(flat, dtype=np.float32)
+        vector = np.array(flat, dtype=np.float32)
+        return vector if mask is None else {"observation": vector, "action_mask": mask}
 
     def state(self) -> list[list[int]]:
         """x, y, target x, target y of each agent; -1s for one that has left."""

@@ -17,11 +17,12 @@ METRICS = {"success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", 
 DTYPES: dict[str, Any] = {
     **dict.fromkeys(["distance", *METRICS], np.float64),
     "outcome": np.int64,
+    "arrived": np.int64,
     "alive": bool,
     "success": bool,
     "final_obs": object,
 }
-STAYED_AWAY = {"distance": 0.0, "outcome": int(Outcome.STAYED), "alive": False}
+STAYED_AWAY = {"distance": 0.0, "outcome": int(Outcome.STAYED), "arrived": 0, "alive": False}
 
 
 class SingleEnvs:

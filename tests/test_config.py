@@ -123,7 +123,7 @@ NAMES = {
     "reward": "'individual', 'shared'",
 }
 COUNTS = {"num_agents": "1", "view_radius": "0", "max_cycles": "1 or None for no limit"}
-PARTS = "expected a tuple of names out of agent, target, others, view, walls, "
+PARTS = "expected a tuple of names out of agent, target, others, offset, view, walls, "
 BAD_INTEGERS = [2.0, 2.5, float("nan"), "2", True, np.True_, np.float64(2), np.array(2), np.array([2]), (2,), [2], 2j]
 
 
@@ -171,7 +171,7 @@ def of_type(field, value, expected):
             "observe",
             (),
             ValueError,
-            "observe is empty; expected at least one name out of agent, target, others, view, ",
+            "observe is empty; expected at least one name out of agent, target, others, offset, ",
         ),
         ("observe", ("agent", "goal"), ValueError, "a part of observe is 'goal'; expected one of 'agent', 'target', "),
         ("observe", ("agent", None), ValueError, "a part of observe is None; expected one of 'agent'"),

@@ -34,7 +34,7 @@ from multigrid.scenarios.scenario import _checksum, _render
 pytestmark = pytest.mark.heavy
 
 FIELDS = [field.name for field in dataclasses.fields(GridConfig)]
-PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
+PARTS = ("agent", "target", "others", "offset", "view", "walls", "action_mask")
 MAP = "type octile\nheight 3\nwidth 5\nmap\n..T.G\n@S..O\n....W\n"
 SCEN = (
     "version 1\n0\tsmall.map\t5\t3\t0\t0\t3\t0\t3.00000000\n"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from multigrid._checks import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import Arrays, bytes_needed, clean_scratch, make_arrays
-from multigrid.parts import PARTS
+from multigrid.parts import MASK, PARTS, flat_slices
 
 __all__ = ["allocate"]
 
@@ -42,8 +40,9 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
         scaled[:side] = np.arange(side) / max(side - 1, 1)
     if config.flatten:
-        arrays.flat_parts[...] = [list(PARTS).index(part) for part in config.parts]
-        arrays.flat_sizes[...] = [math.prod(shape) for shape in config.part_shapes.values()]
+        slices = flat_slices(config.part_shapes)
+        arrays.flat_parts[...] = [list(PARTS).index(part) for part in slices]
+        arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
     return arrays
 
 
@@ -60,7 +59,7 @@ def _write_start(arrays: Arrays, config: GridConfig) -> None:
 
 
 def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
-    sizes = [math.prod(shape) for shape in config.part_shapes.values()]
+    slices = flat_slices(config.part_shapes)
     return config.extents | {
         "E": num_worlds,
         "M": config.num_maps,
@@ -69,14 +68,14 @@ def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
         "H+2r": config.height + 2 * config.view_radius,
         "L": max(config.width, config.height),
         "S": pcg64.STREAM_WORDS,
-        "P": len(sizes),
-        "D": sum(sizes),
+        "P": len(slices),
+        "D": max((one.stop for one in slices.values()), default=0),
     }
 
 
 def _list_empty(config: GridConfig) -> set[str]:
     """Return the names of the arrays that are not needed."""
-    single = () if config.flatten else config.parts
+    single = [part for part in config.parts if part == MASK or not config.flatten]
     empty = {f"{part}_part" for part in PARTS if part not in single}
     if not config.flatten:
         empty |= {"flat", "flat_parts", "flat_sizes"}

@@ -90,13 +90,15 @@ class Arrays(NamedTuple):
     num_ended: Annotated[Int64, "E"]  # how many agents were terminated or truncated
     outcomes: Annotated[Int64, "E N"]
     distances: Annotated[Float64, "E N"]  # L1, in cells
+    arrived: Annotated[Int64, "E N"]  # 1 if the last step has raised `arrivals`, else 0
 
     # The observations.
     others_part: Annotated[NDArray[Any], "E N", PARTS["others"]]
+    offset_part: Annotated[NDArray[Any], "E N", PARTS["offset"]]
     view_part: Annotated[NDArray[Any], "E N", PARTS["view"]]
     walls_part: Annotated[NDArray[Any], "E N", PARTS["walls"]]
     action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
-    flat: Annotated[Float32, "E N D"]  # all parts in one, instead of the others
+    flat: Annotated[Float32, "E N D"]  # all parts but the action mask in one, instead of them
     flat_parts: Annotated[Int64, "P", _CONSTANT]  # which parts, by index in multigrid.parts.PARTS
     scaled: Annotated[Float32, "2 L", _CONSTANT]  # each x, then each y, scaled to 0 .. 1
     flat_sizes: Annotated[Int64, "P", _CONSTANT]  # the numbers in each part

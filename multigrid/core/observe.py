@@ -1,6 +1,7 @@
 """Write each part of the agents' observations, as `multigrid.parts` describes them, into its array.
 
-With *flatten*, the parts are concatenated, with coordinates scaled to 0 .. 1 and -1 for an agent that has left.
+With *flatten*, the parts but the action mask are concatenated, with coordinates scaled to 0 .. 1, offsets to -1 .. 1,
+and -1 for an agent that has left.
 An agent that has left appears in no view, not even in its own.
 """
 
@@ -19,8 +20,8 @@ from multigrid.parts import PARTS
 
 __all__ = ["global_states", "observe_world", "writes_observations"]
 
-_AGENT, _TARGET, _OTHERS, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS))
-_HAVE_CELLS = tuple(spec.has_cells for spec in PARTS.values())
+_AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS))
+_ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
 
 _ABSENT = -1
 _EDGE, _WALL = int(Outcome.EDGE), int(Outcome.WALL)
@@ -36,22 +37,32 @@ def global_states(arrays: Arrays) -> NDArray[np.int64]:
 @inlined
 def writes_observations(w: Arrays) -> bool:
     """Return whether there are parts other than *agent* and *target*, which are the state itself."""
-    parts = w.others_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0] + w.action_mask_part.shape[0]
-    return bool(w.flat.shape[0] + parts > 0)
+    parts = w.others_part.shape[0] + w.offset_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0]
+    return bool(w.flat.shape[0] + parts + w.action_mask_part.shape[0] > 0)
 
 
 @kernel
 def observe_world(w: Arrays, e: int) -> None:
     """Write the observations of all agents of world e."""
-    num_agents = w.location.shape[1]
     if w.agent_grid.shape[0] > 0:
         _mark(w, e, 1)
     if w.flat.shape[0] > 0:
-        for i in range(num_agents):
+        for i in range(w.location.shape[1]):
             _write_flat(w, e, i)
+    _write_parts(w, e)
+    if w.agent_grid.shape[0] > 0:
+        _mark(w, e, 0)
+
+
+@inlined
+def _write_parts(w: Arrays, e: int) -> None:
+    num_agents = w.location.shape[1]
     if w.others_part.shape[0] > 0:
         for i in range(num_agents):
             _write_others(w.others_part[e, i], w, e, i)
+    if w.offset_part.shape[0] > 0:
+        for i in range(num_agents):
+            _write_offset(w.offset_part[e, i], w, e, i)
     if w.view_part.shape[0] > 0:
         for i in range(num_agents):
             _write_view(w.view_part[e, i], w, e, i)
@@ -61,8 +72,6 @@ def observe_world(w: Arrays, e: int) -> None:
     if w.action_mask_part.shape[0] > 0:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
-    if w.agent_grid.shape[0] > 0:
-        _mark(w, e, 0)
 
 
 @inlined
@@ -89,6 +98,12 @@ def _write_others(out: Any, w: Arrays, e: int, i: int) -> None:
             out[row, 0], out[row, 1] = _ABSENT, _ABSENT
         else:
             out[row, 0], out[row, 1] = w.location[e, j, 0], w.location[e, j, 1]
+
+
+@kernel
+def _write_offset(out: Any, w: Arrays, e: int, i: int) -> None:
+    out[0] = w.target[e, i, 0] - w.location[e, i, 0]
+    out[1] = w.target[e, i, 1] - w.location[e, i, 1]
 
 
 @kernel
@@ -149,14 +164,15 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
             _write_cell(out[start:end], w.target, e, i)
         elif part == _OTHERS:
             _write_others(out[start:end].reshape((w.flat_sizes[k] // 2, 2)), w, e, i)
+        elif part == _OFFSET:
+            _write_offset(out[start:end], w, e, i)
+            _scale_offset(out[start:end], w)
         elif part == _VIEW:
             side = round((w.flat_sizes[k] / 3) ** 0.5)
             _write_view(out[start:end].reshape((3, side, side)), w, e, i)
-        elif part == _WALLS:
-            _write_walls(out[start:end].reshape((w.components.shape[1], w.components.shape[2])), w, e)
         else:
-            _write_action_mask(out[start:end], w, e, i)
-        if _HAVE_CELLS[part]:
+            _write_walls(out[start:end].reshape((w.components.shape[1], w.components.shape[2])), w, e)
+        if _ARE_CELLS[part]:
             _scale(out[start:end], w)
         start = end
 
@@ -167,3 +183,12 @@ def _scale(coordinates: Any, w: Arrays) -> None:
     for k in range(coordinates.shape[0]):
         if coordinates[k] != _ABSENT:
             coordinates[k] = w.scaled[k % 2, int(coordinates[k])]
+
+
+@inlined
+def _scale_offset(offset: Any, w: Arrays) -> None:
+    """Scale a difference of cells to -1 .. 1."""
+    for k in range(2):
+        cells = int(offset[k])
+        scaled = w.scaled[k, abs(cells)]
+        offset[k] = scaled if cells >= 0 else -scaled

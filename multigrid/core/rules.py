@@ -166,6 +166,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.rewards[e, i] = given.rewards[k, i]
             w.terminated[e, i], w.truncated[e, i] = given.terminated[k, i], given.truncated[k, i]
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
+            w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         observe_world(w, e)
     commit(address_table)
 
@@ -286,6 +287,7 @@ def _begin(w: Arrays, e: int) -> None:
         w.truncated[e, i] = False
         w.outcomes[e, i] = _STAYED
         w.distances[e, i] = _distance(w, e, i)
+        w.arrived[e, i] = 0
 
 
 @inlined
@@ -438,13 +440,14 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
     """Reward the agents on their targets and update their status; return how many had not left before the step."""
     rule = w.settings[ON_TARGET]
     status, arrival_step = w.status[e], w.arrival_step[e]
-    rewards, terminated, distances = w.rewards[e], w.terminated[e], w.distances[e]
+    rewards, terminated, distances, arrived = w.rewards[e], w.terminated[e], w.distances[e], w.arrived[e]
     here = 0
     standing = 0
     w.num_ended[e] = 0
     for i in range(num_agents):
         rewards[i] = 0.0
         terminated[i] = False
+        arrived[i] = 0
         if status[i] == LEFT:
             continue
         here += 1
@@ -463,6 +466,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
         if arrival_step[i] == NEVER or rule == RESTART:
             arrival_step[i] = w.steps[e]
             w.arrivals[e, i] += 1
+            arrived[i] = 1
         if rule == PARK:
             status[i] = PARKED
         elif rule == LEAVE:

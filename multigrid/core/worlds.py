@@ -42,9 +42,9 @@ class Worlds(KernelCalls):
 
     @property
     def observation_arrays(self) -> list[NDArray[Any]]:
-        """The observations, (E, N, ...): an array for each part, in order, or with `flatten` a single one."""
+        """The observations, (E, N, ...): an array for each of `GridConfig.observation_keys`, or a single one."""
         if self.config.flatten:
-            return [self.arrays.flat]
+            return [self.arrays.flat, self.arrays.action_mask_part][: max(1, len(self.config.observation_keys))]
         state = {"agent": self.arrays.location, "target": self.arrays.target}
         return [state[part] if part in state else getattr(self.arrays, f"{part}_part") for part in self.config.parts]
 
@@ -147,6 +147,11 @@ class Worlds(KernelCalls):
         """Return the indices of the agents of world e that have not left."""
         rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
         return rows
+
+    def find_departed(self) -> NDArray[np.bool_]:
+        """Return which agents had left before the last step of their world: bool (E, N)."""
+        departed: NDArray[np.bool_] = (self.arrays.status == LEFT) & ~self.arrays.terminated
+        return departed
 
     def get_generator(self, e: int) -> np.random.Generator:
         """Return the generator that world e draws from, the same object until the world gets a new seed."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
-__all__ = ["FlatObservation", "Info", "Observation", "ObservationType", "State", "States"]
+__all__ = ["FlatObservation", "Info", "MaskedObservation", "Observation", "ObservationType", "State", "States"]
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Bools: TypeAlias = NDArray[np.bool_]
@@ -28,6 +28,7 @@ class Observation(TypedDict):
     agent: _Ints
     target: _Ints
     others: _Ints
+    offset: _Ints
     view: NDArray[np.uint8]
     walls: NDArray[np.uint8]
     action_mask: NDArray[np.int8]
@@ -37,19 +38,35 @@ FlatObservation: TypeAlias = NDArray[np.float32]
 """An agent's observation with ``flatten=True``."""
 
 
+class MaskedObservation(TypedDict):
+    """An agent's observation with ``flatten=True`` and ``"action_mask"`` in `GridConfig.observe`.
+
+    >>> import multigrid
+    >>> env = multigrid.parallel_env(num_agents=2, observe=("offset", "action_mask"), flatten=True)
+    >>> observations, infos = env.reset(seed=0)
+    >>> list(observations["agent_0"])
+    ['observation', 'action_mask']
+    """
+
+    observation: FlatObservation
+    action_mask: NDArray[np.int8]
+
+
 class Info(TypedDict):
     """An agent's info.
 
     >>> import multigrid
     >>> observations, infos = multigrid.parallel_env(num_agents=2).reset(seed=0)
     >>> infos["agent_0"]
-    {'distance': 6.0, 'outcome': 1}
+    {'distance': 6.0, 'outcome': 1, 'arrived': 0}
     """
 
     distance: float
     """The L1 distance to the target."""
     outcome: int
     """Why the last move ended as it did: a `multigrid.Outcome`."""
+    arrived: int
+    """1 if the agent arrived in this step, else 0."""
 
 
 class _Arrays(TypedDict):

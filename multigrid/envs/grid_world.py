@@ -57,8 +57,6 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         # With one agent, *stay* is the documented rule also for steps after the end.
         config = GridConfig(size=int(size), num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
-        # A copy, for Gymnasium's SyncVectorEnv before 1.4 writes into the metadata of its envs.
-        self.metadata = dict(type(self).metadata)
         self.size = int(size)
         self.window_size = WINDOW_SIZE
         self.observation_space = spaces.observation_space(config)

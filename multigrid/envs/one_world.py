@@ -44,6 +44,8 @@ class OneWorld(OneCallAtATime):
         render_trails: int = 0,
         render_view: int | None = None,
     ) -> None:
+        # A copy, for wrappers of PettingZoo and Gymnasium's SyncVectorEnv write into the metadata of an env.
+        self.metadata = copy.deepcopy(type(self).metadata)
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise ValueError(

@@ -16,9 +16,9 @@ from multigrid.config import GridConfig, GridOptions, check_limit, resolve_confi
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
+from multigrid.envs.agent_dicts import AgentDicts, to_list
 from multigrid.envs.annotations import Info, ObservationType, State
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs.one_world import OneWorld
 from multigrid.envs.options import resolve_options, show_fields
 from multigrid.rendering.frame import WINDOW_SIZE
 
@@ -28,14 +28,15 @@ _INTEGERS = frozenset({int, np.int64})
 
 
 # Type checkers that do not read PettingZoo's annotations see no type parameter but that of Generic.
-class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
+class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
     """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
-    Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, and has
-    ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``. ``infos[agent]`` has ``distance``, the L1
-    distance to the target as a float, and ``outcome``, why the last move ended as it did: the int of a
-    `multigrid.Outcome`. For type checkers an observation is a `multigrid.Observation`; an env with ``flatten=True`` is
-    a ``MultiGridEnv[FlatObservation]``.
+    Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, beside
+    the action mask if that is a part. It has ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``.
+    ``infos[agent]`` has ``distance``, the L1 distance to the target as a float; ``outcome``, why the last move ended as
+    it did: the int of a `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived in this step, else 0. For
+    type checkers an observation is a `multigrid.Observation`; an env with ``flatten=True`` is a
+    ``MultiGridEnv[FlatObservation]``, and with a mask beside it a ``MultiGridEnv[MaskedObservation]``.
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
@@ -72,11 +73,11 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         render_view: int | None = None,
     ) -> None:
         config = resolve_config(config)
-        OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
+        AgentDicts.__init__(self, config, render_mode, render_size, render_trails, render_view)
         self.possible_agents = list(config.agents)
         # The agents that have not left; None during a call that changes the world, and after it was interrupted.
         self._agents: list[str] | None = []
-        self._parts, self._is_flat = config.parts, config.flatten
+        self._keys = config.observation_keys
         self._has_trails = render_mode is not None and render_trails > 0
         self._no_ends = dict.fromkeys(config.agents, False)
         self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
@@ -84,14 +85,6 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         self.state_space = spaces.state_space(config)
         self._index = {agent: index for index, agent in enumerate(config.agents)}
         self._bind_arrays()
-
-    def _bind_arrays(self) -> None:
-        """Bind the arrays that each step reads and writes."""
-        arrays = self._world.arrays
-        self._actions = arrays.actions[0]
-        self._rewards, self._distances, self._outcomes = arrays.rewards[0], arrays.distances[0], arrays.outcomes[0]
-        self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
-        self._observed = [part[0] for part in self._world.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -208,8 +201,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else self._rows(agents)
             if self._num_ended[0]:
-                terminations = dict(zip(agents, _to_list(self._terminated, rows)))
-                truncations = dict(zip(agents, _to_list(self._truncated, rows)))
+                terminations = dict(zip(agents, to_list(self._terminated, rows)))
+                truncations = dict(zip(agents, to_list(self._truncated, rows)))
                 self._agents = self._list_present()
             else:
                 # Copying a dict takes a quarter of the time of creating one.
@@ -218,7 +211,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
                 self._agents = agents
             if self.render_mode is not None:
                 self._update_window()
-            rewards = dict(zip(agents, _to_list(self._rewards, rows)))
+            rewards = dict(zip(agents, to_list(self._rewards, rows)))
             return self._observations(agents, rows), rewards, terminations, truncations, self._infos(agents, rows)
         finally:
             self._call = None
@@ -253,33 +246,6 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         limit = self.config.num_actions
         return [check_action(action, limit, agent) for agent, action in zip(agents, values)]
 
-    def _rows(self, agents: list[str]) -> list[int]:
-        return [self._index[agent] for agent in agents]
-
-    def _list_present(self) -> list[str]:
-        if self._world.arrays.episode_over[0]:
-            return []
-        return [self.possible_agents[row] for row in self._world.find_present(0)]
-
-    def _observations(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Any]:
-        # Each part is copied once, and each agent gets a row of the copy.
-        arrays = [part.copy() if rows is None else part[rows] for part in self._observed]
-        if self._is_flat:
-            return dict(zip(agents, arrays[0]))
-        # Python creates a dict with written-out keys four times as fast as one from pairs.
-        parts = self._parts
-        if len(parts) == 2:
-            one, two = parts
-            return {agent: {one: a, two: b} for agent, a, b in zip(agents, *arrays)}
-        if len(parts) == 3:
-            one, two, three = parts
-            return {agent: {one: a, two: b, three: c} for agent, a, b, c in zip(agents, *arrays)}
-        return {agent: dict(zip(parts, row)) for agent, *row in zip(agents, *arrays)}
-
-    def _infos(self, agents: list[str], rows: list[int] | None = None) -> dict[str, Info]:
-        distances, outcomes = _to_list(self._distances, rows), _to_list(self._outcomes, rows)
-        return {agent: {"distance": a, "outcome": b} for agent, a, b in zip(agents, distances, outcomes)}
-
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the global state: int64 (N, 4), x, y, target x, target y; -1s for an agent that has left.
@@ -313,11 +279,6 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             return None
         self._check_started()
         return self._format_text() if self.render_mode == "ansi" else self._draw_frame()
-
-
-def _to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
-    listed: list[Any] = (values if rows is None else values[rows]).tolist()
-    return listed
 
 
 @show_fields

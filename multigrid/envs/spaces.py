@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
 
 from multigrid.config import GridConfig
-from multigrid.parts import PARTS, Part
+from multigrid.parts import MASK, PARTS, Part, flat_slices
 
-__all__ = ["action_space", "observation_space", "state_space"]
+__all__ = ["action_space", "observation_space", "rows_space", "state_space"]
 
 
 def action_space(config: GridConfig) -> spaces.Discrete:
@@ -24,17 +24,45 @@ def action_space(config: GridConfig) -> spaces.Discrete:
 
 
 def observation_space(config: GridConfig) -> spaces.Space[Any]:
-    """Return the space of one agent's observation: a Dict of its parts, or with `flatten` one float32 Box.
+    """Return the space of one agent's observation: a Dict of its parts, in their order.
+
+    With `flatten` it is one float32 Box, or with an action mask the Dict of that Box and the mask.
 
     >>> observation_space(GridConfig(num_agents=1))
     Dict('agent': Box(0, 4, (2,), int64), 'target': Box(0, 4, (2,), int64))
+    >>> observation_space(GridConfig(observe=("agent", "action_mask"), flatten=True))
+    Dict('observation': Box(0.0, 1.0, (2,), float32), 'action_mask': Box(0, 1, (4,), int8))
     """
     shapes = config.part_shapes
-    if config.flatten:
-        lows = [np.full(math.prod(shape), PARTS[part].low) for part, shape in shapes.items()]
-        low = np.concatenate(lows).astype(np.float32)
-        return spaces.Box(low, np.ones_like(low), dtype=np.float32)
-    return spaces.Dict({part: _part_space(config, part, shape) for part, shape in shapes.items()})
+    # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.
+    if not config.flatten:
+        return spaces.Dict([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
+    vector = _vector_space(config)
+    if not config.observation_keys:
+        return vector
+    return spaces.Dict(
+        list(zip(config.observation_keys, (vector, _part_space(config, MASK, shapes[MASK])), strict=True))
+    )
+
+
+def _vector_space(config: GridConfig) -> spaces.Box:
+    slices = flat_slices(config.part_shapes)
+    low = np.empty(sum(one.stop - one.start for one in slices.values()), np.float32)
+    for part, where in slices.items():
+        spec = PARTS[part]
+        low[where] = -1 if spec.low is None else spec.low
+    return spaces.Box(low, np.ones_like(low), dtype=np.float32)
+
+
+def rows_space(space: spaces.Space[Any], num_rows: int) -> spaces.Space[Any]:
+    """Return the space of the observations of some rows, whose keys are in the order of those of one row.
+
+    >>> rows_space(observation_space(GridConfig(observe=("target", "agent"))), 6)
+    Dict('target': Box(0, 4, (6, 2), int64), 'agent': Box(0, 4, (6, 2), int64))
+    """
+    if isinstance(space, spaces.Dict):
+        return spaces.Dict([(key, batch_space(one, num_rows)) for key, one in space.items()])
+    return batch_space(space, num_rows)
 
 
 def state_space(config: GridConfig) -> spaces.Box:
@@ -54,4 +82,5 @@ def _last_cell(config: GridConfig) -> np.ndarray[Any, np.dtype[np.int64]]:
 def _part_space(config: GridConfig, part: Part, shape: tuple[int, ...]) -> spaces.Box:
     spec = PARTS[part]
     high = np.broadcast_to(_last_cell(config) if spec.high is None else spec.high, shape)
-    return spaces.Box(np.full(shape, spec.low, spec.dtype), high.astype(spec.dtype), dtype=spec.dtype)
+    low = -high if spec.low is None else np.full(shape, spec.low)
+    return spaces.Box(low.astype(spec.dtype), high.astype(spec.dtype), dtype=spec.dtype)

@@ -59,7 +59,8 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
     its action is ignored; when its world ends it is truncated, so that learners cut there.
 
     Infos are arrays with a row for each agent, and masks of the rows that have them, as in Gymnasium's vector envs:
-    ``distance``, ``outcome``, ``alive``, and at the end of an episode the metrics of `multigrid.core.metrics`.
+    ``distance``, ``outcome``, ``arrived``, ``alive``, and at the end of an episode the metrics of
+    `multigrid.core.metrics`.
 
     Args:
         config: the world; `vector_env` creates it from keywords.
@@ -107,13 +108,13 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
             autoreset=self.autoreset_mode is AutoresetMode.NEXT_STEP,
             num_threads=min(self.num_threads, self.num_worlds),
         )
-        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        self.metadata = {**deepcopy(type(self).metadata), "autoreset_mode": self.autoreset_mode}
         self.num_envs = self.num_worlds * config.num_agents
         self.single_observation_space = spaces.observation_space(config)
         self.single_action_space = spaces.action_space(config)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._parts, self._is_flat, self._agents_leave = config.parts, config.flatten, config.on_target == "leave"
+        self._keys, self._agents_leave = config.observation_keys, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
         # In DISABLED mode a step of a world whose episode has ended is an error.
         self._must_check_ends = self.autoreset_mode is AutoresetMode.DISABLED
@@ -222,7 +223,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
         if ended and self._agents_leave:
             # Rows of agents that left earlier are truncated with their world, so that learners cut there.
-            truncated |= (self._find_departed() & over[:, None]).reshape(self.num_envs)
+            truncated |= (self._world.find_departed() & over[:, None]).reshape(self.num_envs)
         if ended and self._resets_at_once:
             infos = self._final_infos(np.flatnonzero(over))
             self._world.reset_ended()

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.arrays import LEFT
 from multigrid.core.metrics import episode_metrics
 from multigrid.envs.many_worlds import ManyWorlds
 
@@ -19,19 +18,21 @@ _Bools = NDArray[np.bool_]
 class WorldRows(ManyWorlds):
     """The actions, observations and infos of many worlds: row = world * N + agent."""
 
-    _info_names: tuple[str, ...] = ("distance", "outcome", "alive")
+    _info_names: tuple[str, ...] = ("distance", "outcome", "arrived", "alive")
     _reports_metrics = True
     _BOUND: ClassVar = frozenset(
-        ("_actions", "_rewards", "_distances", "_terminated", "_truncated", "_outcomes", "_observed", "_buffers")
+        (
+            *("_actions", "_rewards", "_terminated", "_truncated", "_distances", "_outcomes", "_arrived"),
+            *("_observed", "_buffers"),
+        )
     )
     """The attributes that `_bind_arrays` sets, which are not pickled."""
 
     copy: bool
-    _parts: tuple[str, ...]
-    _is_flat: bool
+    _keys: tuple[str, ...]
     _agents_leave: bool
     _observed: dict[str, NDArray[Any]]
-    """The worlds' own array of each part, (num_envs, ...); with `flatten` one, named ""."""
+    """The worlds' own array of each of `GridConfig.observation_keys`, (num_envs, ...); or a single one, named ""."""
     _buffers: dict[str, NDArray[Any]]
     """The returned observations if `copy` is False, else empty."""
     _every_row: _Bools
@@ -42,9 +43,8 @@ class WorldRows(ManyWorlds):
         self._actions = arrays.actions.reshape(rows)
         self._rewards, self._distances = arrays.rewards.reshape(rows), arrays.distances.reshape(rows)
         self._terminated, self._truncated = arrays.terminated.reshape(rows), arrays.truncated.reshape(rows)
-        self._outcomes = arrays.outcomes.reshape(rows)
-        names = ("",) if self.config.flatten else self._parts
-        by_part = zip(names, self._world.observation_arrays, strict=True)
+        self._outcomes, self._arrived = arrays.outcomes.reshape(rows), arrays.arrived.reshape(rows)
+        by_part = zip(self._keys or ("",), self._world.observation_arrays, strict=True)
         self._observed = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
         self._buffers = {} if self.copy else {part: np.empty_like(array) for part, array in self._observed.items()}
 
@@ -72,10 +72,10 @@ class WorldRows(ManyWorlds):
                 np.copyto(observations[part], array)
         if self._agents_leave:
             # The rows of agents that have left are zeros.
-            departed = self._find_departed().reshape(self.num_envs)
+            departed = self._world.find_departed().reshape(self.num_envs)
             for array in observations.values():
                 array[departed if rows is None else departed[rows]] = 0
-        return observations[""] if self._is_flat else observations
+        return observations if self._keys else observations[""]
 
     def _infos(self, which: _Bools | None) -> dict[str, Any]:
         """Return the infos of the rows of a mask, with zeros elsewhere; None is all rows."""
@@ -91,15 +91,11 @@ class WorldRows(ManyWorlds):
             return self._distances
         if name == "outcome":
             return self._outcomes
+        if name == "arrived":
+            return self._arrived
         if not self._agents_leave:
             return self._every_row
-        return ~self._find_departed().reshape(self.num_envs)
-
-    def _find_departed(self) -> _Bools:
-        """Return which agents had left before the last step: bool (num_worlds, N)."""
-        arrays = self._world.arrays
-        departed: _Bools = (arrays.status == LEFT) & ~arrays.terminated
-        return departed
+        return ~self._world.find_departed().reshape(self.num_envs)
 
     def _final_infos(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
         """Return the final observations and infos of worlds that have just ended, in Gymnasium's SAME_STEP format."""
@@ -109,11 +105,11 @@ class WorldRows(ManyWorlds):
         which[rows] = True
         observations = self._observations(rows)
         final_obs = np.full(self.num_envs, None, dtype=object)
-        if self.config.flatten:
-            final_obs[rows] = list(observations)
+        keys = self._keys
+        if keys:
+            final_obs[rows] = [dict(zip(keys, row, strict=True)) for row in zip(*observations.values(), strict=True)]
         else:
-            parts = self._parts
-            final_obs[rows] = [dict(zip(parts, row, strict=True)) for row in zip(*observations.values(), strict=True)]
+            final_obs[rows] = list(observations)
         final_info = self._infos(which)
         if self._reports_metrics:
             final_info |= self._metrics(worlds)

@@ -44,7 +44,7 @@ class Options:
     """Train one policy for all agents with PPO."""
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
-    """The world. Its observations are flattened in any case."""
+    """The world. Its observations are flattened in any case, without the part "action_mask"."""
     steps: int = 300_000
     """Rows to play: steps of all agents together, rounded up to whole rollouts."""
     seed: int = 0
@@ -220,10 +220,10 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
 def main(options: Options) -> Result:
     """Train, evaluate before and after, print both and the throughput, and save the weights if `save` is set.
 
-    Raises a ValueError if `steps` is below 1 or the time limit is None; a FileNotFoundError if the folder of `save`
-    does not exist.
+    Raises a ValueError if `steps` is below 1 or there is no limit; a FileNotFoundError without the folder of `save`.
     """
-    config = dataclasses.replace(options.grid, flatten=True)
+    parts = tuple(part for part in options.grid.parts if part != "action_mask")
+    config = dataclasses.replace(options.grid, flatten=True, observe=parts)
     if config.max_cycles is None or options.steps < 1:
         raise ValueError(f"--max-cycles is {config.max_cycles}, --steps {options.steps}; expected numbers from 1 on")
     if options.save is not None and not options.save.parent.is_dir():

@@ -9,8 +9,9 @@ Every agent of every world is a row of the VecEnv that `to_sb3` returns. Consequ
 - DQN and QR-DQN count *train_freq* in calls of the env, each of which returns R transitions, but *learning_starts* and
   *target_update_interval* in rows. The default, one gradient step per four calls, is too few for 4 R transitions.
 - Their policy before training is greedy on arbitrary values, and gets stuck more often than random play.
-- MaskablePPO gets the masks from the VecEnv, which has them if ``"action_mask"`` is observed. A mask excludes moves
-  into edges and walls, not into other agents.
+- MaskablePPO gets the masks from the VecEnv, which has them if ``"action_mask"`` is observed. The flat observations
+  are then a Dict of vector and mask, for `MultiInputPolicy`. A mask excludes moves into edges and walls, not into other
+  agents.
 - `VecCheckNan` can wrap the VecEnv of any learner. These worlds return no NaN, so a NaN comes from the learner.
 
 All ``on_target`` modes train. Under ``"leave"`` the row of an agent that has left has no actual transitions until its
@@ -64,7 +65,7 @@ def qr_dqn(vec_env: VecEnv) -> BaseAlgorithm:
 
 def maskable_ppo(vec_env: VecEnv) -> BaseAlgorithm:
     """Return a PPO that never moves into an edge or a wall; it needs the observation part ``"action_mask"``."""
-    return MaskablePPO("MlpPolicy", vec_env, **_ON_POLICY)
+    return MaskablePPO("MultiInputPolicy", vec_env, **_ON_POLICY)
 
 
 def ppo_dict(vec_env: VecEnv) -> BaseAlgorithm:

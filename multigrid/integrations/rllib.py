@@ -56,10 +56,11 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types
     Its seeds are training seeds: its episodes differ from those of ``MultiGridEnv.reset`` with seeds below 1,000,000.
 
     Args:
-        context: the fields of a `GridConfig` with ``flatten=True``; RLlib adds the index of the env runner.
+        context: the fields of a `GridConfig` with ``flatten=True`` and without the part "action_mask"; RLlib adds the
+            index of the env runner.
 
     Raises:
-        TypeError, ValueError: as for `GridConfig`, or ``flatten`` is not True.
+        TypeError, ValueError: as for `GridConfig`; or ``flatten`` is not True, or "action_mask" is observed.
 
     >>> env = RLlibEnv({"num_agents": 3, "flatten": True})
     >>> observations, _ = env.reset(seed=0)
@@ -122,13 +123,13 @@ def ppo_config(config: GridConfig, *, shared: bool = True, hidden: Sequence[int]
     An env runner that fails, alone or with its node, is restarted where a CPU is free; the others continue.
 
     Args:
-        config: the world, with ``flatten=True``.
+        config: the world, with ``flatten=True`` and without the part "action_mask".
         shared: whether all agents share one policy; else each agent has its own.
         hidden: the sizes of the hidden layers, equal for the policy and the value function.
 
     Raises:
         TypeError: `config` is not a `GridConfig`.
-        ValueError: `config.flatten` is False.
+        ValueError: `config.flatten` is False, or "action_mask" is observed.
 
     >>> settings = ppo_config(GridConfig(num_agents=3, flatten=True), shared=False)
     >>> sorted(settings.policies)
@@ -213,6 +214,11 @@ def _check_flat(config: GridConfig) -> GridConfig:
         raise ValueError(
             "config has flatten=False, but RLlib's networks take one float32 vector an agent; "
             "use GridConfig(..., flatten=True), or dataclasses.replace(config, flatten=True)"
+        )
+    if config.observation_keys:
+        raise ValueError(
+            f"config observes {config.parts}, of which 'action_mask' comes beside the vector, in a Dict, but RLlib's "
+            "networks take one float32 vector an agent; leave 'action_mask' out of observe"
         )
     return config
 

@@ -14,7 +14,7 @@ from multigrid._checks import check_int, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import map_parts
-from multigrid.parts import flat_slices
+from multigrid.parts import MASK
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -50,7 +50,8 @@ def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
 class MultiGridVecEnv(VecEnv):
     """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`; `to_sb3` returns it.
 
-    The info of a row describes its last step: ``distance``, ``outcome`` and, under ``on_target="leave"``, ``alive``.
+    The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``,
+    ``alive``.
     When the row's episode ends, the info also has ``terminal_observation`` and ``TimeLimit.truncated``; when the
     episode of the whole world ends, it also has the metrics of `multigrid.core.metrics`. `reset_infos` has the infos of
     each row's last reset.
@@ -60,7 +61,8 @@ class MultiGridVecEnv(VecEnv):
     of the world truncates it, so learners bootstrap from the value of zeros, which they learn to be 0. Wrappers that
     count episodes, such as `VecMonitor`, also count empty ones; ``alive`` distinguishes them.
 
-    If ``"action_mask"`` is among the observed parts, sb3-contrib's MaskablePPO uses `action_masks`.
+    If ``"action_mask"`` is among the observed parts, sb3-contrib's MaskablePPO uses `action_masks`. Observations are
+    then a Dict under ``flatten``, too, which takes a ``MultiInputPolicy``.
 
     Raises:
         AttributeError, IndexError: a method for single rows, such as `get_attr`, has no such attribute or row.
@@ -195,13 +197,9 @@ class MultiGridVecEnv(VecEnv):
             )
 
     def _keep_masks(self, observations: Any) -> None:
-        config = self.vector_env.config
-        if "action_mask" not in config.parts:
+        if MASK not in self.vector_env.config.parts:
             return
-        if config.flatten:
-            self._masks = observations[:, flat_slices(config.part_shapes)["action_mask"]] == 1
-        else:
-            self._masks = observations["action_mask"] == 1
+        self._masks = observations[MASK] == 1
         self._masks[~self._masks.any(axis=1)] = True
 
     def _own(self, observations: Any) -> Any:
@@ -212,7 +210,7 @@ class MultiGridVecEnv(VecEnv):
         """Return the infos as a dict for each row."""
         # Dict displays are faster than dict(), and this runs for every row of every step.
         infos: list[dict[str, Any]] = [{"distance": distance} for distance in vector_infos["distance"].tolist()]
-        for name in ("outcome", "alive"):
+        for name in ("outcome", "arrived", "alive"):
             if name in vector_infos and name not in self._omitted:
                 for info, value in zip(infos, vector_infos[name].tolist(), strict=True):
                     info[name] = value

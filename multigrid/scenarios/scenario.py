@@ -52,7 +52,7 @@ class Scenario:
     >>> scenario = Scenario("pass", GridConfig(walls="a.A", max_cycles=9))
     >>> observations, infos = scenario.env().reset()
     >>> infos
-    {'agent_0': {'distance': 2.0, 'outcome': 1}}
+    {'agent_0': {'distance': 2.0, 'outcome': 1, 'arrived': 0}}
     """
 
     name: str
@@ -65,7 +65,7 @@ class Scenario:
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
     """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
-    observations, rewards, flags and infos; the key in the files is "told"."""
+    observations, rewards, flags, distances and outcomes; the key in the files is "told"."""
 
     def __post_init__(self) -> None:
         name: Any = self.name

@@ -41,7 +41,7 @@ WEIGHTS = "policy.pth"
 def trained(folder: Path, config: GridConfig, hidden: tuple[int, ...], steps: int = 1) -> Path:
     """A folder with what `multigrid train` writes of a model, here of a short training."""
     envs = to_sb3(multigrid.vector_env(4, config=config, autoreset_mode="SameStep"))
-    kind = "MlpPolicy" if config.flatten else "MultiInputPolicy"
+    kind = "MultiInputPolicy" if config.observation_keys else "MlpPolicy"
     settings: dict[str, Any] = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "learning_rate": 0.03, "seed": 3}
     model = PPO(kind, envs, policy_kwargs={"net_arch": list(hidden)}, device="cpu", **settings)
     model.learn(steps)
@@ -129,10 +129,11 @@ def saved(content: Any, **settings: Any) -> bytes:
 SEEN = {
     "default": (CONFIG, HIDDEN),
     "flat": (dataclasses.replace(CONFIG, flatten=True, on_target="leave"), (6,)),
+    "flat with a mask": (dataclasses.replace(CONFIG, flatten=True, observe=("offset", "action_mask", "others")), (6,)),
     "all parts": (
         dataclasses.replace(
             CONFIG,
-            observe=("view", "agent", "walls", "others", "action_mask", "target"),
+            observe=("view", "agent", "walls", "others", "action_mask", "offset", "target"),
             view_radius=1,
             allow_stay=True,
         ),

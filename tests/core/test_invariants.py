@@ -16,7 +16,7 @@ from reference import Reference
 from worldgen import COLLISIONS, PARTS, room, some_walls
 
 ON_TARGET = ["park", "leave", "stay", "restart"]
-DTYPES = dict.fromkeys(PARTS[:3], "int64") | {"view": "uint8", "walls": "uint8", "action_mask": "int8"}
+DTYPES = dict.fromkeys(PARTS[:4], "int64") | {"view": "uint8", "walls": "uint8", "action_mask": "int8"}
 
 
 @st.composite
@@ -54,15 +54,23 @@ def walls_of(config: GridConfig) -> np.ndarray:
 
 
 def assert_belongs(env: MultiGridEnv, agent: str, observation: Any, info: dict[str, Any]) -> None:
-    """An observation of the space, its parts in order and, which `contains` does not ask, of the very dtype."""
-    assert {key: type(value) for key, value in info.items()} == {"distance": float, "outcome": int}
+    """An observation is of the space, its parts in order and, which `contains` does not ask, of the very dtype."""
+    assert {key: type(value) for key, value in info.items()} == {
+        "distance": float,
+        "outcome": int,
+        "arrived": int,
+    }
     space = env.observation_space(agent)
     assert space.contains(observation)
     if env.config.flatten:
+        if "action_mask" in env.config.parts:
+            assert list(observation) == list(space.spaces) == ["observation", "action_mask"]
+            assert observation["action_mask"].dtype == np.int8
+            observation, space = observation["observation"], space["observation"]
         assert (type(observation), observation.dtype, observation.shape) == (np.ndarray, np.float32, space.shape)
     else:
         assert type(observation) is dict
-        assert list(observation) == list(env.config.parts)
+        assert list(observation) == list(space.spaces) == list(env.config.parts)
         assert {part: str(seen.dtype) for part, seen in observation.items()} == {
             part: DTYPES[part] for part in observation
         }
@@ -92,7 +100,8 @@ def check_against_reference(config: GridConfig, seed: int) -> None:
             returned = (rewards[agent], terminations[agent], truncations[agent])
             assert [type(value) for value in returned] == [float, bool, bool]
             assert returned == (pytest.approx(reward), terminated, truncated)
-            assert infos[agent] == {"distance": distance, "outcome": outcome}
+            arrived = reference.arrived[env.possible_agents.index(agent)]
+            assert infos[agent] == {"distance": distance, "outcome": outcome, "arrived": arrived}
         assert env.state().tolist() == reference.state()
         assert env.state_space.contains(env.state())
         assert (not env.agents) == reference.over

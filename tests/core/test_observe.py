@@ -27,6 +27,22 @@ def test_everything_seen_is_of_the_episodes_own_map() -> None:
         assert env.state()[0, :2].tolist() == [2 - index, 1]
 
 
+def test_the_offset_is_the_target_seen_from_the_agent() -> None:
+    """The offset is the target's cell minus the agent's, scaled by the longest there is; on the target it is 0."""
+    layout = {"agents": [[6, 1], [1, 1]], "targets": [[0, 3], [2, 1]]}
+    settings = {"size": (7, 4), "num_agents": 2, "observe": ("offset",), "on_target": "leave"}
+    plain, flat = parallel_env(**settings), parallel_env(**settings, flatten=True)
+    for env, expected in ((plain, [[-6, 2], [1, 0]]), (flat, [[-1, 2 / 3], [1 / 6, 0]])):
+        seen = [one if env is flat else one["offset"] for one in env.reset(options=layout)[0].values()]
+        np.testing.assert_array_equal(seen, np.array(expected, np.float32 if env is flat else np.int64))
+        observations, *_ = env.step(dict.fromkeys(env.agents, Action.RIGHT))
+        last = observations["agent_1"] if env is flat else observations["agent_1"]["offset"]
+        assert last.tolist() == [0, 0], "it leaves"
+    corridor = parallel_env(size=(1, 3), num_agents=1, observe=("offset",), flatten=True)
+    seen, _ = corridor.reset(options={"agents": [[0, 2]], "targets": [[0, 0]]})
+    assert seen["agent_0"].tolist() == [0, -1]
+
+
 def test_a_snapshot_is_restored_with_what_is_seen() -> None:
     """A world brought to a snapshot says and shows at once what the world that it was taken of does."""
     config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))

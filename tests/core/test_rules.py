@@ -248,7 +248,7 @@ def test_parked_agents_are_obstacles(collisions: str) -> None:
     env = world("aA.b# ....B", collisions=collisions, on_target="park")
     _, rewards, terminations, _, infos = play(env, "><")
     assert (rewards, terminations) == ({"agent_0": 1.0, "agent_1": 0.0}, {"agent_0": False, "agent_1": False})
-    assert infos["agent_0"] == {"distance": 0.0, "outcome": MOVED}
+    assert infos["agent_0"] == {"distance": 0.0, "outcome": MOVED, "arrived": 1}
     _, rewards, *_, infos = play(env, ">-")
     assert rewards == {"agent_0": 0.0, "agent_1": 0.0}
     _, rewards, *_, infos = play(env, "v<")
@@ -282,7 +282,7 @@ def test_leave_frees_the_cell_from_the_next_step() -> None:
     observations, rewards, terminations, _, infos = play(env, ">>")
     assert rewards == {"agent_0": 0.0, "agent_1": 1.0}
     assert terminations == {"agent_0": False, "agent_1": True}
-    assert infos["agent_1"] == {"distance": 0.0, "outcome": MOVED}
+    assert infos["agent_1"] == {"distance": 0.0, "outcome": MOVED, "arrived": 1}
     assert env.agents == ["agent_0"]
     assert observations["agent_0"]["others"].tolist() == [[-1, -1]]
     assert observations["agent_0"]["view"][1].tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
@@ -327,7 +327,7 @@ def test_restart_gives_a_new_target_in_the_step_of_arrival() -> None:
     assert rewards == {"agent_0": 1.0}
     assert terminations == {"agent_0": False}
     assert target != [1, 0]
-    assert infos["agent_0"] == {"distance": float(abs(target[0] - 1) + target[1]), "outcome": MOVED}
+    assert infos["agent_0"] == {"distance": float(abs(target[0] - 1) + target[1]), "outcome": MOVED, "arrived": 1}
     assert env.state().tolist() == [[1, 0, *target]]
 
 
@@ -457,3 +457,25 @@ def test_pogemas_rules(episode: dict[str, Any]) -> None:
             assert (terminations.get(agent, False) or gone) == terminated[i], (k, agent)
         assert set(env.agents) == {agent for agent in present if not terminations[agent]}
     assert seen == len(views) * n
+
+
+@pytest.mark.parametrize(
+    ("picture", "on_target", "steps"),
+    [
+        ("aA.b# ....B", "park", [("><", [1, 0]), (">-", [0, 0])]),
+        ("abB.. ..A..", "leave", [(">>", [0, 1]), (">", [0]), ("v", [1])]),
+        ("aA... .Bb..", "stay", [(">-", [1, 0]), ("--", [0, 0]), ("<<", [0, 1]), ("-<", [0, 0]), (">>", [1, 1])]),
+        ("aA..# b...B", "restart", [(">-", [1, 0]), ("--", [0, 0])]),
+    ],
+)
+@pytest.mark.parametrize("reward", ["individual", "shared"])
+def test_infos_tell_who_arrives(picture: str, on_target: str, steps: list[tuple[str, list[int]]], reward: str) -> None:
+    """The info `arrived` is 1 in the step in which an agent comes to its target and 0 while it stands there."""
+    env, other = (world(picture, on_target=on_target, reward=reward) for _ in range(2))
+    for actions, arrived in steps:
+        infos = play(env, actions)[-1]
+        assert [info["arrived"] for info in infos.values()] == arrived
+        assert {type(info["arrived"]) for info in infos.values()} == {int}
+        other.set_state(env.get_state())
+        np.testing.assert_array_equal(other._world.arrays.arrived, env._world.arrays.arrived)
+    assert {info["arrived"] for info in env.reset()[1].values()} == {0}

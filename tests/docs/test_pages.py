@@ -15,6 +15,7 @@ import pytest
 
 import multigrid
 from multigrid import GridConfig
+from multigrid.parts import PARTS
 
 pytestmark = pytest.mark.heavy
 
@@ -56,7 +57,7 @@ def test_nothing_is_left_out() -> None:
         assert name == "config" or f"| `{name}` | " in text
     for outcome in multigrid.Outcome:
         assert f"| {int(outcome)} | {outcome.name.lower()}: " in text
-    every = multigrid.parallel_env(observe=("agent", "target", "others", "view", "walls", "action_mask"))
+    every = multigrid.parallel_env(observe=tuple(PARTS))
     for part in every.observation_space("agent_0").spaces:
         assert re.search(rf"^\| `{part}` \| \w+ `\(.*\)` \| ", text, flags=re.MULTILINE)
     vector = (FOLDER / "multi_grid_vector.md").read_text()

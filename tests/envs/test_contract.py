@@ -26,7 +26,7 @@ from faces import FACES, PARALLEL, SINGLES, VECTORS, Face, Parallel, refused
 from helpers import AROUND, arrays_in, frozen, parts_in, run_python, spoil
 
 every = pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
-with_states = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
+our_own = pytest.mark.parametrize("face", [*SINGLES, *VECTORS], ids=lambda face: face.name)
 single = pytest.mark.parametrize("face", SINGLES, ids=lambda face: face.name)
 OTHER_GENERATORS = ("PCG64DXSM", "MT19937", "SFC64", "Philox")
 
@@ -89,7 +89,7 @@ def test_bad_seeds_are_refused(face: Face) -> None:
                 face.reset(env, seed=seed, options=options)
 
 
-@with_states
+@every
 def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
     """A generator that was handed out stays the env's own through resets, steps and states, until a seeded reset."""
     env, other = face.started(), face.started()
@@ -125,8 +125,6 @@ def test_streams_stay_the_same_objects_until_a_seed(face: Face) -> None:
 )
 def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any], stream: str) -> None:
     """A copy made in mid-episode plays on as its original does, and neither feels what the other does."""
-    if copied is copy.copy and not face.has_states:
-        pytest.skip("the AEC env is PettingZoo's wrapper, of which copy.copy is Python's own")
     original, untouched = face.started(), face.started()
     for env in (original, untouched):
         use_stream(face, env, stream)
@@ -143,7 +141,7 @@ def test_copies_play_on_alike_and_apart(face: Face, copied: Callable[[Any], Any]
     assert frozen(streams[0]) == frozen(streams[1]) == frozen(streams[2])
 
 
-@with_streams([*SINGLES, *VECTORS])
+@with_streams(FACES)
 def test_play_goes_on_from_a_state(face: Face, stream: str) -> None:
     """A state, pickled or not, brings back everything, in this env and in others; the env keeps no hold of it."""
     env, fresh, used = face.started(), face.make(), face.started(seed=1)
@@ -155,7 +153,7 @@ def test_play_goes_on_from_a_state(face: Face, stream: str) -> None:
         given = pickle.loads(pickle.dumps(state)) if other is fresh else state
         other.set_state(given)
         assert frozen(other.get_state()) == frozen(given) == frozen(kept)
-        assert other is not fresh or np.all(np.array(other.np_random_seed) == -1), "its seed is not known"
+        assert other is not fresh or np.all(np.array(other.unwrapped.np_random_seed) == -1), "its seed is not known"
         for array in arrays_in(given) if other is fresh else ():
             array[...] = 1
         assert frozen(face.play(other, 40)) == first
@@ -253,7 +251,7 @@ def bad_states(face: Face, state: dict[str, Any]) -> Iterator[tuple[Any, Any, st
         yield {**state, "streams": streams}, ValueError, no_pcg64
 
 
-@with_states
+@every
 @pytest.mark.parametrize("stream", ["", "held"])
 @pytest.mark.parametrize("steps", [0, 3])
 def test_bad_states_are_refused(face: Face, stream: str, steps: int) -> None:
@@ -494,7 +492,7 @@ def test_actions_may_be_tensors(face: Face) -> None:
 # Calls in any order, spaces and frames ------------------------------------------------------------------------------
 
 
-@with_states
+@our_own
 @pytest.mark.parametrize("call", ["step", "render", "get_state", "metrics", "state"])
 def test_nothing_goes_before_a_reset(face: Face, call: str) -> None:
     """Without an episode there is nothing to step, to draw or to save, and the error says to reset."""
@@ -538,7 +536,7 @@ def test_rendering_and_closing_never_change_the_game(face: Face) -> None:
 def test_a_window_never_changes_the_game(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
     """In human mode, too, every step and the next episode is that of an env without a picture."""
     shown, left_alone = face.make("human"), face.make()
-    monkeypatch.setitem(type(shown.unwrapped).metadata, "render_fps", 100_000)
+    monkeypatch.setitem(shown.unwrapped.metadata, "render_fps", 100_000)
     assert episodes(face, shown, seed=1, steps=20) == episodes(face, left_alone, seed=1, steps=20)
     assert shown.unwrapped.render() is None
     shown.close()
@@ -568,7 +566,7 @@ def digest(path: str) -> str:
 def test_another_process_without_a_compiler_plays_the_same(tmp_path: Path) -> None:
     """A seed, or a pickled env, gives the same play in another process, with interpreted kernels, to the bit."""
     path = tmp_path / "envs"
-    path.write_bytes(pickle.dumps({face.name: face.started() for face in FACES if face.has_states}))
+    path.write_bytes(pickle.dumps({face.name: face.started() for face in FACES}))
     code = f"import sys; sys.path[:0] = {[str(Path(__file__).parents[k]) for k in range(2)]}; import test_contract; "
     code += f"print(test_contract.digest({str(path)!r}))"
     around = {name: value for name, value in AROUND.items() if not name.startswith("NUMBA_")}

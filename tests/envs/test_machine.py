@@ -123,7 +123,7 @@ class SlowMultiGrid(Slow):
         self.arrival_step: dict[int, int] = {}
         self.arrived = [0] * n
         far = np.abs(np.subtract(agents, targets)).sum(axis=1).tolist()
-        infos = {f"agent_{i}": {"distance": far[i], "outcome": STAYED} for i in range(n)}
+        infos = {f"agent_{i}": {"distance": far[i], "outcome": STAYED, "arrived": 0} for i in range(n)}
         return {f"agent_{i}": self.game.observe(i, at) for i, at in self.game.at.items()}, infos
 
     def step(self, actions: dict[str, int]) -> Any:
@@ -142,7 +142,10 @@ class SlowMultiGrid(Slow):
         seen, rewards, terminated, truncated, far, outcomes = (
             dict(zip((f"agent_{i}" for i in told), column, strict=True)) for column in zip(*told.values(), strict=True)
         )
-        infos = {agent: {"distance": far[agent], "outcome": outcomes[agent]} for agent in far}
+        arrived = {f"agent_{i}": count for i, count in self.game.arrived.items()}
+        infos = {
+            agent: {"distance": far[agent], "outcome": outcomes[agent], "arrived": arrived[agent]} for agent in far
+        }
         return seen, rewards, terminated, truncated, infos
 
     def shown(self) -> Any:

@@ -6,20 +6,16 @@ import dataclasses
 import inspect
 import pydoc
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import multigrid
-from helpers import AROUND
 from multigrid import GridConfig, GridOptions
 from multigrid.config import Part
-from multigrid.envs.annotations import Info, Observation, State, States
+from multigrid.envs.annotations import Info, MaskedObservation, Observation, State, States
 
 FACTORIES: dict[str, Callable[..., Any]] = {
     "parallel_env": multigrid.parallel_env,
@@ -27,14 +23,6 @@ FACTORIES: dict[str, Callable[..., Any]] = {
     "vector_env": lambda *given, **named: multigrid.vector_env(3, *given, **named),
 }
 FIELDS = dataclasses.fields(GridConfig)
-MYPY = """
-[mypy]
-strict = true
-python_version = 3.10
-follow_imports = silent
-[mypy-numba.*,llvmlite.*]
-follow_imports = skip
-"""
 
 
 @pytest.mark.parametrize("name", FACTORIES)
@@ -142,7 +130,7 @@ def test_reprs_say_the_configuration() -> None:
     assert "\n" not in repr(multigrid.vector_env(3, walls="a.A\n..."))
 
 
-# What is returned ---------------------------------------------------------------------------------------------------
+# What is returned.
 
 
 def dtypes(annotated: type) -> dict[str, Any]:
@@ -163,8 +151,11 @@ def test_observations_are_as_annotated() -> None:
     observation = multigrid.parallel_env(**options).reset(seed=1)[0]["agent_1"]
     assert kinds(dict(observation)) == dtypes(Observation)
     assert kinds(dict(multigrid.vector_env(3, **options).reset(seed=1)[0])) == dtypes(Observation)
-    flat = multigrid.parallel_env(**options, flatten=True).reset(seed=1)[0]["agent_1"]
-    assert flat.dtype == np.float32  # type: ignore[attr-defined]
+    masked: Any = multigrid.parallel_env(**options, flatten=True).reset(seed=1)[0]["agent_1"]
+    assert kinds(masked) == {"observation": np.float32, "action_mask": np.int8}
+    assert list(masked) == list(get_type_hints(MaskedObservation))
+    flat: Any = multigrid.parallel_env(flatten=True).reset(seed=1)[0]["agent_0"]
+    assert flat.dtype == np.float32
 
 
 def test_infos_are_as_annotated() -> None:
@@ -182,13 +173,3 @@ def test_states_are_as_annotated() -> None:
     for state in (env.get_state(), envs.get_state([2], single=True)[0]):
         assert kinds(dict(state)) == {**dtypes(State), "np_random": dict}
     assert kinds(dict(envs.get_state())) == dtypes(States)
-
-
-@pytest.mark.heavy
-def test_type_checkers_see_it(tmp_path: Path) -> None:
-    """mypy, set up as in a user's project, accepts and rejects the calls of typed_calls.py as the file says."""
-    (tmp_path / "mypy.ini").write_text(MYPY)
-    file = Path(__file__).with_name("typed_calls.py")
-    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", str(file)]
-    done = subprocess.run(command, cwd=tmp_path, env=AROUND, capture_output=True, text=True, check=False, timeout=600)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -193,18 +193,19 @@ def test_lists_of_agents_are_never_shared(settings: dict[str, Any]) -> None:
 def test_spaces_are_exact_and_the_same_object() -> None:
     """The spaces say what is observed, to the bound and the dtype, and each call returns the same one."""
     one = parallel_env(
-        size=(6, 4), num_agents=3, observe=("others", "agent", "view", "walls", "action_mask"), view_radius=1
+        size=(6, 4), num_agents=3, observe=("others", "agent", "view", "offset", "walls", "action_mask"), view_radius=1
     )
     cell = Box(np.zeros(2, np.int64), np.array([5, 3]), dtype=np.int64)
     expected = {
         "others": Box(np.full((2, 2), -1), np.array([[5, 3]] * 2), dtype=np.int64),
         "agent": cell,
         "view": Box(0, 1, (3, 3, 3), np.uint8),
+        "offset": Box(np.array([-5, -3]), np.array([5, 3]), dtype=np.int64),
         "walls": Box(0, 1, (6, 4), np.uint8),
         "action_mask": Box(0, 1, (4,), np.int8),
     }
     assert one.observation_space("agent_1") == Dict(expected)
-    assert list(one.reset(seed=0)[0]["agent_1"]) == list(expected)
+    assert list(one.reset(seed=0)[0]["agent_1"]) == list(one.observation_space("agent_1")) == list(expected)
     assert one.action_space("agent_1") == Discrete(4)
     assert parallel_env(allow_stay=True).action_space("agent_0") == Discrete(5)
     for agent in one.possible_agents:

@@ -1,6 +1,6 @@
 """Calls that type checkers accept, and calls that they reject: each comment that ignores an error expects it.
 
-`test_options.py` has mypy read this file with ``warn_unused_ignores``, so that an error that is missing is an error.
+`.ci/run` has mypy read this file with ``--strict``, so that an ignored error that does not occur is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import multigrid
-from multigrid import FlatObservation, GridConfig, GridOptions, Info, MultiGridEnv, Observation, State, States
+from multigrid import (
+    FlatObservation,
+    GridConfig,
+    GridOptions,
+    Info,
+    MaskedObservation,
+    MultiGridEnv,
+    Observation,
+    State,
+    States,
+)
 
 # What is accepted.
 env = multigrid.parallel_env(size=[7, 4], num_agents=3, observe=["agent", "view"], collisions="soft", max_cycles=None)
@@ -37,6 +47,7 @@ assert_type(observations["agent_0"]["agent"], NDArray[np.int64])
 assert_type(infos, dict[str, Info])
 assert_type(infos["agent_0"]["distance"], float)
 assert_type(infos["agent_0"]["outcome"], int)
+assert_type(infos["agent_0"]["arrived"], int)
 assert_type(env.get_state(), State)
 env.set_state(env.get_state())
 assert_type(env.step({"agent_0": multigrid.Action.UP})[1], dict[str, float])
@@ -50,6 +61,10 @@ envs.set_state(envs.get_state())
 envs.set_state(envs.get_state(single=True))
 flat: MultiGridEnv[FlatObservation] = multigrid.parallel_env(flatten=True)
 assert_type(flat.reset()[0]["agent_0"], NDArray[np.float32])
+masked: MultiGridEnv[MaskedObservation] = multigrid.parallel_env(observe=("offset", "action_mask"), flatten=True)
+assert_type(masked.reset()[0]["agent_0"]["action_mask"], NDArray[np.int8])
+turns = multigrid.env(num_agents=2)
+assert_type(turns.get_state(), State)
 flat_rows: multigrid.MultiGridVectorEnv[FlatObservation] = multigrid.vector_env(4, flatten=True)
 assert_type(flat_rows.reset()[0], NDArray[np.float32])
 

@@ -55,6 +55,7 @@ def make(bridge: str) -> Iterator[Callable[..., Any]]:
         {"on_target": "restart", "max_cycles": 11, "reward": "shared"},
         {"walls": POOL, "size": None, "max_cycles": 8},
         {"num_agents": 1, "allow_stay": True},
+        {"flatten": True, "observe": ("offset", "action_mask", "others"), "on_target": "restart", "max_cycles": 11},
     ],
     ids=str,
 )

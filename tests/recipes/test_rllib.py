@@ -395,6 +395,8 @@ def test_what_rllib_cannot_take_is_refused() -> None:
         ppo_config(GridConfig())
     with pytest.raises(ValueError, match="flatten=False, but RLlib's networks"):
         RLlibEnv({"num_agents": 3})
+    with pytest.raises(ValueError, match=r"config observes .* leave 'action_mask' out of observe"):
+        ppo_config(GridConfig(observe=("agent", "action_mask"), flatten=True))
     with pytest.raises(TypeError, match="config is of type dict; expected a GridConfig"):
         ppo_config({"flatten": True})  # type: ignore[arg-type]
 
@@ -594,6 +596,7 @@ def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.C
         ("--address ray://127.0.0.1:10001", "--address is ray://127.0.0.1:10001; expected HOST:PORT"),
         ("--address local", "--address is local; expected HOST:PORT"),
         ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
+        ("--observe agent action_mask", "--observe has action_mask, which comes beside the vector"),
         ("--max-cycles None", "--max-cycles is None"),
         ("--num-env-runners -1", "--num-env-runners is -1; expected at least 0"),
         ("--checkpoint-every -1", "--checkpoint-every is -1; expected at least 0"),

@@ -124,7 +124,7 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
         np.testing.assert_equal(step_of(window), step_of(plain))
     assert len(told) == 1
     assert not pygame.display.get_init()
-    monkeypatch.setitem(type(window).metadata, "render_fps", 1)
+    monkeypatch.setitem(window.metadata, "render_fps", 1)
     start = time.monotonic()
     for _ in range(5):
         np.testing.assert_equal(step_of(window), step_of(plain))
@@ -132,7 +132,7 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
     np.testing.assert_equal(window.reset(), plain.reset())
     assert time.monotonic() - start < 2
     assert not pygame.display.get_init()
-    monkeypatch.setitem(type(window).metadata, "render_fps", 10_000)
+    monkeypatch.setitem(window.metadata, "render_fps", 10_000)
     window.close()
     np.testing.assert_equal(step_of(window), step_of(plain))
     assert pygame.display.get_init()

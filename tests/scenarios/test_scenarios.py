@@ -28,7 +28,7 @@ from played import STRICT
 GOLDEN = Path(__file__).parents[1] / "golden"
 COLLISIONS = ["symmetric", "priority", "block_both", "soft", "none"]
 ON_TARGET = ["park", "leave", "stay", "restart"]
-PARTS = ("agent", "target", "others", "view", "walls", "action_mask")
+PARTS = ("agent", "target", "others", "offset", "view", "walls", "action_mask")
 MAPS = ["......#\n.##....\n.......\n...#...", ".......\n..#.#..\n..#....\n#......"]
 BAY = "a..B.\n.#.#.\nb...A"
 

@@ -138,7 +138,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
             "expected the two files of one training"
         )
     aliases = PPO.policy_aliases
-    kind: Any = aliases["MlpPolicy" if grid.flatten else "MultiInputPolicy"]
+    kind: Any = aliases["MultiInputPolicy" if grid.observation_keys else "MlpPolicy"]
     shapes = spaces.observation_space(grid), spaces.action_space(grid)
     with torch.random.fork_rng(devices=[]):  # initial weights are random; keep the global generator's state
         policy: ActorCriticPolicy = kind(*shapes, lambda _: 0.0, net_arch=list(hidden), ortho_init=False)

@@ -83,9 +83,9 @@ def act(
     import torch
 
     stacked: Any = (
-        np.stack(observations)
-        if config.flatten
-        else {part: np.stack([observation[part] for observation in observations]) for part in config.parts}
+        {key: np.stack([observation[key] for observation in observations]) for key in config.observation_keys}
+        if config.observation_keys
+        else np.stack(observations)
     )
     with torch.no_grad():
         tensors, _ = network.obs_to_tensor(stacked)

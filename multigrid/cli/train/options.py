@@ -194,6 +194,11 @@ def check_rllib(options: RLlibOptions) -> None:
     _check_both(options, num_env_runners=0, checkpoint_every=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")
+    if options.grid.observation_keys:
+        raise ValueError(
+            "--observe has action_mask, which comes beside the vector, but RLlib's networks take one vector an agent; "
+            "leave it out"
+        )
     if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
         raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` prints it, or auto")
     if options.resume is not None:

@@ -143,7 +143,7 @@ def _train_in(folder: Path, vec_env: VecEnv, options: SB3Options, console: Conso
 
 def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
     return PPO(
-        "MlpPolicy" if options.grid.flatten else "MultiInputPolicy",
+        "MultiInputPolicy" if options.grid.observation_keys else "MlpPolicy",
         vec_env,
         # The schedule is evaluated after each rollout, the last one included. A function would be saved as bytecode of
         # this version of Python, which no other version can read.
