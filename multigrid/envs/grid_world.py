@@ -83,7 +83,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self.__size = int(size)
         self.observation_space = spaces.observation_space(config)
         self.action_space = spaces.action_space(config)
-        self.__early_locations = np.full((2, 2), _NOWHERE)
+        self.__early_locations = np.full((2, 2), _NOWHERE, dtype=np.int64)
         self._own_window: Any = None
         self._own_clock: Any = None
         self._bind_arrays()

@@ -133,12 +133,11 @@ def teleports(base):
 
 
 def moves_by_itself(base):
-    """The class has a `step` of its own: two cells at a time, with a reward of its own."""
+    """The class has a `step` of its own: over an edge to the opposite side, with a reward of its own."""
 
     class Subclass(base):
         def step(self, action):
-            cell = self._agent_location + 2 * self._action_to_direction[action]
-            self._agent_location = np.clip(cell, 0, self.size - 1)
+            self._agent_location = (self._agent_location + self._action_to_direction[action]) % self.size
             terminated = np.array_equal(self._agent_location, self._target_location)
             if self.render_mode == "human":
                 self._render_frame()
@@ -215,7 +214,7 @@ def unchanged(base):
     return base
 
 
-@pytest.mark.parametrize("size", [3, 6])
+@pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("make", SUBCLASSES, ids=lambda make: make.__name__)
 def test_subclasses_play_as_those_of_the_documented_class(make, size):
     """Whole episodes, and steps after their ends, are the same in all that is told, in locations and in streams."""
@@ -231,7 +230,7 @@ def test_subclasses_play_as_those_of_the_documented_class(make, size):
         if (came[2] or came[3]) and random.random() < 0.5:
             ends += 1
             assert shown(env.reset()) == shown(oracle.reset())
-    assert ends > 5
+    assert ends > 3
     assert str(env.np_random.bit_generator.state) == str(oracle.np_random.bit_generator.state)
 
 
@@ -355,7 +354,7 @@ def test_locations_are_copies_that_cannot_be_written_to():
             r"is \[5, 0\], outside the grid; expected two integers \[x, y\], a free cell of the 5 x 5",
         ),
         ([0, -1], ValueError, r"is \[0, -1\], outside the grid"),
-        ([2**64 - 1, 0], ValueError, "outside the grid"),
+        (np.array([2**64 - 1, 0], np.uint64), ValueError, r"is \[18446744073709551615, 0\], outside"),
         ([1, 2, 3], ValueError, r"has the shape \(3,\)"),
         ([[1, 2]], ValueError, r"has the shape \(1, 2\)"),
         ([[1], [2, 3]], ValueError, "is ragged"),
@@ -492,7 +491,7 @@ class Counting(GridWorldEnv):
 
     def _get_info(self):
         self.count += 1
-        return {**super()._get_info(), "count": self.count, **self.metrics()}
+        return {**super()._get_info(), "count": self.count, "isr": self.metrics()["isr"]}
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deep", "pickle"])
