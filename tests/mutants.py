@@ -430,7 +430,7 @@ maps/layouts.py
         there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
     check_cell
         a location is not at the grid's far edge: Compare 3 -> _1 <= _2 <= _3
-        a location is of integers: Constant 2 -> "iuf"
+        a location is of integers: Compare 2 -> _1 not in "iuf"
 """
 
 HEADS = {"If": "test", "While": "test", "For": "iter"}

@@ -110,7 +110,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         return None if self._current_seed() is None else self.np_random
 
     @_np_random.setter
-    def _np_random(self, generator: np.random.Generator) -> None:
+    def _np_random(self, generator: Any) -> None:
         self.np_random = generator
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import judged
-from multigrid import GridWorldEnv
+from multigrid import GridWorldEnv, parallel_env
 from multigrid.cli.bench.documented import DocumentedGridWorld
 
 
@@ -321,6 +321,19 @@ def test_the_end_is_found_by_the_next_step():
     env._target_location = [1, 2]
     assert env.metrics()["success"].tolist() == [False]
     assert env.step(3)[1:4] == (0, False, False)
+
+
+def test_several_agents_cannot_be_placed():
+    """A state in which one of several agents is on its target, and has not arrived, is refused."""
+    env = parallel_env(size=3, num_agents=2, on_target="stay")
+    env.reset(options={"agents": [[0, 0], [1, 1]], "targets": [[0, 1], [2, 2]]})
+    env.step({"agent_0": 0, "agent_1": 0})
+    state = env.get_state()
+    state["target"][0], state["distances"][0] = state["location"][0], 0.0
+    with pytest.raises(ValueError, match="arrivals in the state"):
+        env.set_state(state)
+    with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
+        env._world.place(np.array([0, 0]), np.array([1, 1]))
 
 
 def test_locations_are_copies_that_cannot_be_written_to():
