@@ -110,10 +110,12 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     arrivals, arrival_step = state["arrivals"].tolist(), state["arrival_step"].tolist()
     rewards = state["rewards"].tolist()
     arrived = [step == steps > 0 for step in arrival_step]
+    # `_agent_location` and `_target_location` of a GridWorldEnv may be set to one cell between two steps.
+    may_be_placed = rule == "stay" and len(at) == 1
     all_there = {
         "park": all(one == PARKED for one in status),
         "leave": all(one == LEFT for one in status),
-        "stay": all(standing) and steps > 0,
+        "stay": all(step != -1 for step in arrival_step) if may_be_placed else all(standing) and steps > 0,
         "restart": False,
     }[rule]
     if rule in ("park", "leave"):
@@ -140,7 +142,8 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
         if rule in ("park", "leave"):
             law(count == standing[i] and (step != -1) == standing[i], f"agent {i}: arrivals")
         elif rule == "stay":
-            law((step != -1) == (standing[i] and steps > 0), f"agent {i}: arrival step")
+            placed = may_be_placed and step == -1
+            law((step != -1) == (standing[i] and steps > 0 and not placed), f"agent {i}: arrival step")
             law(count >= (step != -1), f"agent {i}: arrivals")
         else:
             law((step != -1) == (count > 0) and step >= count - (count == 0) * 2, f"agent {i}: arrivals")

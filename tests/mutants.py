@@ -50,6 +50,7 @@ TESTS = {
         "envs/test_parallel.py",
         "envs/test_vector.py",
         "envs/test_contract.py",
+        "envs/test_documented_subclasses.py",
     ],
     "core/placement.py": [
         "core/test_worlds.py",
@@ -71,6 +72,7 @@ TESTS = {
     "core/metrics.py": ["core/test_metrics.py"],
     "core/invariants.py": [
         "envs/test_contract.py::test_bad_states_are_refused",
+        "envs/test_documented_subclasses.py",
         "envs/test_safety.py",
         "core/test_worlds.py",
         "envs/test_parallel.py",
@@ -115,12 +117,22 @@ TESTS = {
         "envs/test_parallel.py",
         "envs/test_documented.py",
     ],
-    "maps/layouts.py": ["core/test_placement.py", "envs/test_contract.py::test_bad_options_are_refused"],
+    "maps/layouts.py": [
+        "core/test_placement.py",
+        "envs/test_contract.py::test_bad_options_are_refused",
+        "envs/test_documented_subclasses.py::test_bad_locations",
+    ],
 }
 
 # By file and function, the rule that each mutant takes away, and its address.
 ADDRESSES = """
 core/rules.py
+    place_agent
+        the distance is that of the cells it was placed in: Assign 4 -> pass
+        an agent that is set off its target has not arrived: Assign 5 -> pass
+        an agent that is set off its target is not terminated: Assign 7 -> pass
+        an episode goes on when its agent is set off the target: Assign 8 -> _1 = True
+        an agent that stays on its target has arrived: If 1 -> True
     find_bad_action
         an action below the range is refused: Compare 4 -> _1 < -1
         an action above the range is refused: Compare 5 -> _1 > _2
@@ -347,12 +359,14 @@ core/invariants.py
         a state has no two equal targets: If 5 -> False
         under restart, a state may have two equal targets: If 4 -> True
     _check_arrivals
-        who is parked stands on its target: BoolOp 1 -> _1 and _2_1 and _2_2_1 == _2_2_2
-        arrivals are as many as on_target allows: BoolOp 3 -> _1 or _3
+        who is parked stands on its target: BoolOp 3 -> _1 and _2_1 and _2_2_1 == _2_2_2
+        arrivals are as many as on_target allows: BoolOp 6 -> _1 or _3
         an arrival has its step: If 4 -> _2
-        no arrival is to come: BoolOp 8 -> _1
-        outcomes are such: BoolOp 9 -> _1
+        no arrival is to come: BoolOp 12 -> _1
+        outcomes are such: BoolOp 13 -> _1
         distances are those of the cells: If 6 -> _1 < 0
+        only an agent alone may be placed on its target: BoolOp 1 -> _1
+        an agent that was placed has not arrived yet: BoolOp 2 -> _1 and _2
     _check_ends
         nobody terminates alone: If 1 -> not _1 and _2
         nobody is truncated alone: Compare 8 -> _1 and not _2_2
@@ -425,6 +439,9 @@ maps/layouts.py
     check_cells
         cells by hand are integers: Constant 4 -> "iuf"
         there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
+    check_cell
+        a location is not at the grid's far edge: Compare 3 -> _1 <= _2 <= _3
+        a location is of integers: Compare 2 -> _1 not in "iuf"
 """
 
 HEADS = {"If": "test", "While": "test", "For": "iter"}

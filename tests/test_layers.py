@@ -129,7 +129,8 @@ def run(code):
 
 def test_importing_the_package_loads_nothing_heavy():
     """`import multigrid` brings neither a compiler, nor a window, nor a learner along."""
-    loaded = run("import json, multigrid; print(json.dumps([name.split('.')[0] for name in sys.modules]))")
+    code = "import json, multigrid, multigrid.envs; print(json.dumps([name.split('.')[0] for name in sys.modules]))"
+    loaded = run(code)
     assert set(loaded) & HEAVY == set()
 
 

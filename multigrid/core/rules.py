@@ -66,6 +66,7 @@ __all__ = [
     "commit",
     "find_bad_action",
     "observe_worlds",
+    "place_agent",
     "play_worlds",
     "reset_all_worlds",
     "reset_ended_worlds",
@@ -169,6 +170,26 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         observe_world(w, e)
     commit(address_table)
+
+
+@kernel
+def place_agent(address_table: Any, x: int, y: int, target_x: int, target_y: int) -> None:
+    """Move the agent of a single world, and its target, between two steps; for one agent under *stay* only.
+
+    No arrival is counted before the next step. If the agent is off its target then, an episode that it had ended goes
+    on.
+    """
+    w = unpack(address_table)
+    w.location[0, 0, 0], w.location[0, 0, 1] = x, y
+    w.target[0, 0, 0], w.target[0, 0, 1] = target_x, target_y
+    w.distances[0, 0] = _distance(w, 0, 0)
+    if w.distances[0, 0] != 0:
+        w.arrival_step[0, 0] = NEVER
+        w.rewards[0, 0] = 0.0
+        w.terminated[0, 0] = False
+        w.episode_over[0] = w.truncated[0, 0]
+        w.num_ended[0] = int(w.truncated[0, 0])
+    observe_world(w, 0)
 
 
 @kernel

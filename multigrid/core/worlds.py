@@ -143,6 +143,34 @@ class Worlds(KernelCalls):
         self._direct = True
         return rules.step_worlds(self._address_table, 0, self.num_worlds)
 
+    def place(self, location: NDArray[np.int64], target: NDArray[np.int64]) -> None:
+        """Move the only agent of the only world, and its target, between two steps: the episode goes on from there.
+
+        No arrival is counted before the next step, even if the agent is placed on its target.
+
+        Args:
+            location: int64 (2,), a cell; not checked.
+            target: int64 (2,), a cell that can be reached from there, or the same one; not checked.
+
+        Raises:
+            RuntimeError: see `check_consistent`.
+            ValueError: there are more worlds or agents, or `on_target` is not "stay".
+
+        >>> world = Worlds(GridConfig(size=3, num_agents=1, on_target="stay"))
+        >>> world.set_generator(0, np.random.default_rng(7))
+        >>> world.reset()
+        >>> world.place(np.array([0, 2]), np.array([1, 0]))
+        >>> world.arrays.distances.item()
+        3.0
+        """
+        if self.num_worlds != 1 or self.config.num_agents != 1 or self.config.on_target != "stay":
+            raise ValueError(
+                f"there are {self.num_worlds} worlds of {self.config.num_agents} agents, and on_target is "
+                f"{self.config.on_target!r}; expected one world, one agent and 'stay'"
+            )
+        self.check_consistent()
+        self._run(rules.place_agent, *location.tolist(), *target.tolist(), drawing=())
+
     def find_present(self, e: int) -> list[int]:
         """Return the indices of the agents of world e that have not left."""
         rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()

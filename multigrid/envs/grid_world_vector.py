@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from multigrid._checks import check_int
+from multigrid._checks import check_int, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.rendering.frame import WINDOW_SIZE
 
 __all__ = ["GridWorldVectorEnv"]
 
@@ -21,6 +24,10 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
         size: cells a side, at least 2.
         max_episode_steps: the number of steps after which an episode is truncated; None for never.
         autoreset_mode: as for `MultiGridVectorEnv`, and so are `render_mode`, `copy` and `num_threads`.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range. For windows and for wrappers of the single
+            environments, ``gym.make_vec(..., vectorization_mode="sync")`` makes a ``SyncVectorEnv``.
 
     >>> envs = GridWorldVectorEnv(num_envs=2)
     >>> observations, infos = envs.reset(seed=0)
@@ -43,6 +50,11 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
         copy: bool = True,
         num_threads: int = 1,
     ) -> None:
+        if isinstance(render_mode, str) and render_mode == "human":
+            raise ValueError(
+                "render_mode is 'human'; expected None or 'rgb_array'; for windows, call make_vec with "
+                "vectorization_mode='sync'"
+            )
         config = GridConfig(
             size=check_int("size", size, 2), num_agents=1, on_target="stay", max_cycles=max_episode_steps
         )
@@ -53,4 +65,38 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
             render_mode=render_mode,
             copy=copy,
             num_threads=num_threads,
+        )
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of each environment, as ``SyncVectorEnv.get_attr`` does.
+
+        Args:
+            name: "size", "window_size", "render_mode", "observation_space", "action_space", "np_random",
+                "np_random_seed", "_agent_location" or "_target_location".
+
+        Raises:
+            AttributeError: another name.
+            ResetNeeded: there was no reset yet, so that there are no locations.
+
+        >>> GridWorldVectorEnv(num_envs=2, size=7).get_attr("size")
+        (7, 7)
+        """
+        same = {
+            "size": self.config.width,
+            "window_size": WINDOW_SIZE,
+            "render_mode": self.render_mode,
+            "observation_space": self.single_observation_space,
+            "action_space": self.single_action_space,
+        }
+        if name in same:
+            return (same[name],) * self.num_envs
+        if name in ("np_random", "np_random_seed"):
+            return tuple(getattr(self, name))
+        if name in ("_agent_location", "_target_location"):
+            cells = self.state().reshape(self.num_envs, 2, 2)[:, int(name == "_target_location")]
+            cells.setflags(write=False)
+            return tuple(cells)
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {shorten(name)} of its environments; "
+            "call make_vec with vectorization_mode='sync' to have them all"
         )

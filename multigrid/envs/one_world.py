@@ -55,10 +55,10 @@ class OneWorld(OneCallAtATime):
         self.render_mode = render_mode
         self._world = Worlds(config)
         self._started = False
-        self._seed: int | None = None
+        self._stream_seed: int | None = None
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
         # The past locations that trails show, (N, 2) each, with the number of steps played until then.
-        self._cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails + 1)
+        self._past_cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails + 1)
         self._painter: Painter | None = None
         self._window: Window | None = None
 
@@ -108,13 +108,13 @@ class OneWorld(OneCallAtATime):
 
     def _current_seed(self) -> int | None:
         """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
-        return -1 if self._world.is_generator_replaced(0) else self._seed
+        return -1 if self._world.is_generator_replaced(0) else self._stream_seed
 
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
             pcg64.write_stream(self._world.arrays.streams[0], generator.bit_generator.state)
-            self._seed = seed
+            self._stream_seed = seed
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
         map_index, layout = check_options(options, self._world.config)
@@ -122,7 +122,7 @@ class OneWorld(OneCallAtATime):
             seed = check_seed(seed)
         streams, number = None, self._current_seed()
         if seed is None and number is not None and layout is None:
-            unchanged = self._started and not self._cells
+            unchanged = self._started and not self._past_cells
             self._world.reset(map_index, None if unchanged else functools.partial(self._record_reset, number))
             return
         if seed is not None or number is None:
@@ -140,9 +140,9 @@ class OneWorld(OneCallAtATime):
 
     def _record_reset(self, seed: int | None) -> None:
         """Record that an episode has begun, and the seed of its stream."""
-        self._seed = seed
+        self._stream_seed = seed
         self._started = True
-        self._cells.clear()
+        self._past_cells.clear()
 
     def _check_started(self) -> None:
         if not self._started:
@@ -187,8 +187,8 @@ class OneWorld(OneCallAtATime):
         """Record the locations that trails show; called before each step, in case the step is interrupted."""
         arrays = self._world.arrays
         steps = int(arrays.steps[0])
-        if not self._cells or self._cells[-1][0] < steps:
-            self._cells.append((steps, arrays.location[0].copy()))
+        if not self._past_cells or self._past_cells[-1][0] < steps:
+            self._past_cells.append((steps, arrays.location[0].copy()))
 
     def _update_window(self) -> None:
         """Show the frame of this state in human mode; called after each reset and step."""
@@ -205,7 +205,7 @@ class OneWorld(OneCallAtATime):
     def _get_scene(self) -> Scene:
         steps = self._world.arrays.steps[0]
         # If an exception prevented the step, the last one is of this state.
-        past = [cells for number, cells in self._cells if number < steps][-self._render_options.trails :]
+        past = [cells for number, cells in self._past_cells if number < steps][-self._render_options.trails :]
         return scene_in(self._world.config, self._world.arrays, 0, np.stack(past) if past else None)
 
     def _draw_frame(self) -> NDArray[np.uint8]:

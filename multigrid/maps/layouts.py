@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multigrid.maps.components import WALL
 
-__all__ = ["check_cells", "check_layout"]
+__all__ = ["check_cell", "check_cells", "check_layout"]
 
 _LARGEST = np.iinfo(np.int64).max
 
@@ -91,3 +91,36 @@ def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
     if array.size and array.max() > _LARGEST:
         raise ValueError(f"{name} has the coordinate {array.max()}; {expected}")
     return array.astype(np.int64)
+
+
+def check_cell(name: str, cell: Any, components: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Check a single cell, and return it as int64 (2,), a new array.
+
+    Args:
+        name: the name of the cell in error messages.
+        cell: two integers ``[x, y]``.
+        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
+
+    Raises:
+        TypeError: the cell is not made of integers.
+        ValueError: the shape is another one, or the cell lies outside the grid or in a wall.
+
+    >>> check_cell("start", (2, 1), np.ones((3, 2), np.int32))
+    array([2, 1])
+    """
+    width, height = components.shape
+    expected = f"expected two integers [x, y], a free cell of the {width} x {height} grid"
+    try:
+        array = np.asarray(cell)
+    except Exception as error:  # an object may raise any error
+        raise ValueError(f"{name} is ragged; {expected}") from error
+    if array.shape != (2,):
+        raise ValueError(f"{name} has the shape {array.shape}; {expected}")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} is of {array.dtype}; {expected}")
+    x, y = array.tolist()
+    if not (0 <= x < width and 0 <= y < height):
+        raise ValueError(f"{name} is [{x}, {y}], outside the grid; {expected}")
+    if components[x, y] == WALL:
+        raise ValueError(f"{name} is [{x}, {y}], which is a wall; {expected}")
+    return np.array([x, y], dtype=np.int64)

@@ -17,12 +17,13 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options"]
+__all__ = ["SMALLEST_FRAME", "WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
 
-_SMALLEST = 16
+SMALLEST_FRAME = 16
+"""The smallest allowed longer side of a frame, in pixels."""
 
 
 class RenderOptions(NamedTuple):
@@ -46,7 +47,7 @@ def check_render_options(config: GridConfig, size: int, trails: int, view_of: in
     >>> check_render_options(GridConfig(), 64, 0, None)
     RenderOptions(size=64, trails=0, view_of=None)
     """
-    size, trails = check_int("render_size", size, _SMALLEST), check_int("render_trails", trails, 0)
+    size, trails = check_int("render_size", size, SMALLEST_FRAME), check_int("render_trails", trails, 0)
     if view_of is not None:
         view_of = check_int("render_view", view_of, 0, " or None for nobody's view")
         if view_of >= config.num_agents:

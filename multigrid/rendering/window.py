@@ -12,7 +12,7 @@ from multigrid.rendering.backend import import_pygame
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["Window"]
+__all__ = ["Window", "close_display"]
 
 _BARS = (48, 48, 54)
 
@@ -36,6 +36,16 @@ class Window:
         self._clock: Any = None
         self.closed_by_user = False
         """Whether the user has closed the window since the last call of `close`."""
+
+    @property
+    def surface(self) -> pygame.Surface | None:
+        """The surface of the window while it is open, else None."""
+        return import_pygame().display.get_surface() if self in Window._open else None
+
+    @property
+    def clock(self) -> pygame.time.Clock | None:
+        """The clock that limits the frames per second, None before the first frame."""
+        return self._clock  # type: ignore[no-any-return]
 
     def show(self, canvas: pygame.Surface) -> None:
         """Show a frame, process the events of the window system, and wait until the next frame is due."""
@@ -80,6 +90,11 @@ class Window:
             Window._open.remove(self)
             if not Window._open:
                 import_pygame().display.quit()
+
+
+def close_display() -> None:
+    """Close the window that other code has opened with pygame."""
+    import_pygame().display.quit()
 
 
 def _fit(game: Any, canvas: pygame.Surface, surface: pygame.Surface) -> None:

@@ -3,7 +3,7 @@
 from multigrid.wrappers.discrete_actions import DiscreteActions
 from multigrid.wrappers.observations import GoalObservation, PixelObservation, RelativePosition
 from multigrid.wrappers.potential_reward import PotentialReward, PotentialRewardParallel
-from multigrid.wrappers.rewards import ClipReward, DistanceReward, ReacherWeightedReward
+from multigrid.wrappers.rewards import ClipReward, DistanceReward, ReacherWeightedReward, SuccessInfo
 
 __all__ = [
     "ClipReward",
@@ -15,4 +15,5 @@ __all__ = [
     "PotentialRewardParallel",
     "ReacherWeightedReward",
     "RelativePosition",
+    "SuccessInfo",
 ]

@@ -209,7 +209,7 @@ def test_an_interrupted_call_has_happened_or_not(held: bool, interrupt: Callable
             call(before)
         else:
             after.set_state(before.get_state())
-            after._seed = before._seed
+            after._stream_seed = before._stream_seed
         assert env.np_random.bit_generator.state == after.np_random.bit_generator.state
         assert before.np_random.bit_generator.state == after.np_random.bit_generator.state
     assert min(found) > 20 or not COMPILED, found

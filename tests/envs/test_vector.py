@@ -134,6 +134,27 @@ def test_which_ids_give_which_vector_env() -> None:
         envs.close()
 
 
+def test_attributes_are_those_of_sync_vector_env() -> None:
+    """What is asked of each documented env is what Gymnasium's own vector env answers; another name is an error."""
+    settings: Any = {"num_envs": 3, "size": 4, "render_mode": "rgb_array"}
+    one: Any = gymnasium.make_vec(GRID_WORLD, **settings)
+    other: Any = gymnasium.make_vec(GRID_WORLD, vectorization_mode="sync", **settings)
+    for envs in (one, other):
+        envs.reset(seed=2)
+        envs.step(np.array([1, 0, 2]))
+    for name in ("size", "window_size", "render_mode", "np_random_seed", "_agent_location", "_target_location"):
+        same(one.get_attr(name), other.get_attr(name), name)
+    for name in ("observation_space", "action_space"):
+        assert one.get_attr(name) == other.get_attr(name)
+    states = [[str(each.bit_generator.state) for each in envs.get_attr("np_random")] for envs in (one, other)]
+    assert states[0] == states[1]
+    with pytest.raises(AttributeError, match=r"has no attribute 'speed' .* vectorization_mode='sync'"):
+        one.get_attr("speed")
+    with pytest.raises(ValueError, match=r"render_mode is 'human'; .* vectorization_mode='sync'"):
+        gymnasium.make_vec(GRID_WORLD, render_mode="human")
+    other.close()
+
+
 @by_mode
 def test_spaces_and_metadata_are_those_of_sync_vector_env(mode: AutoresetMode) -> None:
     """Spaces, one row's and all rows', samples of them, and the declared autoreset mode are Gymnasium's."""

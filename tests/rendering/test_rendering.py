@@ -30,7 +30,7 @@ WALLED = """
 def documented(pixels, cells, agent, target):
     """Return the frame of the documented code, of any size."""
     game = DocumentedGridWorld(cells)
-    game.window_size, game.agent, game.target = pixels, np.array(agent), np.array(target)
+    game.window_size, game._agent_location, game._target_location = pixels, np.array(agent), np.array(target)
     return game.render()
 
 

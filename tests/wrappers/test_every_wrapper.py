@@ -18,6 +18,7 @@ from multigrid.wrappers import (
     PixelObservation,
     PotentialReward,
     RelativePosition,
+    SuccessInfo,
 )
 
 
@@ -34,6 +35,8 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "pixels": lambda env: PixelObservation(env, size=40),
     "potential": lambda env: PotentialReward(env, gamma=0.7, potential=constant),
     "distance": lambda env: DistanceReward(env, scale=0.3),
+    "success": SuccessInfo,
+    "guide": lambda env: SuccessInfo(DistanceReward(env, target_reward=100)),
     "two": lambda env: PotentialReward(DistanceReward(env, scale=0.3), gamma=0.7, potential=constant),
 }
 every = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)

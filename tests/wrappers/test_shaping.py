@@ -10,11 +10,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 from pettingzoo.test import parallel_api_test
 
 from multigrid import Action, GridWorldEnv, parallel_env
-from multigrid.wrappers import DistanceReward, PotentialReward, PotentialRewardParallel
+from multigrid.wrappers import DistanceReward, PotentialReward, PotentialRewardParallel, SuccessInfo
 
 GAMMA = 0.8
 OPEN = "....\n....\n...."
@@ -218,6 +219,35 @@ def test_the_distance_reward_is_the_guides() -> None:
             assert (reward, rest[:2]) == (pytest.approx(paid), [terminated, False])
             assert seen["agent"].tolist() == [x, y]
             assert twice.step(action)[1] == pytest.approx(paid if terminated else 2 * paid)
+
+
+@pytest.mark.parametrize("target_reward", [100, 2.5, 0])
+def test_the_reward_at_the_target_can_be_chosen(target_reward: float) -> None:
+    """It is paid on the steps that terminate, as a float, and `is_success` is True on the same steps alone."""
+    bare = DistanceReward(GridWorldEnv(size=3))
+    limited = TimeLimit(DistanceReward(GridWorldEnv(size=3), target_reward=target_reward), 12)
+    env, draws, ends = SuccessInfo(limited), np.random.default_rng(1), {True: 0, False: 0}
+    for seed in range(30):
+        bare.reset(seed=seed)
+        info, over = env.reset(seed=seed)[1], False
+        assert list(info.items())[1:] == [("is_success", False)]
+        while not over:
+            action = draws.integers(4)
+            _, paid, terminated, _, told = bare.step(action)
+            _, reward, *flags, info = env.step(action)
+            assert info == {**told, "is_success": terminated}
+            assert type(reward) is float
+            assert reward == (target_reward if terminated else paid)
+            over = any(flags)
+        ends[terminated] += 1
+    assert min(ends.values()) > 3
+
+
+@pytest.mark.parametrize("target_reward", ["100", True, [100]])
+def test_a_reward_at_the_target_is_a_number(target_reward: Any) -> None:
+    """What is no real number is refused."""
+    with pytest.raises(TypeError, match=r"target_reward is .*; expected a real number, or None"):
+        DistanceReward(GridWorldEnv(), target_reward=target_reward)
 
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.5, float("nan")])

@@ -1,0 +1,558 @@
+"""A subclass of `GridWorldEnv` plays as the same subclass of the documented class; and each documented member works."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+import judged
+from multigrid import GridWorldEnv, parallel_env
+from multigrid.cli.bench.documented import DocumentedGridWorld
+
+
+def adds_to_what_is_told(base):
+    """The class overrides `_get_obs` and `_get_info`, and calls those of its base."""
+
+    class Subclass(base):
+        def _get_obs(self):
+            return {**super()._get_obs(), "offset": self._target_location - self._agent_location}
+
+        def _get_info(self):
+            return {**super()._get_info(), "corner": int(self._agent_location.sum()), "side": self.size}
+
+    return Subclass
+
+
+def tells_the_infos_alone(base):
+    """The class overrides `_get_info` only, without a call of its base."""
+
+    class Subclass(base):
+        def _get_info(self):
+            return {"squared": int(((self._agent_location - self._target_location) ** 2).sum())}
+
+    return Subclass
+
+
+def observes_with_noise(base):
+    """The class draws from `np_random` in `_get_obs`, and observes a vector."""
+
+    class Subclass(base):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.observation_space = gymnasium.spaces.Box(-9, 99, (4,))
+
+        def _get_obs(self):
+            cells = np.concatenate([self._agent_location, self._target_location])
+            return (cells + self.np_random.normal(size=4)).astype(np.float32)
+
+    return Subclass
+
+
+def keeps_its_target(base):
+    """The class sets one target for all episodes in `reset`, whether or not the agent stands there."""
+
+    class Subclass(base):
+        def reset(self, seed=None, options=None):
+            super().reset(seed=seed, options=options)
+            self._target_location = np.array([self.size - 1, 1])
+            return self._get_obs(), self._get_info()
+
+    return Subclass
+
+
+def starts_on_its_target(base):
+    """The class begins some episodes with the agent on its target."""
+
+    class Subclass(base):
+        def reset(self, seed=None, options=None):
+            super().reset(seed=seed)
+            if self.np_random.random() < 0.5:
+                self._agent_location = self._target_location
+            return self._get_obs(), self._get_info()
+
+    return Subclass
+
+
+def draws_as_in_the_documents(base):
+    """The class has the whole documented `reset`, which draws once more after that of its base."""
+
+    class Subclass(base):
+        def reset(self, seed=None, options=None):
+            super().reset(seed=seed)
+            self._agent_location = self.np_random.integers(0, self.size, size=2, dtype=int)
+            self._target_location = self._agent_location
+            while np.array_equal(self._target_location, self._agent_location):
+                self._target_location = self.np_random.integers(0, self.size, size=2, dtype=int)
+            return self._get_obs(), self._get_info()
+
+    return Subclass
+
+
+def never_calls_its_bases_reset(base):
+    """The class seeds with the `reset` of `gymnasium.Env`, and places agent and target itself."""
+
+    class Subclass(base):
+        def reset(self, seed=None, options=None):
+            gymnasium.Env.reset(self, seed=seed)
+            self._agent_location = self.np_random.integers(0, self.size, size=2)
+            self._target_location = self.np_random.integers(0, self.size, size=2)
+            return self._get_obs(), self._get_info()
+
+    return Subclass
+
+
+def moves_its_target(base):
+    """The class moves the target after each step, and tells the new one."""
+
+    class Subclass(base):
+        def step(self, action):
+            _, *told, _ = super().step(action)
+            drift = self.np_random.integers(-1, 2, size=2)
+            self._target_location = np.clip(self._target_location + drift, 0, self.size - 1)
+            return self._get_obs(), *told, self._get_info()
+
+    return Subclass
+
+
+def teleports(base):
+    """The class sets the agent now and then before a step: anywhere, or onto the target."""
+
+    class Subclass(base):
+        def step(self, action):
+            draw = self.np_random.random()
+            if draw < 0.2:
+                self._agent_location = self.np_random.integers(self.size, size=2)
+            elif draw < 0.3:
+                self._agent_location = self._target_location
+            return super().step(action)
+
+    return Subclass
+
+
+def moves_by_itself(base):
+    """The class has a `step` of its own: over an edge to the opposite side, with a reward of its own."""
+
+    class Subclass(base):
+        def step(self, action):
+            self._agent_location = (self._agent_location + self._action_to_direction[action]) % self.size
+            terminated = np.array_equal(self._agent_location, self._target_location)
+            if self.render_mode == "human":
+                self._render_frame()
+            return self._get_obs(), 10 if terminated else -1, terminated, False, self._get_info()
+
+    return Subclass
+
+
+def stores_what_it_likes(base):
+    """The class has attributes of its own, whose names are short, and counts its steps."""
+
+    class Subclass(base):
+        def reset(self, seed=None, options=None):
+            self._seed = self._agent = self._target = self._action = self._reward = self._terminated = None
+            self._distance = self._cells = self._size = self._steps = self._early = self._locations_seen = 0
+            return super().reset(seed=seed, options=options)
+
+        def step(self, action):
+            self._steps += 1
+            self._action, self._reward = action, -self._steps
+            observation, _, terminated, _, info = super().step(action)
+            return observation, self._reward, terminated, self._steps == 30, info
+
+    return Subclass
+
+
+def is_changed_twice(base):
+    """A class of a class overrides what its base has overridden."""
+
+    class Subclass(teleports(adds_to_what_is_told(base))):
+        def _get_obs(self):
+            return {**super()._get_obs(), "twice": self._agent_location * 2}
+
+    return Subclass
+
+
+SUBCLASSES = [
+    adds_to_what_is_told,
+    tells_the_infos_alone,
+    observes_with_noise,
+    keeps_its_target,
+    starts_on_its_target,
+    draws_as_in_the_documents,
+    never_calls_its_bases_reset,
+    moves_its_target,
+    teleports,
+    moves_by_itself,
+    stores_what_it_likes,
+    is_changed_twice,
+]
+
+
+def shown(value):
+    """A value that == compares, arrays with their dtype, whatever the type of a float."""
+    if isinstance(value, dict):
+        return {name: shown(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(shown, value))
+    return (value.dtype.name, value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+def places(env):
+    """Where agent and target are."""
+    return shown((env._agent_location, env._target_location))
+
+
+def both(make, size, **options):
+    """An env of the subclass of each class."""
+    return [make(base)(size=size, **options) for base in (GridWorldEnv, DocumentedGridWorld)]
+
+
+def unchanged(base):
+    """The class itself."""
+    return base
+
+
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("make", SUBCLASSES, ids=lambda make: make.__name__)
+def test_subclasses_play_as_those_of_the_documented_class(make, size):
+    """Whole episodes, and steps after their ends, are the same in all that is told, in locations and in streams."""
+    env, oracle = both(make, size)
+    random, ends = np.random.default_rng(size), 0
+    assert shown(env.reset(seed=5)) == shown(oracle.reset(seed=5))
+    for _ in range(600):
+        action = int(random.integers(4))
+        came = shown(env.step(action))
+        assert came == shown(oracle.step(action))
+        assert places(env) == places(oracle)
+        # Half of the episodes are played on after their ends.
+        if (came[2] or came[3]) and random.random() < 0.5:
+            ends += 1
+            assert shown(env.reset()) == shown(oracle.reset())
+    assert ends > 3
+    assert str(env.np_random.bit_generator.state) == str(oracle.np_random.bit_generator.state)
+
+
+@pytest.mark.parametrize("make", SUBCLASSES, ids=lambda make: make.__name__)
+def test_frames_of_subclasses(make):
+    """The frames of a subclass are those of the same subclass of the documented class, at any size of the window."""
+    env, oracle = both(make, 4, render_mode="rgb_array")
+    env.window_size = oracle.window_size = 120
+    for one in (env, oracle):
+        one.reset(seed=1)
+    for action in (0, 1, 1, 2, 3, 0):
+        env.step(action), oracle.step(action)
+        np.testing.assert_array_equal(env.render(), oracle.render())
+        np.testing.assert_array_equal(env._render_frame(), oracle._render_frame())
+    assert env.render().shape == (120, 120, 3)
+
+
+def draws_its_own_frames(base):
+    """The class overrides `_render_frame`, and counts the calls."""
+
+    class Subclass(base):
+        calls = ()
+
+        def _render_frame(self):
+            self.calls += (self._agent_location.tolist(),)
+            return 255 - np.zeros((2, 2, 3), np.uint8)
+
+    return Subclass
+
+
+@pytest.mark.parametrize("mode", [None, "human", "rgb_array"])
+def test_own_frames(mode):
+    """Each reset and step of a window, and each `render` of frames, calls the `_render_frame` of a subclass."""
+    env, oracle = both(draws_its_own_frames, 3, render_mode=mode)
+    env.reset(seed=2), oracle.reset(seed=2)
+    for action in (0, 1, 2):
+        env.step(action), oracle.step(action)
+        if mode == "rgb_array":
+            assert env.render().tolist() == oracle.render().tolist()
+        else:
+            assert env.render() is None
+    assert env.calls == oracle.calls
+    assert len(env.calls) == {None: 0, "human": 4, "rgb_array": 3}[mode]
+
+
+# Locations ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_locations_are_set_at_any_time(seed):
+    """Each location may be set alone, between any two steps; the states can be saved, restored and played on."""
+    env, oracle = both(unchanged, 3)
+    other, random = GridWorldEnv(size=3), np.random.default_rng(seed)
+    env.reset(seed=seed), oracle.reset(seed=seed)
+    for _ in range(400):
+        match int(random.integers(8)):
+            case 0:
+                env._agent_location = oracle._agent_location = random.integers(3, size=2)
+            case 1:
+                env._target_location = oracle._target_location = random.integers(3, size=2)
+            case 2:
+                env._agent_location, oracle._agent_location = env._target_location, oracle._target_location
+            case 3:
+                env._target_location, oracle._target_location = env._agent_location, oracle._agent_location
+            case 4:
+                assert shown(env.reset()) == shown(oracle.reset())
+            case _:
+                action = int(random.integers(4))
+                assert shown(env.step(action)) == shown(oracle.step(action))
+        assert places(env) == places(oracle)
+        assert shown(env._get_obs()) == shown(oracle._get_obs())
+        assert shown(env._get_info()) == shown(oracle._get_info())
+        state = env.get_state()
+        assert judged.breaches(env.config, state) == []
+        other.set_state(state)
+        assert shown(other.step(1)) == shown(copy.deepcopy(oracle).step(1))
+
+
+def test_the_end_is_found_by_the_next_step():
+    """An agent that is set onto its target arrives by the next step, if it still stands there."""
+    env = GridWorldEnv(size=3)
+    env.reset(seed=0)
+    env._agent_location = env._target_location = [0, 2]
+    metrics = env.metrics()
+    assert (metrics["success"].tolist(), metrics["csr"]) == ([False], 0.0)
+    assert env.step(2)[1:4] == (1, True, False)
+    assert env.metrics()["arrival_step"].tolist() == [1.0]
+    env._target_location = [1, 2]
+    assert env.metrics()["success"].tolist() == [False]
+    assert env.step(3)[1:4] == (0, False, False)
+
+
+def test_several_agents_cannot_be_placed():
+    """A state in which one of several agents is on its target, and has not arrived, is refused."""
+    env = parallel_env(size=3, num_agents=2, on_target="stay")
+    env.reset(options={"agents": [[0, 0], [1, 1]], "targets": [[0, 1], [2, 2]]})
+    env.step({"agent_0": 0, "agent_1": 0})
+    state = env.get_state()
+    state["target"][0], state["distances"][0] = state["location"][0], 0.0
+    with pytest.raises(ValueError, match="arrivals in the state"):
+        env.set_state(state)
+    with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
+        env._world.place(np.array([0, 0]), np.array([1, 1]))
+
+
+def test_locations_are_copies_that_cannot_be_written_to():
+    """Writing into a location that was read raises an error; the game does not change it later, either."""
+    env = GridWorldEnv()
+    env.reset(seed=0)
+    agent, target = env._agent_location, env._target_location
+    for location in (agent, target):
+        with pytest.raises(ValueError, match="read-only"):
+            location[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        env._agent_location += 1
+    env.step(3)
+    assert (agent.tolist(), env._agent_location.tolist(), target.tolist()) == ([4, 3], [4, 2], [2, 1])
+    given = np.array([1, 1])
+    env._agent_location = given
+    given[0] = 3
+    assert env._agent_location.tolist() == [1, 1]
+    observation = env._get_obs()
+    observation["agent"][0] = 4
+    assert env._agent_location.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["_agent_location", "_target_location"])
+@pytest.mark.parametrize(
+    ("location", "error", "message"),
+    [
+        (
+            [5, 0],
+            ValueError,
+            r"is \[5, 0\], outside the grid; expected two integers \[x, y\], a free cell of the 5 x 5",
+        ),
+        ([0, -1], ValueError, r"is \[0, -1\], outside the grid"),
+        (np.array([2**64 - 1, 0], np.uint64), ValueError, r"is \[18446744073709551615, 0\], outside"),
+        ([1, 2, 3], ValueError, r"has the shape \(3,\)"),
+        ([[1, 2]], ValueError, r"has the shape \(1, 2\)"),
+        ([[1], [2, 3]], ValueError, "is ragged"),
+        (None, ValueError, r"has the shape \(\)"),
+        ([1.0, 2.0], TypeError, "is of float64"),
+        ([True, False], TypeError, "is of bool"),
+    ],
+)
+def test_bad_locations(name, location, error, message):
+    """A location that is no cell is refused with its name, and nothing changes, before the first episode either."""
+    env = GridWorldEnv()
+    for _ in range(2):
+        before = places(env)
+        with pytest.raises(error, match=f"{name} {message}"):
+            setattr(env, name, location)
+        assert places(env) == before
+        env.reset(seed=0)
+
+
+def test_locations_before_the_first_reset():
+    """They are [-1, -1] as in the documents; an episode begins when both have been set."""
+    env, oracle = both(unchanged, 4)
+    assert places(env) == places(oracle)
+    assert shown(env._get_obs()) == shown(oracle._get_obs())
+    env._target_location = oracle._target_location = np.array([3, 1])
+    assert places(env) == places(oracle)
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    with pytest.raises(ResetNeeded):
+        env._get_info()
+    env._agent_location = oracle._agent_location = np.array([2, 1])
+    assert shown(env._get_info()) == shown(oracle._get_info())
+    assert [shown(env.step(action)) for action in (1, 3, 0)] == [shown(oracle.step(action)) for action in (1, 3, 0)]
+    assert shown(env.reset(seed=3)) == shown(oracle.reset(seed=3))
+
+
+# The other members --------------------------------------------------------------------------------------------------
+
+
+def test_reset_takes_its_seed_by_position():
+    """The seed and the options may be given by position, as in the documents."""
+    env, oracle = both(unchanged, 5)
+    assert shown(env.reset(0)) == shown(oracle.reset(0))
+    assert shown(env.reset(7, {})) == shown(oracle.reset(7, {}))
+
+
+def test_directions():
+    """The directions are the documented ones, and can be changed neither in place nor by assignment."""
+    env, oracle = both(unchanged, 5)
+    assert list(env._action_to_direction) == list(oracle._action_to_direction)
+    for action, step in oracle._action_to_direction.items():
+        assert env._action_to_direction[action].tolist() == step.tolist()
+    with pytest.raises(TypeError):
+        env._action_to_direction[4] = np.array([0, 0])
+    with pytest.raises(ValueError, match="read-only"):
+        env._action_to_direction[0][0] = 2
+    with pytest.raises(AttributeError, match="override step"):
+        env._action_to_direction = oracle._action_to_direction
+
+
+def test_the_size_stays():
+    """A subclass may set the size that it passes on, before or after; another size is refused."""
+
+    class Subclass(GridWorldEnv):
+        def __init__(self, size):
+            self.size = size
+            super().__init__(size=self.size)
+            self.size = size
+
+    env = Subclass(6)
+    assert env.size == 6
+    with pytest.raises(ValueError, match="size is 6 and cannot be changed to 7; make another env"):
+        env.size = 7
+    with pytest.raises(ValueError, match="window_size is 15"):
+        env.window_size = 15
+    assert (env.size, env.window_size) == (6, 512)
+
+
+@pytest.fixture
+def pygame(monkeypatch):
+    """Give pygame without any window, before the test and after it, and windows without a pause."""
+    import pygame
+
+    monkeypatch.setitem(GridWorldEnv.metadata, "render_fps", 10_000)
+    pygame.display.quit()
+    yield pygame
+    pygame.display.quit()
+
+
+def test_window_and_clock(pygame):
+    """They are None until the first frame, then pygame's own, and None again after `close`."""
+    env = GridWorldEnv(render_mode="human", size=3)
+    assert (env.window, env.clock) == (None, None)
+    env.reset(seed=0)
+    assert env.window is pygame.display.get_surface()
+    assert isinstance(env.clock, type(pygame.time.Clock()))
+    env._agent_location = [1, 2]
+    assert env._render_frame() is None
+    env.close()
+    assert (env.window, env.clock) == (None, None)
+
+
+def test_a_subclass_may_open_its_own_window(pygame):
+    """The documented code for a window works in a subclass, whose copies open one of their own."""
+
+    class Subclass(GridWorldEnv):
+        def _render_frame(self):
+            if self.window is None and self.render_mode == "human":
+                pygame.display.init()
+                self.window = pygame.display.set_mode((self.window_size, self.window_size))
+            if self.clock is None and self.render_mode == "human":
+                self.clock = pygame.time.Clock()
+            self.window.fill((0, 9 * int(self._agent_location[0]), 0))
+            self.clock.tick(self.metadata["render_fps"])
+
+    env = Subclass(render_mode="human")
+    env.reset(seed=0)
+    env.step(2)
+    assert env.window.get_at((5, 5))[:3] == (0, 27, 0)
+    other = copy.deepcopy(env)
+    assert (other.window, other.clock) == (None, None)
+    env.close()
+    assert (env.window, env.clock) == (None, None)
+    assert not pygame.display.get_init()
+
+
+class Counting(GridWorldEnv):
+    """A class that `pickle` finds, with a count of its own."""
+
+    def reset(self, seed=None, options=None):
+        """Begin to count."""
+        self.count = 0
+        return super().reset(seed=seed, options=options)
+
+    def _get_info(self):
+        self.count += 1
+        return {**super()._get_info(), "count": self.count, "isr": self.metrics()["isr"]}
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deep", "pickle"])
+def test_copies_of_subclasses(copied):
+    """A copy of a subclass plays on as the original, its own attributes and unfinished locations included."""
+    env = Counting(size=4)
+    env._agent_location = [1, 1]
+    assert places(copied(env)) == places(env)
+    env.reset(seed=4)
+    env.step(0)
+    env._target_location = [3, 0]
+    other = copied(env)
+    assert shown(env._get_info()) == shown(other._get_info())
+    for action in (0, 3, 2):
+        assert shown(env.step(action)[:4]) == shown(other.step(action)[:4])
+
+
+def test_classes_that_override_nothing_are_found_once():
+    """A class is plain unless it, or a class between, overrides one of the three methods."""
+
+    class Mixed:
+        def _get_obs(self):
+            return None
+
+    assert GridWorldEnv._is_plain
+    assert type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})._is_plain
+    assert not type("Mixing", (Mixed, GridWorldEnv), {})._is_plain
+    assert not adds_to_what_is_told(GridWorldEnv)._is_plain
+    assert not is_changed_twice(GridWorldEnv)._is_plain
+
+
+def test_wrappers_set_locations_too():
+    """A wrapper sets the locations of the env that it wraps, through Gymnasium's own wrappers."""
+    env = gymnasium.make("multigrid/GridWorld-v0", size=4)
+    env.reset(seed=0)
+    env.unwrapped._agent_location = [0, 0]
+    env.set_wrapper_attr("_target_location", [0, 1])
+    assert env.get_wrapper_attr("_target_location").tolist() == [0, 1]
+    assert env.step(1)[1:3] == (1, True)
+
+
+def test_the_documents_entry_point():
+    """The class is found where the documents put it, and can be registered from there."""
+    from multigrid import envs
+
+    assert envs.GridWorldEnv is GridWorldEnv
+    assert "GridWorldEnv" in dir(envs)
+    with pytest.raises(AttributeError, match=r"module 'multigrid\.envs' has no attribute 'GridWorld'"):
+        envs.GridWorld  # noqa: B018 (asking is the point)
+    spec = gymnasium.envs.registration.EnvSpec("ours/GridWorld-v0", entry_point="multigrid.envs:GridWorldEnv")
+    assert type(gymnasium.make(spec).unwrapped) is GridWorldEnv
