@@ -195,10 +195,11 @@ class GridConfig:
             room = int(sizes[sizes > 1].sum())
             if self.num_agents > room:
                 where = f"map {index}" if self.num_maps > 1 else "the map" if self.walls is not None else "the grid"
+                alone = int(sizes.sum()) - room
+                apart = f": {alone} of its {room + alone} free cells can reach no other" if alone else ""
                 raise ValueError(
-                    f"num_agents is {self.num_agents}, but {where} ({self.width} x {self.height}) has room for {room}: "
-                    f"{int(sizes.sum())} free cells in {len(sizes)} connected components, of which cells that can "
-                    "reach no other do not count; use fewer agents or a larger size"
+                    f"num_agents is {self.num_agents}, but {where} ({self.width} x {self.height}) has room for "
+                    f"{room}{apart}; use fewer agents or a larger {'size' if self.walls is None else 'map'}"
                 )
 
         if isinstance(self.walls, ParsedMap):
