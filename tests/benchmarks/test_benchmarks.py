@@ -221,7 +221,10 @@ def test_a_plot_of_no_known_kind_is_refused(name: str, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(("name", "start"), [("curves.pdf", b"%PDF"), ("curves.svg", b"<?xml")])
 def test_the_suffix_of_a_plot_says_its_kind(name: str, start: bytes, tmp_path: Path) -> None:
     """A PDF is a PDF, and an SVG is an SVG."""
-    write_plot(tmp_path / name, [], [])
+    curves = [Curve("a", axis, (1, 100), [lambda _: (1.0, 1), lambda _: (2.0, 1)]) for axis in ("agents", "worlds")]
+    for curve in curves:
+        curve.measure(0.0)
+    write_plot(tmp_path / name, curves, [])
     assert (tmp_path / name).read_bytes().startswith(start)
 
 

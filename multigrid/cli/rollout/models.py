@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import math
+import re
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from multigrid.config import GridConfig
 from multigrid.scenarios.stored_config import make_grid, one_line, read_config
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingConfig", "check_hidden", "load_policy", "read_training"]
 
+_Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
 
 
@@ -77,12 +81,20 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
     grid, hidden = read_training(folder)
     path, config_path = folder / "model.zip", folder / "config.json"
-    weights = _read_weights(path)
+    weights, parts = _read(path, _load_weights), _read(path, _load_parts)
     # Checked before the network is built, so that a small file cannot describe a huge network.
     num_expected, num_stored = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
+            "expected the two files of one training"
+        )
+    # Other parts can be of the same size, and so need as many weights.
+    described = frozenset() if grid.flatten else frozenset(grid.parts)
+    if parts != described:
+        then, now = (" ".join(sorted(names)) or "one vector" for names in (parts, described))
+        raise ValueError(
+            f"{path} was trained to see {then[:200]}, but {config_path} describes {now}; "
             "expected the two files of one training"
         )
     aliases = PPO.policy_aliases
@@ -112,10 +124,10 @@ def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 
 
-def _read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """Return the state_dict of the policy in a file that ``PPO.save`` wrote."""
+def _read(path: Path, load: Callable[[Path], _Content]) -> _Content:
+    """Return what a function loads from a file that ``PPO.save`` wrote."""
     try:
-        return _load_weights(path)
+        return load(path)
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
         raise ValueError(
@@ -124,7 +136,14 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
         ) from error
 
 
+def _load_parts(path: Path) -> frozenset[str]:
+    """Return the names of the parts that a model was trained to see; no names for a model of one vector."""
+    space = json.loads(_open_stored(path).read("data"))["observation_space"]
+    return frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
+
+
 def _load_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Return the state_dict of the policy."""
     import torch
 
     content = _open_stored(path).read(_WEIGHTS)
