@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
+import shutil
+import textwrap
 import types
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar, Union
@@ -62,12 +65,21 @@ def parse_flags(kind: type[_Options], arguments: Sequence[str], prog: str, start
         SystemExit: the flags cannot be parsed, or ask for help, which is printed.
         OSError, ValueError: a map cannot be read, or ``--size`` came beside it; or as for a `GridConfig`.
     """
+    if sum(word.partition("=")[0] == "--map" for word in arguments) > 1:
+        raise ValueError("--map comes twice; name all maps of a pool after one --map")
     begin = kind() if start is None else start
     grid = _find_grid(begin.grid, read_some(_Map, arguments, prog))
     # The flags cannot hold walls, so they are put back after the parsing.
     begin = dataclasses.replace(begin, grid=dataclasses.replace(grid, walls=None))
     with _make_registry():
-        options = tyro.cli(kind, args=arguments, prog=prog, default=begin, config=(tyro.conf.SuppressFixed,))
+        options = tyro.cli(
+            kind,
+            args=arguments,
+            prog=prog,
+            description=_wrap(inspect.getdoc(kind) or ""),
+            default=begin,
+            config=(tyro.conf.SuppressFixed,),
+        )
     if grid.walls is not None:
         options = dataclasses.replace(options, grid=dataclasses.replace(options.grid, walls=grid.walls))
     return options
@@ -87,6 +99,16 @@ def read_some(kind: type[_Some], arguments: Sequence[str], prog: str) -> _Some:
     with _make_registry():
         some, _ = tyro.cli(kind, args=arguments, prog=prog, return_unknown_args=True, add_help=False)
     return some
+
+
+def _wrap(text: str) -> str:
+    """Break paragraphs into lines that the terminal does not break within a word."""
+    paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    # tyro joins lines unless the second one begins with something else than a letter.
+    wrapper = textwrap.TextWrapper(
+        shutil.get_terminal_size().columns, initial_indent=" ", subsequent_indent=" ", break_long_words=False
+    )
+    return "\n\n".join(map(wrapper.fill, paragraphs))
 
 
 def _find_grid(grid: GridConfig, given: _Map) -> GridConfig:

@@ -110,6 +110,17 @@ def test_other_numbers_are_no_whole_ones(word: str, capsys: pytest.CaptureFixtur
     assert "is no whole number" in " ".join("".join(capsys.readouterr()).replace("│", " ").split())
 
 
+@pytest.mark.parametrize("width", [80, 100])
+def test_help_fits_the_terminal(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """No line of the help is longer than the terminal is wide, so that none is broken within a word."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit, match="0"):
+        main(["play", "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 40
+    assert [line for line in lines if len(line) > width] == []
+
+
 def test_walls_are_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
     """Arrays cannot be typed: the help has --map, and no --walls."""
     with pytest.raises(SystemExit, match="0"):
