@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,11 @@ def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
 
 
 def _grid_name(maps: Sequence[str], config: GridConfig) -> str:
-    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the beginning of the description of a single map."""
+    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map."""
     kind = "grid" if config.maps is None else "map" if config.num_maps == 1 else "maps"
     if len(maps) == 1:
-        kind = _file_name(Path(maps[0].partition(":")[0]).stem).partition("-")[0]
+        # A scenario of the suite may be played with another number of agents.
+        kind = re.sub(r"-\d+x\d+-\d+$", "", _file_name(Path(maps[0].partition(":")[0]).stem))
     return f"{kind}-{config.width}x{config.height}-{config.num_agents}"
 
 
