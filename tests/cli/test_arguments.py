@@ -28,7 +28,7 @@ REFUSED = {
         ("--map empty-9x7-2 --size 4", "--map has a size of its own, but --size came too"),
         ("--map maze-9x7-2 --map rooms-9x7-2", "--map comes twice; name all maps of a pool after one --map"),
         ("--map", "--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE"),
-        ("--map bare.json --num-agents 14", r"num_agents is 14, but the map \(5 x 3\) has room for"),
+        ("--map bare.json --num-agents 15", r"num_agents is 15, but the map \(5 x 3\) has room for"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
         ("--record .", "--record is ., which is a folder"),
         ("--size 2 --num-agents 9", "num_agents is 9"),
