@@ -17,6 +17,9 @@ from benchmarks.measuring import FULL, QUICK, measure
 from benchmarks.peers import BASELINE
 from benchmarks.report import print_report
 
+FORMATS = (".png", ".svg", ".pdf")
+"""The suffixes of a plot."""
+
 
 @dataclasses.dataclass(frozen=True)
 class BenchmarkOptions:
@@ -30,7 +33,7 @@ class BenchmarkOptions:
     quick: bool = False
     """Play fewer and shorter rounds, for less than a minute."""
     plot: Path | None = None
-    """Write the scaling curves to this file: PNG, log-log."""
+    """Write the scaling curves, log-log, to this file: PNG, SVG or PDF, by its suffix."""
     setup_peers: bool = False
     """Install the other environments, 1.5 GB in all, with venv and pip, and measure nothing."""
     peers_folder: Path = dataclasses.field(default_factory=default_folder)
@@ -44,6 +47,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.setup_peers:
         console = Console(soft_wrap=True, highlight=False, markup=False)
         return 0 if set_up_peers(folder, console.print) else 1
+    if options.plot is not None and options.plot.suffix not in FORMATS:
+        sys.stderr.write(f"benchmarks: --plot is {options.plot}; expected a name that ends in {', '.join(FORMATS)}\n")
+        return 2
     if options.plot is not None and not options.plot.parent.is_dir():
         sys.stderr.write(f"benchmarks: there is no folder {options.plot.parent} to write the plot to\n")
         return 2

@@ -21,10 +21,10 @@ _PEER = "#CC79A7"
 
 
 def write_plot(path: Path, curves: Sequence[Curve], pogema: Sequence[tuple[int, float]]) -> None:
-    """Draw the curves by agents and by worlds side by side, log-log, as a PNG file.
+    """Draw the curves by agents and by worlds side by side, log-log, as PNG, SVG or PDF.
 
     Args:
-        path: the file.
+        path: the file; its suffix says which.
         curves: of both axes.
         pogema: numbers of agents, and POGEMA's microseconds per agent-step; may be empty.
 
@@ -43,7 +43,7 @@ def write_plot(path: Path, curves: Sequence[Curve], pogema: Sequence[tuple[int, 
     left.set_ylabel("microseconds per step of one agent")
     figure.suptitle("What a step of one agent costs, random play, one thread", fontsize=12)
     with replace_file(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=150)
+        figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=150)
 
 
 def _format_axes(axes: Any, title: str) -> None:

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multigrid.cli.bench.report import format_figure, make_table, print_limits, print_machine, print_steps, print_table
+from multigrid.cli.bench.report import (
+    format_figure,
+    make_table,
+    print_limits,
+    print_machine,
+    print_steps,
+    print_table,
+    print_verdict,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +30,7 @@ def print_report(console: Console, content: dict[str, Any], folder: Path) -> Non
     print_limits(console, content["limits"])
     _print_scaling(console, content["scaling"])
     _print_peers(console, content["peers"], folder)
+    print_verdict(console, content)
     print_machine(console, content)
 
 

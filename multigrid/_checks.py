@@ -17,6 +17,7 @@ __all__ = [
     "check_grid",
     "check_int",
     "check_keywords",
+    "check_limit",
     "check_name",
     "check_observations",
     "check_parts",
@@ -334,3 +335,16 @@ def check_keywords(cls: _Class) -> _Class:
 
     cls.__init__ = check_and_create  # type: ignore[misc]
     return cls
+
+
+def check_limit(max_cycles: Any) -> int | None:
+    """Check a limit of steps, None for no limit, and return it.
+
+    Raises:
+        TypeError: neither an integer nor None.
+        ValueError: an integer below 1.
+
+    >>> check_limit(300)
+    300
+    """
+    return None if max_cycles is None else check_int("max_cycles", max_cycles, 1, " or None for no limit")

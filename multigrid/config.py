@@ -14,6 +14,7 @@ from multigrid._checks import (
     check_grid,
     check_int,
     check_keywords,
+    check_limit,
     check_name,
     check_observations,
     check_parts,
@@ -35,7 +36,6 @@ __all__ = [
     "Reward",
     "Size",
     "Walls",
-    "check_limit",
     "resolve_config",
 ]
 
@@ -250,10 +250,11 @@ class GridConfig:
             room = int(sizes[sizes > 1].sum())
             if self.num_agents > room:
                 where = f"map {index}" if self.num_maps > 1 else "the map" if self.walls is not None else "the grid"
+                alone = int(sizes.sum()) - room
+                apart = f": {alone} of its {room + alone} free cells can reach no other" if alone else ""
                 raise ValueError(
-                    f"num_agents is {self.num_agents}, but {where} ({self.width} x {self.height}) has room for {room}: "
-                    f"{int(sizes.sum())} free cells in {len(sizes)} connected components, of which cells that can "
-                    "reach no other do not count; use fewer agents or a larger size"
+                    f"num_agents is {self.num_agents}, but {where} ({self.width} x {self.height}) has room for "
+                    f"{room}{apart}; use fewer agents or a larger {'size' if self.walls is None else 'map'}"
                 )
 
         if isinstance(self.walls, ParsedMap):
@@ -292,19 +293,6 @@ class GridConfig:
 
     def __hash__(self) -> int:
         return hash(self._key())
-
-
-def check_limit(max_cycles: Any) -> int | None:
-    """Check a limit of steps, None for no limit, and return it.
-
-    Raises:
-        TypeError: neither an integer nor None.
-        ValueError: an integer below 1.
-
-    >>> check_limit(300)
-    300
-    """
-    return None if max_cycles is None else check_int("max_cycles", max_cycles, 1, " or None for no limit")
 
 
 def resolve_config(config: GridConfig | None, /, **settings: Any) -> GridConfig:

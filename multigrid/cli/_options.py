@@ -1,17 +1,128 @@
-"""Check flags that several commands share."""
+"""Parse and check flags that several commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+import inspect
+import re
+import shutil
+import textwrap
+import types
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar, Union
 
 import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+    UnsupportedTypeAnnotationError,
+)
 
 from multigrid.config import GridConfig
+from multigrid.scenarios.described_worlds import find_world
 
-__all__ = ["LARGEST_SEED", "check_flags", "check_no_grid"]
+__all__ = ["LARGEST_SEED", "WorldOptions", "check_flags", "check_map", "check_no_grid", "parse_flags", "read_some"]
 
 LARGEST_SEED = 2**31 - 1
+
+_Some = TypeVar("_Some")
+_Options = TypeVar("_Options", bound="WorldOptions")
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldOptions:
+    """The flags that describe a world."""
+
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
+    """The world."""
+    map: tuple[str, ...] = ()
+    """A map on which each episode has a new layout: a file (a scenario, a picture in text, or MovingAI's .map), the
+    folder of a run, a name of the suite, or GENERATOR:KEY=VALUE,..., such as rooms:width=11,height=9,room_size=3.
+    Several maps of one size, or the key maps=N, are a pool. Scenarios and runs also set the defaults of the other flags
+    of the world."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Map:
+    """The flags that decide which map is read."""
+
+    map: tuple[str, ...] | None = None
+    num_agents: int | None = None
+    size: tuple[str, ...] | None = None
+
+
+def parse_flags(kind: type[_Options], arguments: Sequence[str], prog: str, start: _Options | None = None) -> _Options:
+    """Parse the flags of a command. With ``--map``, the map's world replaces the defaults of the grid's flags.
+
+    Args:
+        kind: the type of the options, with default values.
+        arguments: the words after the command.
+        prog: the command.
+        start: the defaults; ``kind()`` by default.
+
+    Raises:
+        SystemExit: the flags cannot be parsed, or ask for help, which is printed.
+        OSError, ValueError: a map cannot be read, or ``--size`` came beside it; or as for a `GridConfig`.
+    """
+    if sum(word.partition("=")[0] == "--map" for word in arguments) > 1:
+        raise ValueError("--map comes twice; name all maps of a pool after one --map")
+    begin = kind() if start is None else start
+    grid = _find_grid(begin.grid, read_some(_Map, arguments, prog))
+    # The flags cannot hold walls, so they are put back after the parsing.
+    begin = dataclasses.replace(begin, grid=dataclasses.replace(grid, walls=None))
+    with _make_registry():
+        options = tyro.cli(
+            kind,
+            args=arguments,
+            prog=prog,
+            description=_wrap(inspect.getdoc(kind) or ""),
+            default=begin,
+            config=(tyro.conf.SuppressFixed,),
+        )
+    if grid.walls is not None:
+        options = dataclasses.replace(options, grid=dataclasses.replace(options.grid, walls=grid.walls))
+    return options
+
+
+def read_some(kind: type[_Some], arguments: Sequence[str], prog: str) -> _Some:
+    """Parse those flags alone that are fields of a dataclass; return its defaults if help is asked for.
+
+    >>> @dataclasses.dataclass
+    ... class Source:
+    ...     policy: str = "random"
+    >>> read_some(Source, ["--size", "4", "3", "--policy", "shortest-path"], "multigrid rollout").policy
+    'shortest-path'
+    """
+    if {"-h", "--help"} & set(arguments):
+        return kind()
+    with _make_registry():
+        some, _ = tyro.cli(kind, args=arguments, prog=prog, return_unknown_args=True, add_help=False)
+    return some
+
+
+def _wrap(text: str) -> str:
+    """Break paragraphs into lines that the terminal does not break within a word."""
+    paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    # tyro joins lines unless the second one begins with something else than a letter.
+    wrapper = textwrap.TextWrapper(
+        shutil.get_terminal_size().columns, initial_indent=" ", subsequent_indent=" ", break_long_words=False
+    )
+    return "\n\n".join(map(wrapper.fill, paragraphs))
+
+
+def _find_grid(grid: GridConfig, given: _Map) -> GridConfig:
+    """Return the world of ``--map``, or without that flag the given one."""
+    if given.map is None:
+        return grid
+    if not given.map:
+        raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
+    if given.size is not None:
+        raise ValueError("--map has a size of its own, but --size came too; leave out one of them")
+    base = dataclasses.replace(grid, walls=None)
+    found = find_world(*given.map, num_agents=given.num_agents, base=base)
+    # A learner that needs flat observations gets them, whatever a scenario shows.
+    return dataclasses.replace(found, flatten=found.flatten or grid.flatten)
 
 
 def check_flags(options: Any, **least: int) -> None:
@@ -23,6 +134,15 @@ def check_flags(options: Any, **least: int) -> None:
         raise ValueError(f"--seed is {options.seed}; expected at most {LARGEST_SEED}")
 
 
+def check_map(options: WorldOptions) -> None:
+    """Raise a ValueError if options that did not come from `parse_flags` name a map that their grid does not have."""
+    if options.map and options.grid.maps is None:
+        raise ValueError(
+            f"map is {options.map}, but grid has no walls: only the command line reads maps; "
+            "expected grid=multigrid.scenarios.find_world(...)"
+        )
+
+
 def check_no_grid(arguments: Sequence[str], source: str) -> None:
     """Raise a ValueError if arguments describe a grid although the flag `source` names a world.
 
@@ -32,3 +152,76 @@ def check_no_grid(arguments: Sequence[str], source: str) -> None:
     flags = [word for word in arguments if word.startswith("--") and word not in others]
     if flags:
         raise ValueError(f"{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
+
+
+def _make_registry() -> ConstructorRegistry:
+    """Return rules that change how tyro reads a word: whole numbers may have an exponent; messages are plain."""
+    registry = ConstructorRegistry()
+    inside: list[PrimitiveTypeInfo] = []
+
+    @registry.primitive_rule
+    def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type is not int:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="INT",
+            instance_from_str=lambda words: _parse_int(words[0]),
+            is_instance=lambda value: isinstance(value, int),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    @registry.primitive_rule
+    def union(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | UnsupportedTypeAnnotationError | None:
+        if inside or info.type_origin not in (Union, types.UnionType):
+            return None
+        inside.append(info)
+        try:
+            spec = ConstructorRegistry.get_primitive_spec(info)
+        finally:
+            inside.pop()
+        return spec if isinstance(spec, UnsupportedTypeAnnotationError) else _mend_union(spec)
+
+    @registry.primitive_rule
+    def nothing(info: PrimitiveTypeInfo) -> UnsupportedTypeAnnotationError | None:
+        # Otherwise --walls were a flag that takes None alone.
+        alone = info.type is type(None) and not inside
+        return UnsupportedTypeAnnotationError(()) if alone else None
+
+    return registry
+
+
+def _mend_union(spec: PrimitiveConstructorSpec[Any]) -> PrimitiveConstructorSpec[Any]:
+    """Return a rule for one of several types, with choices in one order and a message without markup."""
+
+    def parse(words: list[str]) -> Any:
+        try:
+            return spec.instance_from_str(words)
+        except ValueError as error:
+            raise ValueError(f"{' '.join(words)!r} is none of {spec.metavar}") from error
+
+    # Of tyro's choices, a set, each run has another order.
+    choices = None if spec.choices is None else tuple(sorted(spec.choices, key=_position_in(spec.metavar)))
+    return dataclasses.replace(spec, choices=choices, instance_from_str=parse)
+
+
+def _position_in(metavar: str) -> Callable[[str], int]:
+    words = re.findall(r"[^{}\[\]|, ]+", metavar)
+    return lambda choice: words.index(choice) if choice in words else len(words)
+
+
+def _parse_int(word: str) -> int:
+    """Return a whole number, which may have an exponent.
+
+    >>> _parse_int("1e6"), _parse_int("2.5e3"), _parse_int("-7")
+    (1000000, 2500, -7)
+    """
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?[eE][0-9]{1,2}", word):
+        digits, _, exponent = word.lower().partition("e")
+        whole, _, decimals = digits.partition(".")
+        if len(decimals.rstrip("0")) <= int(exponent):
+            return int((whole + decimals).ljust(len(whole) + int(exponent), "0")[: len(whole) + int(exponent)])
+    try:
+        return int(word)
+    except ValueError as error:
+        raise ValueError(f"{word!r} is no whole number") from error

@@ -7,7 +7,7 @@ E worlds, A actions; a rule is an index of `RULES`.
 | array                    | invariant                                             | guard                             |
 |--------------------------|-------------------------------------------------------|-----------------------------------|
 | all                      | dtype, C order, shapes; never allocated again         | arrays.make_arrays, arrays.pack   |
-| settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, config.check_limit    |
+| settings                 | a rule's number; A; a limit from 1, or NO_LIMIT       | GridConfig, _checks.check_limit   |
 | components,              | 0 at walls, else a number from 1 for each component;  | GridConfig,                       |
 | component_sizes          | N agents have room in components of two cells or more | components.label_components       |
 | moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate  |

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 from typing_extensions import Unpack
 
+from multigrid._checks import check_limit
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, GridOptions, check_limit, resolve_config
+from multigrid.config import GridConfig, GridOptions, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import tyro
 from stable_baselines3 import DQN, HerReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -82,4 +83,4 @@ def success(model: DQN, episodes: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

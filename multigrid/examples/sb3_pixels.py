@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import tyro
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -73,4 +74,4 @@ def success(model: PPO, size: int, pixels: int, episodes: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

@@ -20,6 +20,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+import tyro
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import EvalCallback, StopTrainingOnRewardThreshold
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -118,4 +119,4 @@ def success(model: PPO, size: int, episodes: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

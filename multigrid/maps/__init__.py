@@ -8,6 +8,7 @@ Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 #..#..#.
 """
 
+from multigrid.maps.descriptions import read_map
 from multigrid.maps.generators import maze, random_map, rooms, warehouse
 from multigrid.maps.movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
 from multigrid.maps.text import ParsedMap, format_map, parse_map
@@ -21,6 +22,7 @@ __all__ = [
     "maze",
     "parse_map",
     "random_map",
+    "read_map",
     "rooms",
     "save_map",
     "save_scenario",

@@ -5,8 +5,21 @@
 >>> observations, infos = scenario.env().reset()
 """
 
+from multigrid.scenarios.described_worlds import find_world
 from multigrid.scenarios.recording import RecordEpisode, Step, replay
 from multigrid.scenarios.scenario import ABSENT, SCHEMA_VERSION, Scenario, load, save
 from multigrid.scenarios.suite import get, names
 
-__all__ = ["ABSENT", "SCHEMA_VERSION", "RecordEpisode", "Scenario", "Step", "get", "load", "names", "replay", "save"]
+__all__ = [
+    "ABSENT",
+    "SCHEMA_VERSION",
+    "RecordEpisode",
+    "Scenario",
+    "Step",
+    "find_world",
+    "get",
+    "load",
+    "names",
+    "replay",
+    "save",
+]

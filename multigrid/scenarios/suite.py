@@ -8,13 +8,14 @@ that solves it. ``python -m multigrid.scenarios.make_suite`` writes the files, w
 
 from __future__ import annotations
 
+import difflib
 from os import PathLike
 from pathlib import Path
 
 from multigrid._checks import shorten
 from multigrid.scenarios.scenario import Scenario, load
 
-__all__ = ["FOLDER", "find_scenario", "get", "names"]
+__all__ = ["FOLDER", "find_scenario", "get", "name_nearest", "names"]
 
 FOLDER = Path(__file__).parent / "suite"
 
@@ -38,10 +39,19 @@ def get(name: str) -> Scenario:
     8
     """
     if name not in _stems():
-        raise ValueError(
-            f"there is no scenario {shorten(name)} in the suite; multigrid.scenarios.names() has {names()}"
-        )
+        raise ValueError(f"there is no scenario {shorten(name)} in the suite, where {name_nearest(name)}")
     return load(FOLDER / f"{name}.json")
+
+
+def name_nearest(name: object) -> str:
+    """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message.
+
+    >>> name_nearest("rooms-17x13")
+    "the nearest of 35 names are 'rooms-17x13-8', 'rooms-11x9-4' and 'rooms-21x17-16'"
+    """
+    known = names()
+    first, second, third = difflib.get_close_matches(str(name)[:100], known, n=3, cutoff=0)
+    return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"
 
 
 def find_scenario(source: str | PathLike[str]) -> Scenario:
@@ -63,8 +73,8 @@ def find_scenario(source: str | PathLike[str]) -> Scenario:
             return get(source)
         if not path.exists():
             raise FileNotFoundError(
-                f"there is no file {source!r}, nor a scenario of this name in the suite; multigrid.scenarios.names() "
-                f"has {', '.join(names())}"
+                f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where "
+                f"{name_nearest(source)}; multigrid.scenarios.names() has all"
             )
     return load(path)
 

@@ -210,6 +210,24 @@ def test_a_curve_stands_where_its_costs_are(tmp_path: Path) -> None:
     assert columns[lowest] - columns[first] > 200
 
 
+@pytest.mark.parametrize("name", ["curves.jpg", "curves", "curves.png.txt"])
+def test_a_plot_of_no_known_kind_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that says no kind of picture is refused before anything is measured."""
+    assert main(["--plot", str(tmp_path / name)]) == 2
+    assert "expected a name that ends in .png, .svg, .pdf" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "start"), [("curves.pdf", b"%PDF"), ("curves.svg", b"<?xml")])
+def test_the_suffix_of_a_plot_says_its_kind(name: str, start: bytes, tmp_path: Path) -> None:
+    """A PDF is a PDF, and an SVG is an SVG."""
+    curves = [Curve("a", axis, (1, 100), [lambda _: (1.0, 1), lambda _: (2.0, 1)]) for axis in ("agents", "worlds")]
+    for curve in curves:
+        curve.measure(0.0)
+    write_plot(tmp_path / name, curves, [])
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
 def test_a_plot_in_no_folder_is_refused_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

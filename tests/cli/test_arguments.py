@@ -20,6 +20,15 @@ REFUSED = {
         ("--fps 0", "--fps is 0; expected 1 to 60"),
         ("--scenario empty-9x7-2 --size 4", "--scenario has its own world, but --size came too"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
+        ("--scenario empty-9x7-2 --map empty-9x7-2", "--map and --scenario say different worlds"),
+        (
+            "--map empty-9x7",
+            "there is no file 'empty-9x7', nor .*empty-9x7-2.* generator maze, random_map, rooms, ware",
+        ),
+        ("--map empty-9x7-2 --size 4", "--map has a size of its own, but --size came too"),
+        ("--map maze-9x7-2 --map rooms-9x7-2", "--map comes twice; name all maps of a pool after one --map"),
+        ("--map", "--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE"),
+        ("--map bare.json --num-agents 15", r"num_agents is 15, but the map \(5 x 3\) has room for"),
         ("--record nowhere/a.json", "there is no folder nowhere"),
         ("--record .", "--record is ., which is a folder"),
         ("--size 2 --num-agents 9", "num_agents is 9"),
@@ -41,7 +50,14 @@ REFUSED = {
         ("--scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
         ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max_cycles=7 came too"),
         ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
-        ("--suite desert", "--suite is desert, but no name is like that; there are .*maze-9x7-2"),
+        ("--suite maze --map maze-9x7-2", "--map and --suite say different worlds"),
+        ("--map maze:width=9", "'maze:width=9' lacks height; maze has the keys width, height, seed, loops, maps"),
+        ("--map torn", "torn.config.json is not what `multigrid train` writes"),
+        (
+            "--policy untrained",
+            "--policy is untrained, which has no model.zip in it; expected random, shortest-path or",
+        ),
+        ("--suite desert", "--suite is desert, but no name is like that; the nearest of 35 names are '"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),
         ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
         ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
@@ -58,6 +74,8 @@ REFUSED = {
         ("--vectorizer supersuit --on-target leave", "on_target is 'leave', but SuperSuit .*'park'.*'stay'.*'restart'"),
         ("--num-cpus 2", "--num-cpus is 2, but only SuperSuit .* use --vectorizer supersuit, or --num-threads"),
         ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
+        ("--map old", "old is a folder that no `multigrid train` has written"),
+        ("--map maze-9x7-2 maze-11x9-4", "maze-9x7-2 and maze-11x9-4 differ in their size"),
         ("--num-threads 0", "--num-threads is 0; expected at least 1"),
         ("--vectorizer supersuit --num-cpus -1", "--num-cpus is -1; expected at least 0"),
         ("--num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
@@ -102,6 +120,8 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(
         Path(folder).mkdir()
         (Path(folder) / "config.json").write_text(content)
         (Path(folder) / "model.zip").write_text("")
+    Path("untrained").mkdir()
+    (Path("untrained") / "config.json").write_text("{}")
     before = {path: path.is_file() and path.read_bytes() for path in home.rglob("*")}
     assert main(command.split()) == 2
     printed = capsys.readouterr()

@@ -130,6 +130,21 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     assert baselines == ["1"] * 5
 
 
+def test_a_verdict_counts_the_goals() -> None:
+    """The goals that are reached are counted over all tables, and those that are missed are named."""
+    steps = [
+        {"name": "fast", "goal": 4, "ratio": 5.0},
+        {"name": "slow", "goal": 4, "ratio": 3.9},
+        {"name": "bare", "goal": None, "ratio": 1.0},
+        {"name": "unmeasured", "goal": 4, "ratio": None},
+    ]
+    limits = [{"name": "low", "value": 3.0, "under": 4.0}, {"name": "flat", "value": 1.5, "over": 1.6}]
+    starts = [{"name": "import", "seconds": 0.1, "goal": 0.1}, {"name": "others", "seconds": 9.0, "goal": None}]
+    shown = StringIO()
+    report.print_verdict(Console(file=shown, width=80), {"steps": steps, "limits": limits, "starts": starts})
+    assert shown.getvalue().split("\n") == ["3 of 5 goals are reached.", "  missed: slow", "  missed: flat", "", ""]
+
+
 def test_cases_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each case plays once, to be compiled, and then once a round, so that a slow moment falls on all."""
     played: list[str] = []

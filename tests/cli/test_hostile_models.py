@@ -396,6 +396,21 @@ def test_descriptions_of_other_networks_are_refused(change: Any, folder: Path) -
     assert main(["rollout", "--policy", str(folder)]) == 2
 
 
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (changed(grid__flatten=True), "agent others target, but .*config.json describes one vector;"),
+        (changed(grid__num_agents=1, grid__observe=["agent", "target", "action_mask"]), "describes action_mask agent"),
+    ],
+)
+def test_descriptions_of_other_observations_are_refused(change: Any, complaint: str, folder: Path) -> None:
+    """A description with as many weights as the model, but of other parts, is refused instead of being played."""
+    path = folder / "config.json"
+    path.write_text(change(json.loads(path.read_text())))
+    with pytest.raises(ValueError, match=rf"run.model\.zip was trained to see {complaint}|{complaint}"):
+        make_policy_factory(str(folder))
+
+
 WATCHED = {"pickle.find_class", "os.system", "os.exec", "subprocess.Popen", "os.posix_spawn"}
 
 

@@ -84,8 +84,7 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
     assert cells == [
-        ["success: all agents arrived", "1.000", "[0.510, 1.000]"],
-        ["CSR: cooperative success rate", "1.000", "[0.510, 1.000]"],
+        ["success (CSR): all agents arrived", "1.000", "[0.510, 1.000]"],
         ["ISR: individual success rate", "1.000", "[1.000, 1.000]"],
         ["sum of costs: steps until arrival", "5.0", "[5.0, 5.0]"],
         ["makespan: steps until the last arrival", "3.0", "[3.0, 3.0]"],

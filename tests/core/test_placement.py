@@ -188,11 +188,9 @@ def test_one_agent_too_many(name):
     """The room is the number of cells that can reach another, and one agent more is refused with the numbers."""
     one_map, room = MAPS[name]
     free = int((~one_map).sum())
-    parts = len({frozenset(cells) for cells in components(one_map).values()})
-    numbers = (
-        f"num_agents is {room + 1}, but the map ({one_map.shape[0]} x {one_map.shape[1]}) has room for {room}: "
-        f"{free} free cells in {parts} connected components"
-    )
+    apart = f": {free - room} of its {free} free cells can reach no other" if free > room else ""
+    size = f"{one_map.shape[0]} x {one_map.shape[1]}"
+    numbers = f"num_agents is {room + 1}, but the map ({size}) has room for {room}{apart}; use fewer agents"
     with pytest.raises(ValueError, match=re.escape(numbers)):
         GridConfig(walls=one_map, num_agents=room + 1)
     assert GridConfig(walls=one_map, num_agents=room).num_agents == room
@@ -200,10 +198,10 @@ def test_one_agent_too_many(name):
 
 def test_too_many_agents_without_walls():
     """A grid without walls has room for as many agents as cells, and a single cell for none."""
-    with pytest.raises(ValueError, match=re.escape("num_agents is 13, but the grid (4 x 3) has room for 12: 12 free")):
+    with pytest.raises(ValueError, match=re.escape("num_agents is 13, but the grid (4 x 3) has room for 12; use")):
         GridConfig(size=(4, 3), num_agents=13)
     with pytest.raises(
-        ValueError, match=re.escape("num_agents is 1, but the grid (1 x 1) has room for 0: 1 free cell")
+        ValueError, match=re.escape("num_agents is 1, but the grid (1 x 1) has room for 0: 1 of its 1 free cells")
     ):
         GridConfig(size=1, num_agents=1)
 
@@ -211,7 +209,7 @@ def test_too_many_agents_without_walls():
 def test_the_narrowest_map_of_a_pool_counts():
     """Every map of a pool must have the room, and the message names the one that has not."""
     pool = [walls_of("... ..."), walls_of("..# ###"), walls_of("... ###")]
-    with pytest.raises(ValueError, match=re.escape("num_agents is 3, but map 1 (3 x 2) has room for 2: 2 free cells")):
+    with pytest.raises(ValueError, match=re.escape("num_agents is 3, but map 1 (3 x 2) has room for 2; use")):
         GridConfig(walls=pool, num_agents=3)
 
 

@@ -335,7 +335,9 @@ def test_the_suite_is_what_it_says() -> None:
         agents.setdefault(kind, []).append(config.num_agents)
     assert set(agents) == {"empty", "random", "maze", "rooms", "warehouse"}
     assert all(numbers == sorted(numbers) and (numbers[0], numbers[-1]) == (2, 64) for numbers in agents.values())
-    with pytest.raises(ValueError, match=r"there is no scenario 'empty-1x1-1' in the suite; .*'empty-9x7-2'"):
+    with pytest.raises(
+        ValueError, match=r"no scenario 'empty-1x1-1' in the suite, where the nearest of 35 names are 'empty-"
+    ):
         scenarios.get("empty-1x1-1")
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "print_report",
     "print_steps",
     "print_table",
+    "print_verdict",
     "step_rows",
 ]
 
@@ -81,7 +82,20 @@ def print_report(console: Console, content: dict[str, Any]) -> None:
     for row in content["memory"]:
         table.add_row(row["name"], f"{row['bytes']:,}")
     print_table(console, table)
+    print_verdict(console, content)
     print_machine(console, content)
+
+
+def print_verdict(console: Console, content: dict[str, Any]) -> None:
+    """Print how many goals are reached, and the names of the figures that miss theirs."""
+    reached = {row["name"]: row["ratio"] >= row["goal"] for row in content["steps"] if row["goal"] and row["ratio"]}
+    reached |= {row["name"]: _is_reached(row) for row in content["limits"]}
+    reached |= {row["name"]: row["seconds"] <= row["goal"] for row in content.get("starts", ()) if row["goal"]}
+    missed = [name for name, is_reached in reached.items() if not is_reached]
+    console.print(f"{len(reached) - len(missed)} of {len(reached)} goals are reached.", highlight=False)
+    for name in missed:
+        console.print(f"  missed: {name}", highlight=False, markup=False)
+    console.print()
 
 
 def print_comparison(console: Console, content: dict[str, Any]) -> None:
@@ -176,10 +190,14 @@ def print_limits(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print the rows of `limit_rows`."""
     table = make_table("What limits it", "times", "goal")
     for row in rows:
-        reached = row["value"] <= row["under"] if "under" in row else row["value"] >= row["over"]
         goal = f"under {row['under']:g}" if "under" in row else f"over {row['over']:g}"
-        table.add_row(row["name"], _colour(f"{row['value']:.2f}", reached), goal)
+        table.add_row(row["name"], _colour(f"{row['value']:.2f}", _is_reached(row)), goal)
     print_table(console, table)
+
+
+def _is_reached(row: dict[str, Any]) -> bool:
+    """Return whether a row of `limit_rows` reaches its goal."""
+    return bool(row["value"] <= row["under"] if "under" in row else row["value"] >= row["over"])
 
 
 def print_machine(console: Console, content: dict[str, Any]) -> None:

@@ -6,18 +6,15 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import tyro
 
 import multigrid.scenarios
 from multigrid.cli._files import date_names
-from multigrid.cli._options import check_no_grid
+from multigrid.cli._options import WorldOptions, check_map, check_no_grid, parse_flags
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
 from multigrid.cli.play.window import KeyboardController, NoDisplayError, open_window, show
-from multigrid.config import GridConfig
 from multigrid.scenarios.suite import find_scenario
 
 __all__ = ["PlayOptions", "main", "play"]
@@ -26,7 +23,7 @@ _FASTEST = 60
 
 
 @dataclasses.dataclass(frozen=True)
-class PlayOptions:
+class PlayOptions(WorldOptions):
     """Play with the keyboard.
 
     Arrows or WASD move one agent in the direction on the screen, X or . stays (with --allow-stay), Tab and Shift+Tab
@@ -36,10 +33,8 @@ class PlayOptions:
     or Q quits.
     """
 
-    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
-    """The world."""
     scenario: str | None = None
-    """A scenario file, or the name of one of the suite, instead of a world."""
+    """A scenario file, or the name of one of the suite, to play in its own layout instead of the world."""
     seed: int | None = None
     """The seed of the layouts and of the other agents; by default a random one."""
     others: Others = "shortest-path"
@@ -53,7 +48,7 @@ class PlayOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    options = tyro.cli(PlayOptions, args=list(arguments), prog="multigrid play")
+    options = parse_flags(PlayOptions, arguments, "multigrid play")
     if options.scenario is not None:
         check_no_grid(arguments, "--scenario")
     return play(options)
@@ -112,6 +107,9 @@ class _Saver:
 
 
 def _check(options: PlayOptions) -> None:
+    check_map(options)
+    if options.map and options.scenario is not None:
+        raise ValueError("--map and --scenario say different worlds; expected one of them")
     if options.seed is not None and options.seed < 0:
         raise ValueError(f"--seed is {options.seed}; expected at least 0")
     if not 1 <= options.fps <= _FASTEST:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from multigrid.cli._files import check_new
 from multigrid.cli.rollout.files import import_libraries, write_outputs
-from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_flags
+from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_rollout
 from multigrid.cli.rollout.play import play_world
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.rollout.report import print_report
@@ -21,7 +21,7 @@ __all__ = ["RolloutOptions", "main", "rollout"]
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    return rollout(parse_flags(arguments), Console(stderr=True))
+    return rollout(parse_rollout(arguments), Console(stderr=True))
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import math
+import re
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -13,22 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from multigrid.config import GridConfig
-from multigrid.core.rules import RULES_VERSION
+from multigrid.scenarios.stored_config import make_grid, one_line, read_config
 
 if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["TrainingConfig", "check_hidden", "load_policy", "make_grid", "one_line", "read_config", "read_training"]
-
-_MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
+__all__ = ["TrainingConfig", "check_hidden", "load_policy", "read_training"]
 
 _Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
-# Larger grids take minutes to read.
-_MOST_CELLS = 2**24
-_LARGEST = 2**31 - 1
 
 
 class TrainingConfig(NamedTuple):
@@ -46,7 +41,8 @@ def read_training(folder: Path) -> TrainingConfig:
     Raises:
         ValueError: config.json is missing or malformed, or was written under other rules. The message names the file.
 
-    >>> import tempfile
+    >>> import json, tempfile
+    >>> from multigrid.core.rules import RULES_VERSION
     >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}, "hidden": [32]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "config.json").write_text(json.dumps(content))
@@ -58,50 +54,6 @@ def read_training(folder: Path) -> TrainingConfig:
         return TrainingConfig(make_grid(content["grid"]), check_hidden(content["hidden"]))
 
     return read_config(folder, convert)
-
-
-def read_config(
-    folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
-) -> _Content:
-    """Read the config.json of a training and return its content, converted by a function.
-
-    Raises:
-        ValueError: the file is missing or malformed, the function raises an error, or other rules applied.
-    """
-    path = folder / "config.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["rules"] == RULES_VERSION:
-            return convert(content)
-    except _MALFORMED as error:
-        raise ValueError(
-            f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}; "
-            f"expected the folder of a run of `{program}`"
-        ) from error
-    raise ValueError(
-        f"{path}: {folder} was trained under version {content['rules']!r} of the rules, but this multigrid has version "
-        f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
-    )
-
-
-def make_grid(fields: Any) -> GridConfig:
-    """Return the configuration with the fields under "grid" in a config.json.
-
-    Raises:
-        ValueError, TypeError, AttributeError and others: the fields are not those of a `GridConfig`, or describe more
-            cells than can be read within seconds.
-
-    >>> make_grid({"size": [7, 4], "num_agents": 3}).agents
-    ('agent_0', 'agent_1', 'agent_2')
-    """
-    size = fields.get("size")
-    sides = size if isinstance(size, list) else [size, size]
-    if fields.get("walls") is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
-        raise ValueError(f"size is {size}; expected at most {_MOST_CELLS} cells")
-    for name in ("num_agents", "view_radius", "max_cycles"):
-        if isinstance(fields.get(name), int) and fields[name] > _LARGEST:
-            raise ValueError(f"{name} is {fields[name]}; expected at most {_LARGEST}")
-    return GridConfig(**fields)
 
 
 def check_hidden(sizes: Any) -> tuple[int, ...]:
@@ -129,12 +81,20 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
     grid, hidden = read_training(folder)
     path, config_path = folder / "model.zip", folder / "config.json"
-    weights = _read_weights(path)
+    weights, parts = _read(path, _load_weights), _read(path, _load_parts)
     # Checked before the network is built, so that a small file cannot describe a huge network.
     num_expected, num_stored = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
+            "expected the two files of one training"
+        )
+    # Other parts can be of the same size, and so need as many weights.
+    described = frozenset() if grid.flatten else frozenset(grid.parts)
+    if parts != described:
+        then, now = (" ".join(sorted(names)) or "one vector" for names in (parts, described))
+        raise ValueError(
+            f"{path} was trained to see {then[:200]}, but {config_path} describes {now}; "
             "expected the two files of one training"
         )
     aliases = PPO.policy_aliases
@@ -157,15 +117,6 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     return policy
 
 
-def one_line(error: Exception) -> str:
-    r"""Return an error's message on one line, at most 300 characters: a hostile file can make it long.
-
-    >>> one_line(ValueError("two\nlines"))
-    'two lines'
-    """
-    return " ".join(str(error).split())[:300]
-
-
 def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     """Return the number of weights of the policy network and the value network together."""
     sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
@@ -173,10 +124,10 @@ def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 
 
-def _read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """Return the state_dict of the policy in a file that ``PPO.save`` wrote."""
+def _read(path: Path, load: Callable[[Path], _Content]) -> _Content:
+    """Return what a function loads from a file that ``PPO.save`` wrote."""
     try:
-        return _load_weights(path)
+        return load(path)
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
         raise ValueError(
@@ -185,7 +136,14 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
         ) from error
 
 
+def _load_parts(path: Path) -> frozenset[str]:
+    """Return the names of the parts that a model was trained to see; no names for a model of one vector."""
+    space = json.loads(_open_stored(path).read("data"))["observation_space"]
+    return frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
+
+
 def _load_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Return the state_dict of the policy."""
     import torch
 
     content = _open_stored(path).read(_WEIGHTS)

@@ -5,37 +5,35 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
-
-from multigrid.cli._options import check_flags, check_no_grid
+from multigrid.cli._options import WorldOptions, check_flags, check_map, check_no_grid, parse_flags, read_some
 from multigrid.cli.rollout.policies import BUILT_IN, trained_config
-from multigrid.config import GridConfig
 
-__all__ = ["FILMS", "RolloutOptions", "check_options", "parse_flags"]
+__all__ = ["FILMS", "RolloutOptions", "check_options", "parse_rollout"]
 
 FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
 
+_PROGRAM = "multigrid rollout"
+
 
 @dataclasses.dataclass(frozen=True)
-class RolloutOptions:
+class RolloutOptions(WorldOptions):
     """Play episodes with a policy, and report the mean of each metric with a 95 % confidence interval.
 
-    The worlds are a scenario, scenarios of the suite, or the grid that the flags describe; for a trained model, the
-    defaults of these flags are those of its training. Intervals are Wilson's for success and CSR, and percentile
-    bootstraps over episodes for other metrics. With --output, or with a flag for a kind of file, a new folder gets
-    metrics.json, episodes.csv and these kinds of files; with --output alone, GIF films, recordings and figures.
+    The worlds are a scenario, scenarios of the suite, or the grid that the flags describe, on maps or without; for a
+    trained model, the defaults of these flags are those of its training. Intervals are Wilson's for success and CSR,
+    and percentile bootstraps over episodes for other metrics. With --output, or with a flag for a kind of file, a new
+    folder gets metrics.json, episodes.csv and these kinds of files; with --output alone, GIF films, recordings and
+    figures.
     """
 
-    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
-    """The world."""
     policy: str = "shortest-path"
     """random, shortest-path, or the folder of a run of ``multigrid train``. Of a model only weights are read; no code
     in it is run."""
     scenario: str | None = None
-    """A scenario file, or the name of one of the suite, to play instead of the grid."""
+    """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
     suite: tuple[str, ...] | None = None
     """Play the scenarios of the package, or those whose names contain one of these words."""
     num_agents_sweep: tuple[int, ...] = ()
@@ -74,29 +72,39 @@ class RolloutOptions:
         return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
 
 
-def parse_flags(arguments: Sequence[str]) -> RolloutOptions:
+@dataclasses.dataclass(frozen=True)
+class _Policy:
+    """The flag that names the policy."""
+
+    policy: str = RolloutOptions.policy
+
+
+def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     """Parse the flags; a trained model's configuration replaces the defaults of the grid's flags.
 
     Raises:
         ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
     """
-    options = tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout")
+    policy = read_some(_Policy, arguments, _PROGRAM).policy
+    start = None if policy in BUILT_IN else RolloutOptions(grid=trained_config(Path(policy)))
+    options = parse_flags(RolloutOptions, arguments, _PROGRAM, start)
     for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):
         if name is not None:
             check_no_grid(arguments, source)
-    if options.policy in BUILT_IN:
-        return options
-    start = RolloutOptions(grid=trained_config(Path(options.policy)))
-    return tyro.cli(RolloutOptions, args=arguments, prog="multigrid rollout", default=start)
+    return options
 
 
 def check_options(options: RolloutOptions) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
     check_flags(options, episodes=1, seed=0, keep=0, trails=0)
+    check_map(options)
     if not 0 < options.fps <= 60:
         raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
     sweep = options.num_agents_sweep or None
     sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
     flags = [f"--{name}" for name, value in sources.items() if value is not None]
+    # A map can be played with several numbers of agents.
+    if options.map and (options.scenario is not None or options.suite is not None):
+        flags.insert(0, "--map")
     if len(flags) > 1:
         raise ValueError(f"{' and '.join(flags)} say different worlds; expected one of them")

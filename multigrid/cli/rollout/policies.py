@@ -43,10 +43,10 @@ def trained_config(folder: Path) -> GridConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    if not (folder / "config.json").is_file() or not (folder / "model.zip").is_file():
+    if missing := [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]:
         raise ValueError(
-            f"--policy is {folder}, which has no config.json and model.zip in it; "
-            f"expected {', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
+            f"--policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
+            "the folder of a run of `multigrid train` that has ended, of its default engine"
         )
 
 
@@ -62,7 +62,7 @@ def make_policy_factory(policy: str) -> PolicyFactory:
 
     >>> make_policy_factory("clever")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: --policy is clever, which has no config.json and model.zip in it; expected random, shortest-path or ...
+    ValueError: --policy is clever, which has no config.json and no model.zip in it; expected random, ...
     """
     if policy in BUILT_IN:
         make = BUILT_IN[policy]

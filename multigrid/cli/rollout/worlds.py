@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.policies import BUILT_IN, trained_config
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
-from multigrid.scenarios.suite import find_scenario
+from multigrid.scenarios.suite import find_scenario, name_nearest
 
 __all__ = ["find_worlds", "match_observations", "suite_worlds"]
 
@@ -34,9 +35,9 @@ def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
     elif options.num_agents_sweep:
         numbers = sorted(set(options.num_agents_sweep))
         configs = [dataclasses.replace(options.grid, num_agents=number) for number in numbers]
-        worlds = [NamedConfig(_grid_name(config), config) for config in configs]
+        worlds = [NamedConfig(_grid_name(options.map, config), config) for config in configs]
     else:
-        worlds = [NamedConfig(_grid_name(options.grid), options.grid)]
+        worlds = [NamedConfig(_grid_name(options.map, options.grid), options.grid)]
     for world in worlds:
         if world.config.max_cycles is None:
             raise ValueError(f"max_cycles of {world.name} is None, but episodes are played to their end; set a limit")
@@ -46,8 +47,13 @@ def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
     return [match_observations(world, trained) for world in worlds]
 
 
-def _grid_name(config: GridConfig) -> str:
-    return f"grid-{config.width}x{config.height}-{config.num_agents}"
+def _grid_name(maps: Sequence[str], config: GridConfig) -> str:
+    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map."""
+    kind = "grid" if config.maps is None else "map" if config.num_maps == 1 else "maps"
+    if len(maps) == 1:
+        # A scenario of the suite may be played with another number of agents.
+        kind = re.sub(r"-\d+x\d+-\d+$", "", _file_name(Path(maps[0].partition(":")[0]).stem))
+    return f"{kind}-{config.width}x{config.height}-{config.num_agents}"
 
 
 def _file_name(name: str) -> str:
@@ -70,7 +76,8 @@ def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:
     globs = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
     names = [name for name in stored.names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
     if not names:
-        raise ValueError(f"--suite is {' '.join(patterns)}, but no name is like that; there are {stored.names()}")
+        wrong = " ".join(patterns)
+        raise ValueError(f"--suite is {wrong}, but no name is like that; {name_nearest(wrong)}")
     return [NamedConfig(name, stored.get(name).config) for name in names]
 
 

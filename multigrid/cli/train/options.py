@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 import tyro
 
 import multigrid
-from multigrid.cli._options import check_flags
-from multigrid.cli.rollout.models import check_hidden, make_grid, read_config
+from multigrid.cli._options import WorldOptions, check_flags, check_map
+from multigrid.cli.rollout.models import check_hidden
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
 
 __all__ = [
     "RLLIB_PROGRAM",
@@ -33,11 +34,9 @@ _FIXED = ("grid", "shared", "hidden")
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainOptions:
+class TrainOptions(WorldOptions):
     """The flags of both engines."""
 
-    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
-    """The world."""
     engine: Literal["sb3", "rllib"] = "sb3"
     """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
     `multigrid train --engine rllib --help` lists."""
@@ -136,13 +135,15 @@ def _check_both(options: TrainOptions, **least: int) -> None:
         raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
     if min(options.hidden, default=1) < 1:
         raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
+    check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
 
 
 def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
     """Return the content of config.json: all flags, and the versions of the rules, of `packages` and of others."""
-    flags = dataclasses.asdict(options)
+    flags = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    flags["grid"] = grid_fields(options.grid)
     named = ("gymnasium", "pettingzoo", *packages, "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in named}
     return {
@@ -170,8 +171,10 @@ def read_rllib_options(folder: Path) -> RLlibOptions:
     """Return the options of an earlier run, without its folders; raise errors as `read_config` does."""
 
     def convert(content: dict[str, Any]) -> RLlibOptions:
+        content = {"map": [], **content}  # of runs of earlier versions
         flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
         flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
+        flags |= {"map": tuple(map(str, flags["map"]))}
         flags |= {"folder": None, "resume": None}
         for name, value in flags.items():
             _check_type(name, value)

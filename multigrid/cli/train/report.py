@@ -38,15 +38,17 @@ def print_report(console: Console, folder: Path, config: GridConfig, evaluations
     """Print the results before and after the training, and the run folder."""
     before, after = (held_out.summary() for _, held_out in (evaluations[0], evaluations[-1]))
     if config.on_target == "restart":
-        figures = (
+        figures = [
             f"arrivals of an agent in an episode: {before['mean_return']:.1f} before, {after['mean_return']:.1f} after"
-        )
+        ]
     else:
-        figures = (
-            f"all agents arrived: {before['success_rate']:.1%} of episodes before, {after['success_rate']:.1%} after; "
-            f"steps an episode: {before['mean_steps']:.1f} before, {after['mean_steps']:.1f} after"
-        )
-    console.print(f"{before['episodes']} held-out episodes. {figures}", highlight=False, soft_wrap=True)
+        figures = [
+            f"all agents arrived: {before['success_rate']:.1%} of episodes before, {after['success_rate']:.1%} after",
+            f"steps an episode: {before['mean_steps']:.1f} before, {after['mean_steps']:.1f} after",
+        ]
+    # Short lines, which a terminal does not break within a number.
+    for line in (f"{before['episodes']} held-out episodes", *figures):
+        console.print(line, highlight=False, soft_wrap=True)
     console.print(Text(f"outputs in {folder}"), soft_wrap=True)
 
 

@@ -25,19 +25,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import ray
 import torch
-import tyro
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from rich.console import Console
 
 from multigrid._files import create_folder
 from multigrid.cli._files import make_folder, write_json, write_rows
-from multigrid.cli._options import LARGEST_SEED
-from multigrid.cli.rollout.models import one_line
+from multigrid.cli._options import LARGEST_SEED, parse_flags, read_some
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import RLLIB_PROGRAM, RLlibOptions, check_rllib, describe, read_rllib_options
 from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
 from multigrid.cli.train.report import print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
+from multigrid.scenarios.stored_config import one_line
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
@@ -48,14 +47,18 @@ __all__ = ["main", "train"]
 _COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")
 
 
+@dataclasses.dataclass(frozen=True)
+class _Resume:
+    """The flag that names an earlier run."""
+
+    resume: Path | None = None
+
+
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, train, and return the exit code."""
-    options = tyro.cli(RLlibOptions, args=list(arguments), prog=RLLIB_PROGRAM)
-    if options.resume is not None:
-        options = tyro.cli(
-            RLlibOptions, args=list(arguments), prog=RLLIB_PROGRAM, default=read_rllib_options(options.resume)
-        )
-    return train(options, Console(stderr=True))
+    resume = read_some(_Resume, arguments, RLLIB_PROGRAM).resume
+    start = None if resume is None else read_rllib_options(resume)
+    return train(parse_flags(RLlibOptions, arguments, RLLIB_PROGRAM, start), Console(stderr=True))
 
 
 def train(options: RLlibOptions, console: Console) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import tyro
 from rich.console import Console
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
@@ -21,6 +20,7 @@ from multigrid._files import replace_file
 from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
 from multigrid.cli._files import make_folder, write_json, write_rows
 from multigrid.cli._films import fit_frames, write_gif
+from multigrid.cli._options import parse_flags
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import act, make_policy
 from multigrid.cli.train.held_out import HeldOut, play_held_out
@@ -86,7 +86,7 @@ class _Metrics(BaseCallback):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, train, and return the exit code."""
-    return train(tyro.cli(SB3Options, args=list(arguments), prog="multigrid train"), Console(stderr=True))
+    return train(parse_flags(SB3Options, arguments, "multigrid train"), Console(stderr=True))
 
 
 def train(options: SB3Options, console: Console) -> int:

@@ -1,0 +1,147 @@
+"""Make a configuration from descriptions of maps: files, names of the suite, and generators with arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import shorten
+from multigrid._files import read_bytes
+from multigrid.config import GridConfig
+from multigrid.maps.descriptions import GENERATORS, find_generator, generate_maps, read_map
+from multigrid.scenarios.scenario import load
+from multigrid.scenarios.stored_config import make_grid, read_config
+from multigrid.scenarios.suite import get, name_nearest, names
+
+__all__ = ["find_world"]
+
+_CONFIG = "config.json"
+# The fields that hold rules and observations.
+_RULES = tuple(
+    field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")
+)
+
+
+class _Described(NamedTuple):
+    """What a description says; None stands for nothing."""
+
+    name: str
+    walls: NDArray[np.bool_]
+    """bool (M, W, H), True at a wall."""
+    num_agents: int | None
+    config: GridConfig | None
+    """The configuration with the rules."""
+
+
+def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: GridConfig | None = None) -> GridConfig:
+    """Return the configuration of a world on maps that are described by words; each episode has a new layout.
+
+    A description is one of these, in order of preference:
+
+    - a file: a scenario, a picture in text, or a ``.map`` file of MovingAI; or the folder of a run of
+      ``multigrid train``;
+    - the name of a scenario of the suite;
+    - GENERATOR:KEY=VALUE,... with a generator of `multigrid.maps` and its arguments, such as
+      ``rooms:width=11,height=9,room_size=3``. The seed is 0 by default, and ``maps=N`` makes N maps, with the seeds
+      from it on.
+
+    Several descriptions are a pool of maps of one size, of which each episode draws one. Scenarios and runs also give
+    the number of agents, the rules and the observations; the letters of a picture give the number of agents.
+
+    Args:
+        maps: one description or more.
+        num_agents: the number of agents, in place of what the descriptions give.
+        base: what the descriptions do not give: the number of agents, the rules, the observations; ``GridConfig()`` by
+            default.
+
+    Returns:
+        A configuration whose ``walls`` are the maps alone, without the starts and targets that they may show.
+
+    Raises:
+        TypeError: a description is neither a str nor a path.
+        OSError: there is no such file, name or generator, or the file cannot be read.
+        ValueError: a file or the arguments of a generator are malformed; the maps differ in size, in their number of
+            agents or in their rules; or there is no room for the agents.
+
+    >>> config = find_world("warehouse-17x13-8")
+    >>> config.num_agents, config.on_target, config.layouts
+    (8, 'stay', None)
+    >>> find_world("maze:width=11,height=9,maps=3", num_agents=4).is_wall.shape
+    (3, 11, 9)
+    """
+    if not maps:
+        raise ValueError("there is no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
+    described = [_read(source) for source in maps]
+    _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
+    base = GridConfig() if base is None else base
+    if num_agents is None:
+        numbers = [(one.name, one.num_agents) for one in described if one.num_agents is not None]
+        num_agents = _find_common("number of agents", numbers) if numbers else base.num_agents
+    configs = [(one.name, one.config) for one in described if one.config is not None]
+    rules = {
+        field: _find_common(field, [(name, getattr(config, field)) for name, config in configs] or [("", value)])
+        for field, value in ((field, getattr(base, field)) for field in _RULES)
+    }
+    return GridConfig(num_agents=num_agents, walls=np.concatenate([one.walls for one in described]), **rules)
+
+
+def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
+    """Return the value that all pairs of a name and a value have; raise a ValueError that names two if they differ."""
+    first, value = values[0]
+    for name, other in values:
+        if other != value:
+            raise ValueError(
+                f"the maps of {first} and {name} differ in their {what}: {value} and {other}; expected one for all "
+                "maps of a pool"
+            )
+    return value
+
+
+def _read(source: str | PathLike[str]) -> _Described:
+    """Return what a description says."""
+    path = Path(source)
+    if (path / _CONFIG).is_file():
+        path /= _CONFIG
+    if path.is_file():
+        return _read_file(str(source), path)
+    if isinstance(source, str) and source in names():
+        return _keep_world(source, get(source).config)
+    if isinstance(source, str) and find_generator(source) is not None:
+        return _Described(source, generate_maps(source), None, None)
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"{source} is a folder that no `multigrid train` has written; to draw from the maps in it, name each file"
+        )
+    raise FileNotFoundError(
+        f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where {name_nearest(source)}; "
+        f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
+    )
+
+
+def _read_file(name: str, path: Path) -> _Described:
+    content = read_bytes(path)
+    if not content.lstrip().startswith(b"{"):
+        picture = read_map(path)
+        return _Described(name, picture.walls[None], len(picture.agents) or None, None)
+    if path.name == _CONFIG and _is_run(content):
+        return _keep_world(name, read_config(path.parent, lambda stored: make_grid(stored["grid"])))
+    return _keep_world(name, load(path).config)
+
+
+def _is_run(content: bytes) -> bool:
+    """Return whether JSON is the config.json of a run, which has no "format" as scenarios have."""
+    try:
+        return "format" not in json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _keep_world(name: str, config: GridConfig) -> _Described:
+    return _Described(name, config.is_wall, config.num_agents, config)

@@ -1,0 +1,105 @@
+"""Write a `GridConfig` into the config.json of a training, and read the file. No code in it is run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
+from multigrid.maps.text import ParsedMap, format_map, parse_map
+
+__all__ = ["grid_fields", "make_grid", "one_line", "read_config"]
+
+_MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
+
+_Content = TypeVar("_Content")
+# Larger grids take minutes to read.
+_MOST_CELLS = 2**24
+_LARGEST = 2**31 - 1
+
+
+def grid_fields(config: GridConfig) -> dict[str, Any]:
+    r"""Return the fields of a configuration for JSON, from which `make_grid` makes an equal configuration.
+
+    The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
+    ``targets``, for a picture cannot show an agent and a target in one cell.
+
+    >>> grid_fields(GridConfig(walls="..#\n...", num_agents=3))["walls"]
+    ['..#\n...']
+    """
+    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    if config.maps is not None:
+        fields["walls"] = [format_map(walls) for walls in config.maps]
+    if isinstance(config.walls, ParsedMap):
+        cells = {"agents": config.walls.agents.tolist(), "targets": config.walls.targets.tolist()}
+        fields["walls"] = {"maps": fields["walls"], **cells}
+    return fields
+
+
+def make_grid(fields: Any) -> GridConfig:
+    """Return the configuration with the fields under "grid" in a config.json.
+
+    Raises:
+        ValueError, TypeError, AttributeError and others: the fields are not those of a `GridConfig`, or describe more
+            cells than can be read within seconds.
+
+    >>> make_grid({"size": [7, 4], "num_agents": 3}).agents
+    ('agent_0', 'agent_1', 'agent_2')
+    """
+    size, walls = fields.get("size"), fields.get("walls")
+    sides = size if isinstance(size, list) else [size, size]
+    if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
+        raise ValueError(f"size is {size}; expected at most {_MOST_CELLS} cells")
+    for name in ("num_agents", "view_radius", "max_cycles"):
+        if isinstance(fields.get(name), int) and fields[name] > _LARGEST:
+            raise ValueError(f"{name} is {fields[name]}; expected at most {_LARGEST}")
+    if isinstance(walls, dict):
+        rows = zip(walls["maps"], walls["agents"], walls["targets"], strict=True)
+        walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
+    return GridConfig(**{**fields, "walls": walls})
+
+
+def read_config(
+    folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
+) -> _Content:
+    """Read the config.json of a training and return its content, converted by a function.
+
+    Raises:
+        ValueError: the file is missing or malformed, the function raises an error, or other rules applied.
+
+    >>> import tempfile
+    >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "config.json").write_text(json.dumps(content))
+    ...     read_config(Path(folder), lambda content: make_grid(content["grid"])).width
+    7
+    """
+    path = folder / "config.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["rules"] == RULES_VERSION:
+            return convert(content)
+    except _MALFORMED as error:
+        raise ValueError(
+            f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}; "
+            f"expected the folder of a run of `{program}`"
+        ) from error
+    raise ValueError(
+        f"{path}: {folder} was trained under version {content['rules']!r} of the rules, but this multigrid has version "
+        f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
+    )
+
+
+def one_line(error: Exception) -> str:
+    r"""Return an error's message on one line, at most 300 characters: a hostile file can make it long.
+
+    >>> one_line(ValueError("two\nlines"))
+    'two lines'
+    """
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,221 @@
+"""`--map` of play, rollout and train; and how the commands read and refuse flags."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import multigrid.scenarios
+from helpers import AROUND
+from multigrid import GridConfig
+from multigrid.cli import main, play
+from multigrid.cli._options import WorldOptions, check_map, parse_flags
+from multigrid.cli.play.session import Session
+from multigrid.maps import maze, parse_map
+from multigrid.scenarios import find_world, load
+from multigrid.scenarios.stored_config import make_grid
+
+WAREHOUSE = "warehouse-17x13-8"
+TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
+
+
+def parsed(flags: str, start: WorldOptions | None = None) -> GridConfig:
+    """The configuration that flags describe."""
+    return parse_flags(WorldOptions, flags.split(), "multigrid test", start).grid
+
+
+def test_a_map_gives_the_defaults_of_the_other_flags() -> None:
+    """Without other flags the world is the map's; each flag that is given replaces what the map gives."""
+    assert parsed(f"--map {WAREHOUSE}") == find_world(WAREHOUSE)
+    config = parsed(f"--num-agents 3 --map {WAREHOUSE} --on-target leave --no-allow-stay --observe agent target")
+    assert (config.size, config.num_agents, config.on_target, config.allow_stay) == ((17, 13), 3, "leave", False)
+    assert (config.observe, config.view_radius) == (("agent", "target"), 5)
+    assert parsed("--size 9 4 --num-agents 5") == GridConfig(size=(9, 4), num_agents=5)
+
+
+def test_several_maps_are_a_pool() -> None:
+    """Maps come one after the other; the agents need room on each of them, and no more than that."""
+    Path("open.txt").write_text("\n".join(["." * 9] * 7))
+    config = parsed("--map open.txt maze:width=9,height=7,maps=2 --num-agents 30 --max-cycles 9")
+    np.testing.assert_array_equal(config.is_wall, [np.zeros((9, 7), dtype=bool), maze(9, 7, 0), maze(9, 7, 1)])
+    assert (config.num_agents, config.max_cycles) == (30, 9)
+
+
+def test_a_map_on_other_defaults() -> None:
+    """A map replaces the map of the defaults; flat observations, which a learner needs, stay flat."""
+    start = WorldOptions(grid=GridConfig(walls="aAb\n.B.", on_target="leave", flatten=True))
+    assert parsed("", start) == start.grid
+    assert parsed("--max-cycles 7", start) == GridConfig(
+        walls="aAb\n.B.", on_target="leave", flatten=True, max_cycles=7
+    )
+    other = parsed("--map maze:width=5,height=3", start)
+    assert (other.size, other.num_agents, other.on_target, other.layouts) == ((5, 3), 2, "leave", None)
+    assert (parsed(f"--map {WAREHOUSE}", start).flatten, find_world(WAREHOUSE).flatten) == (True, False)
+
+
+def test_from_python_a_map_is_a_configuration() -> None:
+    """Options that name a map, and whose grid has none, are refused instead of being played on an empty grid."""
+    with pytest.raises(ValueError, match=r"map is \('maze-9x7-2',\), but grid has no walls: .*find_world"):
+        check_map(WorldOptions(map=("maze-9x7-2",)))
+    check_map(WorldOptions(map=("maze-9x7-2",), grid=find_world("maze-9x7-2")))
+
+
+def printed_by(flags: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is printed when the flags of a world are refused."""
+    with pytest.raises(SystemExit, match="2"):
+        parsed(flags)
+    return " ".join("".join(capsys.readouterr()).replace("│", " ").split())
+
+
+def test_a_wrong_value_is_refused_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message has the value and what is expected, without markup."""
+    for flags, value in (("--size 5x5", "5x5"), ("--num-agents two", "two"), ("--size 1 2 3", "1 2 3")):
+        printed = printed_by(flags, capsys)
+        assert value in printed
+        assert "[bold]" not in printed
+        assert "INT" in printed
+
+
+def test_choices_are_listed_in_one_order() -> None:
+    """Whatever the seed of Python's hashes, the parts of an observation are listed in the order of the table."""
+    listed = []
+    for seed in ("1", "2", "3"):
+        around = {**AROUND, "PYTHONHASHSEED": seed, "COLUMNS": "300"}
+        code = "from multigrid.cli import main; main(['play', '--observe', 'sound'])"
+        done = subprocess.run([sys.executable, "-c", code], env=around, capture_output=True, text=True, check=False)
+        listed.append(re.findall(r"'(\w+)'", done.stderr + done.stdout))
+    assert listed[0] == listed[1] == listed[2]
+    parts = [word for word in listed[0] if word not in ("sound", "None")]
+    assert parts == ["agent", "target", "others", "view", "walls", "action_mask"]
+
+
+@pytest.mark.parametrize(("word", "number"), [("1e2", 100), ("2.5e1", 25), ("40", 40), ("1_0", 10)])
+def test_whole_numbers_may_have_an_exponent(word: str, number: int) -> None:
+    """1e6 is a million steps; so large numbers can be read."""
+    assert parsed(f"--max-cycles {word}").max_cycles == number
+
+
+@pytest.mark.parametrize("word", ["1.5", "1e-2", "1.25e1", "inf", "1e999", "e5", ""])
+def test_other_numbers_are_no_whole_ones(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fractions and infinities are refused."""
+    with pytest.raises(SystemExit, match="2"):
+        parse_flags(WorldOptions, ["--view-radius", word], "multigrid test")
+    assert "is no whole number" in " ".join("".join(capsys.readouterr()).replace("│", " ").split())
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_help_fits_the_terminal(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """No line of the help is longer than the terminal is wide, so that none is broken within a word."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit, match="0"):
+        main(["play", "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 40
+    assert [line for line in lines if len(line) > width] == []
+
+
+def test_walls_are_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    """Arrays cannot be typed: the help has --map, and no --walls."""
+    with pytest.raises(SystemExit, match="0"):
+        parsed("--help")
+    printed = capsys.readouterr().out
+    assert ("--map" in printed, "--walls" in printed) == (True, False)
+
+
+def test_play_draws_layouts_on_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The game has the scenario's map, agents and rules; another seed, or another layout, places agents anew."""
+    played: list[Session] = []
+
+    def show(controller: Any, screen: Any, ticks_per_second: int) -> None:
+        controller.session.next_layout()
+        played.append(controller.session)
+
+    monkeypatch.setattr(play, "show", show)
+    for seed in ("3", "4"):
+        assert main(["play", "--map", WAREHOUSE, "--seed", seed, "--record", f"{seed}.json"]) == 0
+    scenario = multigrid.scenarios.get(WAREHOUSE).config
+    recorded = [load(f"{seed}.json").config for seed in ("3", "4")]
+    for config in recorded:
+        np.testing.assert_array_equal(config.is_wall, scenario.is_wall)
+        assert (config.num_agents, config.on_target, config.view_radius) == (8, "stay", 5)
+    assert len({config.layouts.tobytes() for config in (*recorded, scenario)}) == 3  # type: ignore[union-attr]
+
+
+@pytest.mark.heavy
+def test_rollout_plays_layouts_on_a_map(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each episode has a layout of its own; a sweep plays one map with several numbers of agents."""
+    flags = f"--map {WAREHOUSE} --episodes 3 --max-cycles 12 --record --output out --json"
+    assert main(["rollout", *flags.split()]) == 0
+    assert [world["name"] for world in json.loads(capsys.readouterr().out)["worlds"]] == [WAREHOUSE]
+    recorded = [load(Path("out") / f"{WAREHOUSE}-{seed}.json").config for seed in range(3)]
+    assert len({config.layouts.tobytes() for config in recorded}) == 3  # type: ignore[union-attr]
+    Path("my map.txt").write_text("..#.\n....\n#...")
+    flags = "--num-agents-sweep 1 3 --episodes 1 --max-cycles 9 --json"
+    assert main(["rollout", "--map", "my map.txt", *flags.split()]) == 0
+    names = [world["name"] for world in json.loads(capsys.readouterr().out)["worlds"]]
+    assert names == ["my-map-4x3-1", "my-map-4x3-3"]
+
+
+@pytest.mark.heavy
+def test_a_training_on_a_map_can_be_played(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """config.json holds the map, from which rollouts and games rebuild the world of the training."""
+    flags = f"--map maze-9x7-2 --observe agent target view --view-radius 1 --max-cycles 9 {TINY} --folder run"
+    assert main(["train", *flags.split()]) == 0
+    content = json.loads(Path("run/config.json").read_text())
+    config = make_grid(content["grid"])
+    assert content["map"] == ["maze-9x7-2"]
+    picture = parse_map(content["grid"]["walls"][0]).walls
+    np.testing.assert_array_equal(picture, multigrid.scenarios.get("maze-9x7-2").config.is_wall[0])
+    assert (config.num_agents, config.on_target, config.max_cycles) == (2, "stay", 9)
+    capsys.readouterr()
+    flags = "--policy run --episodes 2 --record --output out --json"
+    assert main(["rollout", *flags.split()]) == 0
+    assert json.loads(capsys.readouterr().out)["worlds"][0]["name"] == "map-9x7-2"
+    np.testing.assert_array_equal(load("out/map-9x7-2-0.json").config.is_wall, config.is_wall)
+    # Another map has its own size, and the model's rules where it has none.
+    assert main(["rollout", *["--policy", "run", "--map", "maze:width=5,height=5", "--episodes", "1", "--json"]]) == 0
+    assert json.loads(capsys.readouterr().out)["worlds"][0]["name"] == "maze-5x5-2"
+    monkeypatch.setattr(play, "show", lambda *_: None)
+    assert main(["play", *["--map", "run", "--seed", "0", "--record", "played.json"]]) == 0
+    np.testing.assert_array_equal(load("played.json").config.is_wall, config.is_wall)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("walls", ["a.#B\n.bA.", ["...\n#..", "..#\n..."]])
+def test_a_training_in_python_may_have_walls(walls: Any) -> None:
+    """Maps, with and without a layout, are stored with the run, and read again."""
+    from rich.console import Console
+
+    from multigrid.cli.rollout.models import read_training
+    from multigrid.cli.train.options import SB3Options
+    from multigrid.cli.train.sb3 import train
+
+    config = GridConfig(walls=walls, max_cycles=9)
+    small = {"steps": 32, "copies": 2, "rollout": 8, "batch_size": 16, "epochs": 1, "hidden": (8,), "episodes": 2}
+    options = SB3Options(grid=config, evaluations=2, folder=Path("run"), **small)
+    assert train(options, Console(quiet=True)) == 0
+    assert read_training(Path("run")).grid == config
+
+
+@pytest.mark.heavy
+def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns no line is longer, no number is cut, and every measure of every world is there."""
+    monkeypatch.setenv("COLUMNS", "80")
+    flags = ["--policy", "random", "--suite", "11x9", "--episodes", "2"]
+    assert main(["rollout", *flags]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "\u2026" not in printed
+    for name in ("empty-11x9-4", "maze-11x9-4", "random-11x9-4", "rooms-11x9-4", "warehouse-11x9-4"):
+        assert printed.count(name) >= 1
+    for interval in re.findall(r"\[[^ \]]*", printed):
+        assert re.fullmatch(r"\[(\d+\.\d+\N{EN DASH}\d+\.\d+|95)", interval), interval
+    for word in ("success", "(CSR)", "ISR", "makespan"):
+        assert word in printed

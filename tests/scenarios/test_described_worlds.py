@@ -1,0 +1,189 @@
+"""Configurations of described maps: what a description gives, and what it leaves to the caller."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import multigrid.scenarios
+from multigrid import GridConfig, MultiGridEnv
+from multigrid.core.rules import RULES_VERSION
+from multigrid.maps import ParsedMap, maze, parse_map, save_map
+from multigrid.scenarios import Scenario, find_world, save
+from multigrid.scenarios.stored_config import grid_fields, make_grid
+
+BASE = GridConfig(size=(9, 4), num_agents=5, on_target="leave", observe=("agent", "view"), max_cycles=40)
+RULES = [field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run each test in an empty folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rules(config: GridConfig) -> dict[str, Any]:
+    """The fields of a configuration that are neither its map nor its number of agents."""
+    return {name: getattr(config, name) for name in RULES}
+
+
+def run_folder(name: str, config: GridConfig) -> str:
+    """A folder with the config.json of a run."""
+    Path(name).mkdir()
+    (Path(name) / "config.json").write_text(json.dumps({"rules": RULES_VERSION, "grid": grid_fields(config)}))
+    return name
+
+
+@pytest.mark.parametrize("name", ["warehouse-17x13-8", "empty-9x7-2", "maze-11x9-4"])
+def test_a_name_of_the_suite_gives_everything_but_the_layout(name: str) -> None:
+    """The map, the number of agents, the rules and the observations are the scenario's; layouts differ by seed."""
+    scenario = multigrid.scenarios.get(name).config
+    config = find_world(name, base=BASE)
+    np.testing.assert_array_equal(config.is_wall, scenario.is_wall)
+    assert (config.num_agents, rules(config)) == (scenario.num_agents, rules(scenario))
+    assert config.layouts is None
+    env = MultiGridEnv(config)
+    layouts = set()
+    for seed in range(5):
+        env.reset(seed=seed)
+        layouts.add(env.state().tobytes())
+    assert len(layouts) == 5
+
+
+def test_maps_alone_leave_the_rest_to_the_caller() -> None:
+    """Of a picture the letters give the number of agents; rules and observations are those of the base."""
+    Path("letters.txt").write_text("a.#B\n...b\n#A..\n")
+    save_map("open.map", np.zeros((6, 3), dtype=bool))
+    letters, plain, made = (find_world(one, base=BASE) for one in ("letters.txt", "open.map", "maze:width=9,height=5"))
+    assert [config.num_agents for config in (letters, plain, made)] == [2, 5, 5]
+    assert all(rules(config) == rules(BASE) and config.layouts is None for config in (letters, plain, made))
+    np.testing.assert_array_equal(letters.is_wall, [parse_map("a.#B\n...b\n#A..").walls])
+    assert plain.size == (6, 3)
+    np.testing.assert_array_equal(made.is_wall, [maze(9, 5, 0)])
+    assert find_world("letters.txt") == GridConfig(walls="..#.\n....\n#...", num_agents=2)
+
+
+def test_a_number_of_agents_wins_over_all_others() -> None:
+    """A given number replaces that of a scenario, of letters and of the base."""
+    Path("letters.txt").write_text("a.#\n..A\n")
+    assert [find_world(one, num_agents=3).num_agents for one in ("maze-9x7-2", "letters.txt")] == [3, 3]
+    with pytest.raises(ValueError, match=r"num_agents is 9, but the map \(3 x 2\) has room for 5; use fewer agents"):
+        find_world("letters.txt", num_agents=9)
+
+
+def test_a_file_wins_over_the_suite_and_the_suite_over_generators() -> None:
+    """A file with the name of a scenario, or of a generator, is read; a path may be given as such."""
+    save(Scenario("mine", GridConfig(walls="a..A", on_target="leave")), "maze-9x7-2")
+    Path("maze:width=9,height=5").write_text("...\n")
+    assert (find_world("maze-9x7-2").size, find_world("maze-9x7-2").on_target) == ((4, 1), "leave")
+    assert find_world("maze:width=9,height=5").size == (3, 1)
+    assert find_world(Path("maze-9x7-2")).num_agents == 1
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        find_world(Path("maze-11x9-4"))
+
+
+def test_a_run_gives_its_world() -> None:
+    """The folder of a run, or its config.json, gives the map, the agents, the rules, also without walls."""
+    on_a_map = GridConfig(walls=["..#\n...", "...\n#.."], num_agents=3, on_target="restart", flatten=True)
+    for source in (run_folder("run", on_a_map), "run/config.json"):
+        assert find_world(source, base=BASE) == on_a_map
+    plain = find_world(run_folder("plain", BASE))
+    assert (plain.size, plain.num_agents, rules(plain)) == ((9, 4), 5, rules(BASE))
+    fixed = find_world(run_folder("fixed", GridConfig(walls="a..\n#.A")))
+    assert fixed == GridConfig(walls="...\n#..", num_agents=1)
+
+
+def test_several_maps_are_a_pool() -> None:
+    """Maps of one size are drawn from, in order; what one of them gives holds for all."""
+    Path("picture.txt").write_text("\n".join(["." * 9] * 7))
+    config = find_world("maze-9x7-2", "picture.txt", "maze:width=9,height=7,maps=2", base=BASE)
+    scenario = multigrid.scenarios.get("maze-9x7-2").config
+    expected = [scenario.is_wall[0], np.zeros((9, 7), dtype=bool), maze(9, 7, 0), maze(9, 7, 1)]
+    np.testing.assert_array_equal(config.is_wall, expected)
+    assert (config.num_agents, rules(config)) == (2, rules(scenario))
+    both = find_world("maze-9x7-2", "rooms-9x7-2")
+    assert (both.num_maps, both.num_agents) == (2, 2)
+
+
+REFUSED = [
+    ((), ValueError, "there is no map; expected a file, a name of the suite, or GENERATOR"),
+    (("maze-9x7-2", "maze-11x9-4"), ValueError, "maze-9x7-2 and maze-11x9-4 differ in their size: (9, 7) and (11, 9)"),
+    (("one.txt", "two.txt"), ValueError, "one.txt and two.txt differ in their number of agents: 1 and 2"),
+    (("one.json", "one.txt", "two.json"), ValueError, "one.json and two.json differ in their on_target: park and stay"),
+    (("maze-9x7",), FileNotFoundError, "there is no file 'maze-9x7', nor a scenario of this name in the suite"),
+    (("maze-9x7",), FileNotFoundError, "the nearest of 35 names are 'maze-9x7-2',"),
+    (("desert:width=9",), FileNotFoundError, "with the generator maze, random_map, rooms, warehouse"),
+    (("folder",), IsADirectoryError, "name each file"),
+    (("torn.json",), ValueError, "torn.json is not JSON"),
+    (("older",), ValueError, "older was trained under version 0 of the rules"),
+    (("broken",), ValueError, "config.json is not what `multigrid train` writes: TypeError"),
+    (("maze:width=9",), ValueError, "'maze:width=9' lacks height"),
+]
+
+
+@pytest.mark.parametrize(("maps", "kind", "complaint"), REFUSED)
+def test_what_no_world_can_be_made_of_is_refused(maps: tuple[str, ...], kind: type[Exception], complaint: str) -> None:
+    """The message names the description, or the two that do not go together, and what is expected."""
+    Path("one.txt").write_text("aA....")
+    Path("two.txt").write_text("aAbB..")
+    save(Scenario("one", GridConfig(walls="aA....")), "one.json")
+    save(Scenario("two", GridConfig(walls="aA....", on_target="stay")), "two.json")
+    Path("folder").mkdir()
+    Path("torn.json").write_text("{")
+    for folder, content in (("older", {"rules": 0, "grid": {}}), ("broken", {"rules": RULES_VERSION, "grid": 3})):
+        Path(folder).mkdir()
+        (Path(folder) / "config.json").write_text(json.dumps(content))
+    with pytest.raises(kind, match=re.escape(complaint) if "broken" not in maps else "is not what `multigrid train`"):
+        find_world(*maps)
+
+
+SHARED = np.array([[0, 0], [2, 1]]), np.array([[2, 1], [0, 0]])
+MANY = np.argwhere(np.ones((9, 4), dtype=bool))
+STORED = {
+    "no walls": GridConfig(size=(7, 4), num_agents=3, observe=("agent", "view"), max_cycles=None),
+    "one map": GridConfig(walls="..#.\n....\n#...", num_agents=2, flatten=True),
+    "a pool": GridConfig(walls=["..#\n...", "...\n#.."], num_agents=3),
+    "letters": GridConfig(walls=["a.#\nbAB", "ab.\n#BA"]),
+    "each on the other's target": GridConfig(walls=ParsedMap(parse_map("..#\n...").walls, *SHARED)),
+    "more agents than letters": GridConfig(walls=ParsedMap(np.zeros((9, 4), dtype=bool), MANY, MANY[::-1])),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_stored_configuration_is_read_again(name: str) -> None:
+    """Through JSON every field comes back, and without a layout in the maps also by GridConfig alone."""
+    config = STORED[name]
+    content = json.loads(json.dumps(grid_fields(config)))
+    assert make_grid(content) == config
+    if config.layouts is None:
+        assert GridConfig(**content) == config
+
+
+def test_without_walls_the_stored_fields_are_those_of_earlier_versions() -> None:
+    """A configuration without a map is stored to the byte as by ``dataclasses.asdict``."""
+    config = STORED["no walls"]
+    assert json.dumps(grid_fields(config)) == json.dumps(dataclasses.asdict(config))
+
+
+@pytest.mark.parametrize(
+    "walls",
+    [
+        {"maps": [".."], "agents": [[[0, 0]]], "targets": []},
+        {"maps": [".."], "agents": [[[0.5, 0]]], "targets": [[[1, 0]]]},
+        {"maps": [".."]},
+        {"maps": 3, "agents": 3, "targets": 3},
+        [["."]],
+        3,
+    ],
+)
+def test_malformed_walls_are_no_configuration(walls: Any) -> None:
+    """Lists of different lengths, fractions and other types are errors that `read_config` reports."""
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        make_grid({"size": [2, 1], "num_agents": 1, "walls": walls})
