@@ -64,14 +64,16 @@ def write_figure(path: Path, figure: Figure) -> None:
 class Panel:
     """One panel of the learning curve."""
 
-    column: str
-    """The column of the metrics to draw."""
+    column: str | None
+    """The column of the metrics to draw; None draws the evaluations alone."""
     label: str
     """The label of the y axis, with its unit."""
     evaluations: Sequence[tuple[int, Estimate]]
     """For each evaluation, the steps trained before it, and its estimate."""
     top: float | None = None
     """The upper limit of the y axis; None fits it to the values."""
+    is_share: bool = False
+    """Whether the values are shares of 1, to be shown in percent."""
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
@@ -98,33 +100,41 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
 
 def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
-    """Draw the learning curve, a panel for each measure: raw and smoothed training, evaluations with intervals.
+    """Draw the learning curve, a panel for each measure: evaluations with intervals, and the training where it is told.
 
     `rows` are the metrics of the rollouts, with the column "steps" and the columns of the panels.
     """
     figure = Figure(figsize=(6.4, 0.5 + 2.5 * len(panels)), layout="constrained")
     all_axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     steps = np.array([row["steps"] for row in rows], dtype=np.float64)
-    window = max(1, len(rows) // 20)
     for panel, axes in zip(panels, all_axes, strict=True):
-        values = np.array([row[panel.column] for row in rows], dtype=np.float64)
-        if window > 1:
-            axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
-        name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
-        axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
+        if panel.column is not None:
+            _draw_training(axes, steps, np.array([row[panel.column] for row in rows], dtype=np.float64))
         where = [trained for trained, _ in panel.evaluations]
-        _draw_estimates(
-            axes, where, [one for _, one in panel.evaluations], colour=_RED, mark="o", name="held-out episodes, 95 % CI"
-        )
+        estimates = [one for _, one in panel.evaluations]
+        if estimates:
+            axes.plot(where, [one.mean for one in estimates], color=_RED, linewidth=1.8, zorder=2.5)
+            _draw_estimates(axes, where, estimates, colour=_RED, mark="o", name="held-out episodes, 95 % CI")
         axes.set_ylabel(panel.label)
         axes.set_ylim(0, panel.top)
+        if panel.is_share:
+            axes.yaxis.set_major_formatter(lambda share, _position: f"{100 * share:g} %")
         _dress(axes)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, loc="best", fontsize=9)
     end = max([1, *steps, *(trained for panel in panels for trained, _ in panel.evaluations)])
     all_axes[-1].set_xlim(-0.015 * end, 1.015 * end)
-    all_axes[0].legend(frameon=False, loc="best", fontsize=9)
     all_axes[-1].set_xlabel("steps of all agents together")
     all_axes[-1].xaxis.set_major_formatter(_thousands)
     return figure
+
+
+def _draw_training(axes: Axes, steps: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    window = max(1, len(values) // 20)
+    if window > 1:
+        axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
+    name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
+    axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
 
 
 @dataclasses.dataclass(frozen=True)
