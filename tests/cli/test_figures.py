@@ -24,6 +24,8 @@ from multigrid.cli._figures import (
     sweep_figure,
     write_figure,
 )
+from multigrid.cli.train.held_out import HeldOut
+from multigrid.cli.train.report import panels
 from multigrid.policies.evaluation import MEASURES
 from multigrid.policies.intervals import Estimate, bootstrap, wilson
 from multigrid.rendering.scene import Episode
@@ -117,6 +119,21 @@ def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:
     bars = bars_of(axes)["held-out episodes, 95 % CI"]
     np.testing.assert_allclose(bars, [(0, 0.2, 0.1, 0.4), (30720, 0.8, 0.7, 0.9)])
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("a rate", "steps of all agents together")
+
+
+def test_success_is_shown_on_held_out_episodes_alone() -> None:
+    """Where the episodes that ended in a rollout would mislead, one line leads from evaluation to evaluation."""
+    rows = [{"steps": 512 * row, "success_rate": 1.0, "mean_steps": 3.0, "reward_per_step": 0.1} for row in (1, 2, 3)]
+    early = HeldOut(np.array([True, False, False]), np.array([4.0, 20.0, 20.0]), np.array([1.0, 0.5, 0.0]))
+    late = HeldOut(np.array([True, True, False]), np.array([5.0, 9.0, 20.0]), np.array([1.0, 1.0, 0.0]))
+    success, steps, reward = curve_figure(rows, panels(GridConfig(), [(0, early), (1536, late)])).axes
+    np.testing.assert_allclose(success.lines[0].get_xydata(), [(0, 1 / 3), (1536, 2 / 3)])
+    np.testing.assert_allclose(steps.lines[0].get_xydata(), [(0, 44 / 3), (1536, 34 / 3)])
+    for axes in (success, steps):
+        assert axes.get_legend_handles_labels()[1] == ["held-out episodes, 95 % CI"]
+    assert success.yaxis.get_major_formatter()(0.5, 0) == "50 %"
+    assert reward.get_legend_handles_labels()[1] == ["training"]
+    np.testing.assert_allclose(reward.lines[0].get_xydata(), [(512, 0.1), (1024, 0.1), (1536, 0.1)])
 
 
 def test_a_run_without_rows_has_a_curve() -> None:

@@ -21,7 +21,7 @@ from multigrid.policies.intervals import Estimate, bootstrap, wilson
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Evaluations", "print_finished", "print_report", "write_evaluations"]
+__all__ = ["Evaluations", "panels", "print_finished", "print_report", "write_evaluations"]
 
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 """Pairs of the steps trained so far and the results, from before the training to after it."""
@@ -38,7 +38,7 @@ _FILES = {
 
 def write_evaluations(folder: Path, config: GridConfig, curve: Curve) -> None:
     """Write evaluation.json and curve.png."""
-    write_figure(folder / "curve.png", curve_figure(curve.rows, _panels(config, curve.evaluations)))
+    write_figure(folder / "curve.png", curve_figure(curve.rows, panels(config, curve.evaluations)))
     summaries = [held_out.summary() for _, held_out in curve.evaluations]
     during = [{"steps": steps, **summary} for (steps, _), summary in zip(curve.evaluations, summaries, strict=True)]
     write_json(folder / "evaluation.json", {"before": summaries[0], "after": summaries[-1], "during": during})
@@ -86,7 +86,7 @@ def _print_files(console: Console, folder: Path, *, finished: bool) -> None:
         console.print(Text(line), soft_wrap=True)
 
 
-def _panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
+def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
     """Return the panels of the curve.
 
     The training has a line for the reward only. Success and steps of the episodes that ended within a rollout would
