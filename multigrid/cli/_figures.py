@@ -235,11 +235,11 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
     flat = width > 2 * height
     rows, columns = (2, 1) if flat else (1, 2)
-    figure = Figure(figsize=(max(columns * (wide + 1.3), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
+    figure = Figure(figsize=(max(columns * (wide + 1.5), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
     first, second = figure.subplots(rows, columns)
     for axes, counts, label, colour in (
-        (first, heat.visits, "visits per episode", _BLUE),
-        (second, heat.blocked, "blocked moves per episode", _RED),
+        (first, heat.visits, "visits", _BLUE),
+        (second, heat.blocked, "blocked moves", _RED),
     ):
         values = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
         axes.set_facecolor(_WALL_COLOUR)
@@ -249,6 +249,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
         image = axes.imshow(values.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
         bar = figure.colorbar(image, cax=axes.inset_axes((1.0 + 0.12 / wide, 0, 0.16 / wide, 1)))
         bar.outline.set_visible(False)
+        bar.set_label(f"{label} per episode", fontsize=9)
         bar.ax.tick_params(length=2)
         bar.ax.yaxis.set_major_locator(MaxNLocator(max(1, round(1.6 * tall))))
         axes.set_title(label, loc="left", fontsize=10)
@@ -264,10 +265,8 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
 
 
 def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
-    """Return a colormap from white through a colour to its dark shade, so that lightness alone shows the order."""
-    red, green, blue = colour
-    dark = 0.45 * red, 0.45 * green, 0.45 * blue
-    return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue)), to_hex(dark)])
+    """Return a colormap from white to a colour, which is lighter than a wall, so that no cell looks like one."""
+    return LinearSegmentedColormap.from_list("", ["white", to_hex(colour)])
 
 
 def _draw_estimates(

@@ -218,7 +218,7 @@ def _write_outputs(folder: Path, options: SB3Options, model: PPO, curve: Curve, 
     with bar.doing("playing the episodes of evaluation.gif and heat.png", _HEAT_EPISODES) as tell:
         episodes = _play_episodes(options, model, tell)
     with bar.doing("writing evaluation.gif and heat.png"):
-        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, halve=True)
+        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4)
         heat = HeatMaps()
         for episode in episodes:
             heat.add(episode)
