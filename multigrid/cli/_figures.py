@@ -266,7 +266,8 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
 
 def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
     """Return a colormap from white to a colour, which is lighter than a wall, so that no cell looks like one."""
-    return LinearSegmentedColormap.from_list("", ["white", to_hex(colour)])
+    red, green, blue = colour
+    return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue))])
 
 
 def _draw_estimates(

@@ -29,7 +29,7 @@ from multigrid.cli.train.engine import find_engine
 pytestmark = pytest.mark.heavy
 
 # Rollouts of 24 steps of 3 worlds of 2 agents: 144 steps, ten times over; a checkpoint after every second one.
-FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch-size 32 --epochs 2 --hidden 8 "
+FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch-size 24 --epochs 2 --hidden 8 "
 FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
 STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
 

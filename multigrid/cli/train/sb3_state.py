@@ -102,7 +102,7 @@ def _restore(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[
     if isinstance(vec_env, MultiGridVecEnv):
         vec_env.vector_env.set_state(_named(arrays, _WORLD))
         seen = _named(arrays, _SEEN)
-        model._last_obs = seen.get("", seen)  # type: ignore[assignment] # noqa: SLF001 - as above
+        model._last_obs = seen.get("", seen)  # noqa: SLF001 - as above
         model._last_episode_starts = arrays["begins"]  # noqa: SLF001 - as above
     else:
         lengths = np.zeros_like(lengths)
