@@ -95,7 +95,7 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Pa
     assert {line.split()[0] for line in lines[begin + 1 : -3]} == {*WRITTEN} - {"config.json"}
     assert lines[-3] == "next:"
     for line, flag in zip(lines[-2:], ("--gif", "--record"), strict=True):
-        assert line.split()[:6] == f"multigrid rollout --policy runs/{folder.name} {flag}".split()
+        assert line.split()[:5] == f"multigrid rollout --policy runs/{folder.name} {flag}".split()
     for when in ("before", "after"):
         assert f"{evaluation[when]['success_rate']:.1%}" in printed
     assert "Traceback" not in printed

@@ -9,7 +9,6 @@ import pickle
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import zipfile
@@ -20,7 +19,7 @@ import numpy as np
 import pytest
 from stable_baselines3 import PPO
 
-from helpers import AROUND, names, read_rows, run_python
+from helpers import names, read_rows, run_python
 from multigrid.cli import _exit_on_signals, main
 from multigrid.cli.train import checkpoints
 from multigrid.cli.train import sb3 as train_module
@@ -117,29 +116,40 @@ def test_any_world_is_resumed(world: str) -> None:
     assert results(Path("run")) == results(Path("whole"))
 
 
+KILL = """
+import os, signal, sys, time
+from multigrid.cli import main
+from multigrid.cli.train import sb3
+
+number, within, place = signal.Signals[sys.argv[1]], sys.argv[2], sb3 if sys.argv[2] == "write_state" else sb3.PPO
+if number != signal.SIGKILL:
+    signal.signal(number, signal.SIG_DFL)  # what runs the tests may ignore SIGHUP, as nohup does
+calls, plain = [], getattr(place, within)
+
+def killed(*arguments):
+    plain(*arguments)
+    calls.append(arguments)
+    if len(calls) == 3:
+        os.kill(os.getpid(), number)
+        time.sleep(60)
+
+setattr(place, within, killed)
+sys.exit(main(["train", *sys.argv[3:]]))
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("within", ["train", "write_state"])
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
-def test_a_killed_process_loses_only_what_came_after_the_checkpoint(name: str, whole: Path, home: Path) -> None:
-    """Killed at any moment after its first checkpoint, a process leaves a whole one, from which the run goes on."""
+def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
+    name: str, within: str, whole: Path, home: Path
+) -> None:
+    """Killed in an update, or with a checkpoint half saved, a process leaves whole ones, from which the run goes on."""
+    done = run_python("-c", KILL, name, within, *f"{FLAGS} --folder run".split(), cwd=home)
     number = getattr(signal, name)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "multigrid", "train", *f"{FLAGS} --folder run".split()],
-        env=AROUND,
-        cwd=home,
-        stderr=subprocess.PIPE,
-        # A shell may have the tests ignore SIGHUP, as nohup does.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) if name != "SIGKILL" else None,  # noqa: PLW1509
-    )
-    try:
-        deadline = time.monotonic() + 120
-        while not list(home.glob("run/checkpoints/[0-9]*")):
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        process.send_signal(number)
-        printed = process.communicate(timeout=120)[1].decode()
-    finally:
-        process.kill()
-    assert process.returncode == (-number if name == "SIGKILL" else 128 + number), printed
+    assert done.returncode == (-number if name == "SIGKILL" else 128 + number), done.stderr
+    saved = [path.name for path in sorted(home.glob("run/checkpoints/[0-9]*"))]
+    assert saved == (["000000000288"] if within == "train" else ["000000000288", "000000000432"])
     assert train("--resume run") == 0
     assert results(home / "run") == results(whole)
 

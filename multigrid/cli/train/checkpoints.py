@@ -142,5 +142,6 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     Raises:
         OSError, ValueError, and errors of `zipfile`: the file is missing or malformed.
     """
-    with np.load(path, allow_pickle=False) as archive:
+    # Opened here, for np.load leaves a malformed file open.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
