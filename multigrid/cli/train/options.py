@@ -147,7 +147,7 @@ def _check_both(options: TrainOptions, **least: int) -> None:
 
 def _check_resume(options: TrainOptions, folder: Path) -> None:
     """Raise a ValueError if a flag differs from that of the run to resume, and may not."""
-    if options.folder is not None:
+    if options.folder not in (None, folder):
         raise ValueError(f"--folder is {options.folder}, but --resume continues in {folder}; leave out one of them")
     saved = read_options(folder, type(options))
     for name in (field.name for field in dataclasses.fields(options) if field.name not in ("folder", "resume")):

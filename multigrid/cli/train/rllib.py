@@ -79,7 +79,7 @@ def train(options: RLlibOptions, console: Console) -> int:
     with _cluster(options):
         folder = open_run(options, "ray")
         with resumable(console, folder):
-            algorithm = _settings(options).build_algo()
+            algorithm = _settings(options, steps).build_algo()
             try:
                 curve = Curve() if checkpoint is None else _restore(algorithm, checkpoint, options)
                 return _Run(folder, algorithm, options, curve).train(console)
@@ -146,10 +146,12 @@ def _reach(address: str) -> None:
         raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
 
 
-def _settings(options: RLlibOptions) -> PPOConfig:
+def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
+    """Return the configuration of a training, or of its rest after so many steps, which plays other episodes."""
     per_runner = -(-options.copies // max(1, options.num_env_runners))
     worlds = per_runner * max(1, options.num_env_runners)
-    seeds = np.random.SeedSequence(options.seed).generate_state(1)
+    entropy = [options.seed, steps] if steps else options.seed
+    seeds = np.random.SeedSequence(entropy).generate_state(1)
     total = -(-options.steps // options.grid.num_agents)
     return (
         ppo_config(options.grid, shared=options.shared, hidden=options.hidden)
