@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import signal
 import sys
 import threading
@@ -39,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
-        with _exit_on_sigterm():
+        with _exit_on_signals():
             return _run(words[0], words[1:])
     except KeyboardInterrupt:
         sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
@@ -47,26 +46,32 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 @contextlib.contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Raise SystemExit on SIGTERM, which schedulers send, so that files are cleaned up as after Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+def _exit_on_signals() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM, which schedulers send, and on SIGHUP, which a closed terminal sends.
+
+    Files are then cleaned up as after Ctrl-C. A signal that is ignored, as SIGHUP under ``nohup``, stays ignored.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(command: str, flags: list[str]) -> int:
     """Import and run a command; print errors that users cause, and return the exit code."""
     name, extra, program = command, "train", f"multigrid {command}"
     if command == "train":
-        # Read before a module is imported, so that neither engine needs the other's libraries.
-        rllib = "--engine=rllib" in flags or ("--engine", "rllib") in itertools.pairwise(flags)
-        name = "train.rllib" if rllib else "train.sb3"
-        if rllib:
+        from multigrid.cli.train.engine import find_engine
+
+        name = "train.command"
+        if find_engine(flags) == "rllib":
             extra, program = "rllib", "multigrid train --engine rllib"
     try:
         module = importlib.import_module(f"multigrid.cli.{name}")

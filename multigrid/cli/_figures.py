@@ -64,14 +64,16 @@ def write_figure(path: Path, figure: Figure) -> None:
 class Panel:
     """One panel of the learning curve."""
 
-    column: str
-    """The column of the metrics to draw."""
+    column: str | None
+    """The column of the metrics to draw; None draws the evaluations alone."""
     label: str
     """The label of the y axis, with its unit."""
     evaluations: Sequence[tuple[int, Estimate]]
     """For each evaluation, the steps trained before it, and its estimate."""
     top: float | None = None
     """The upper limit of the y axis; None fits it to the values."""
+    is_share: bool = False
+    """Whether the values are shares of 1, to be shown in percent."""
 
 
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
@@ -98,33 +100,41 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
 
 def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
-    """Draw the learning curve, a panel for each measure: raw and smoothed training, evaluations with intervals.
+    """Draw the learning curve, a panel for each measure: evaluations with intervals, and the training where it is told.
 
     `rows` are the metrics of the rollouts, with the column "steps" and the columns of the panels.
     """
     figure = Figure(figsize=(6.4, 0.5 + 2.5 * len(panels)), layout="constrained")
     all_axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     steps = np.array([row["steps"] for row in rows], dtype=np.float64)
-    window = max(1, len(rows) // 20)
     for panel, axes in zip(panels, all_axes, strict=True):
-        values = np.array([row[panel.column] for row in rows], dtype=np.float64)
-        if window > 1:
-            axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
-        name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
-        axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
+        if panel.column is not None:
+            _draw_training(axes, steps, np.array([row[panel.column] for row in rows], dtype=np.float64))
         where = [trained for trained, _ in panel.evaluations]
-        _draw_estimates(
-            axes, where, [one for _, one in panel.evaluations], colour=_RED, mark="o", name="held-out episodes, 95 % CI"
-        )
+        estimates = [one for _, one in panel.evaluations]
+        if estimates:
+            axes.plot(where, [one.mean for one in estimates], color=_RED, linewidth=1.8, zorder=2.5)
+            _draw_estimates(axes, where, estimates, colour=_RED, mark="o", name="held-out episodes, 95 % CI")
         axes.set_ylabel(panel.label)
         axes.set_ylim(0, panel.top)
+        if panel.is_share:
+            axes.yaxis.set_major_formatter(lambda share, _position: f"{100 * share:g} %")
         _dress(axes)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, loc="best", fontsize=9)
     end = max([1, *steps, *(trained for panel in panels for trained, _ in panel.evaluations)])
     all_axes[-1].set_xlim(-0.015 * end, 1.015 * end)
-    all_axes[0].legend(frameon=False, loc="best", fontsize=9)
     all_axes[-1].set_xlabel("steps of all agents together")
     all_axes[-1].xaxis.set_major_formatter(_thousands)
     return figure
+
+
+def _draw_training(axes: Axes, steps: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    window = max(1, len(values) // 20)
+    if window > 1:
+        axes.plot(steps, values, color=_BLUE, alpha=0.3, linewidth=0.9)
+    name = f"training, mean of {window} rollouts (faint: each)" if window > 1 else "training"
+    axes.plot(steps, smooth(values, window), color=_BLUE, linewidth=1.8, label=name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,11 +235,11 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
     wide, tall = (max(_PANEL * side / longer, _THINNEST) for side in (width, height))
     flat = width > 2 * height
     rows, columns = (2, 1) if flat else (1, 2)
-    figure = Figure(figsize=(max(columns * (wide + 1.3), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
+    figure = Figure(figsize=(max(columns * (wide + 1.5), 5.2), rows * (tall + 0.8) + 0.4), layout="constrained")
     first, second = figure.subplots(rows, columns)
     for axes, counts, label, colour in (
-        (first, heat.visits, "visits per episode", _BLUE),
-        (second, heat.blocked, "blocked moves per episode", _RED),
+        (first, heat.visits, "visits", _BLUE),
+        (second, heat.blocked, "blocked moves", _RED),
     ):
         values = np.ma.masked_array(counts / heat.episodes, mask=heat.walls)
         axes.set_facecolor(_WALL_COLOUR)
@@ -239,6 +249,7 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
         image = axes.imshow(values.T, cmap=_sequential(colour), norm=scale, interpolation="nearest", aspect=aspect)
         bar = figure.colorbar(image, cax=axes.inset_axes((1.0 + 0.12 / wide, 0, 0.16 / wide, 1)))
         bar.outline.set_visible(False)
+        bar.set_label(f"{label} per episode", fontsize=9)
         bar.ax.tick_params(length=2)
         bar.ax.yaxis.set_major_locator(MaxNLocator(max(1, round(1.6 * tall))))
         axes.set_title(label, loc="left", fontsize=10)
@@ -254,10 +265,9 @@ def heat_figure(heat: HeatMap, title: str = "") -> Figure:
 
 
 def _sequential(colour: tuple[float, ...]) -> LinearSegmentedColormap:
-    """Return a colormap from white through a colour to its dark shade, so that lightness alone shows the order."""
+    """Return a colormap from white to a colour, which is lighter than a wall, so that no cell looks like one."""
     red, green, blue = colour
-    dark = 0.45 * red, 0.45 * green, 0.45 * blue
-    return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue)), to_hex(dark)])
+    return LinearSegmentedColormap.from_list("", ["white", to_hex((red, green, blue))])
 
 
 def _draw_estimates(

@@ -30,28 +30,18 @@ _SAMPLES = 6
 
 
 def film_frames(
-    episode: Episode, trails: int = 0, *, halve: bool = False, steps: Iterable[int] | None = None
+    episode: Episode, trails: int = 0, *, steps: Iterable[int] | None = None
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield the T + 1 frames of an episode of T steps, each uint8 (height, width, 3).
 
     Args:
         episode: the episode.
         trails: the number of an agent's last cells that its trail covers.
-        halve: whether to halve both sides of the frames.
         steps: the steps to draw, or None for all.
     """
     painter = Painter(episode.config, trails=trails)
     for step in range(episode.num_steps + 1) if steps is None else steps:
-        frame = painter.frame(scene_of(episode, step))
-        yield _halve(frame) if halve else frame
-
-
-def _halve(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a frame of half the width and height, each pixel the mean of four."""
-    height, width = frame.shape[0] // 2, frame.shape[1] // 2
-    blocks = frame[: 2 * height, : 2 * width].reshape(height, 2, width, 2, 3)
-    halved: NDArray[np.uint8] = blocks.mean(axis=(1, 3)).astype(np.uint8)
-    return halved
+        yield painter.frame(scene_of(episode, step))
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
@@ -72,18 +62,16 @@ def _cut(episode: Episode, frames: int) -> Episode:
     return dataclasses.replace(episode, **arrays)
 
 
-def write_gif(
-    path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0, halve: bool = False
-) -> None:
+def write_gif(path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0) -> None:
     """Write episodes of one configuration, one after the other, as a GIF that loops forever.
 
     Durations in a GIF are whole hundredths of a second, and players extend a duration of one hundredth to ten. So the
     shortest is two: at most 50 steps a second. All frames share one palette, so that the background does not flicker.
-    See `film_frames` for `trails` and `halve`.
+    See `film_frames` for `trails`.
     """
-    samples = [frame for one in episodes for frame in film_frames(one, trails, halve=halve, steps=_sample_steps(one))]
+    samples = [frame for one in episodes for frame in film_frames(one, trails, steps=_sample_steps(one))]
     palette = _Palette(np.concatenate(samples))
-    frames = itertools.chain.from_iterable(film_frames(episode, trails, halve=halve) for episode in episodes)
+    frames = itertools.chain.from_iterable(film_frames(episode, trails) for episode in episodes)
     images = map(palette.image, frames)
     milliseconds = max(20, 10 * round(100 / frames_per_second))
     durations: list[float] = []

@@ -24,6 +24,8 @@ from multigrid.cli._figures import (
     sweep_figure,
     write_figure,
 )
+from multigrid.cli.train.held_out import HeldOut
+from multigrid.cli.train.report import panels
 from multigrid.policies.evaluation import MEASURES
 from multigrid.policies.intervals import Estimate, bootstrap, wilson
 from multigrid.rendering.scene import Episode
@@ -119,6 +121,21 @@ def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("a rate", "steps of all agents together")
 
 
+def test_success_is_shown_on_held_out_episodes_alone() -> None:
+    """Where the episodes that ended in a rollout would mislead, one line leads from evaluation to evaluation."""
+    rows = [{"steps": 512 * row, "success_rate": 1.0, "mean_steps": 3.0, "reward_per_step": 0.1} for row in (1, 2, 3)]
+    early = HeldOut(np.array([True, False, False]), np.array([4.0, 20.0, 20.0]), np.array([1.0, 0.5, 0.0]))
+    late = HeldOut(np.array([True, True, False]), np.array([5.0, 9.0, 20.0]), np.array([1.0, 1.0, 0.0]))
+    success, steps, reward = curve_figure(rows, panels(GridConfig(), [(0, early), (1536, late)])).axes
+    np.testing.assert_allclose(success.lines[0].get_xydata(), [(0, 1 / 3), (1536, 2 / 3)])
+    np.testing.assert_allclose(steps.lines[0].get_xydata(), [(0, 44 / 3), (1536, 34 / 3)])
+    for axes in (success, steps):
+        assert axes.get_legend_handles_labels()[1] == ["held-out episodes, 95 % CI"]
+    assert success.yaxis.get_major_formatter()(0.5, 0) == "50 %"
+    assert reward.get_legend_handles_labels()[1] == ["training"]
+    np.testing.assert_allclose(reward.lines[0].get_xydata(), [(512, 0.1), (1024, 0.1), (1536, 0.1)])
+
+
 def test_a_run_without_rows_has_a_curve() -> None:
     """Interrupted before its first row, a run shows its evaluations alone."""
     (axes,) = curve_figure([], [Panel("rate", "a rate", [(0, Estimate(0.5, NAN, NAN))])]).axes
@@ -172,7 +189,7 @@ def test_of_several_maps_the_most_played_is_shown() -> None:
 
 
 def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
-    """Walls are dark, y grows downwards, the most visited cell is the darkest and one without visits white."""
+    """Walls are dark, y grows downwards, and cells are from white to the palette's colour, by their visits."""
     heat = HeatMap(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=bool))
     heat.visits[4, 0], heat.visits[1, 2], heat.blocked[2, 1] = 40, 10, 3
     heat.episodes = 10
@@ -180,15 +197,14 @@ def test_the_heat_map_is_drawn_as_frames_are(tmp_path: Path) -> None:
     pixels = read_back(figure, tmp_path)
     assert pixel_at(figure, pixels, 0, 0, 2) == pixel_at(figure, pixels, 1, 0, 2) == (70, 70, 78)
     assert pixel_at(figure, pixels, 0, 0, 0) == pixel_at(figure, pixels, 1, 4, 0) == (255, 255, 255)
-    # A quarter of the largest value stands half way on a scale of square roots: at the palette's own blue.
-    np.testing.assert_allclose(pixel_at(figure, pixels, 0, 1, 2), (0, 114, 178), atol=2)
-    np.testing.assert_allclose(pixel_at(figure, pixels, 0, 4, 0), (0, 0.45 * 114, 0.45 * 178), atol=2)
-    np.testing.assert_allclose(pixel_at(figure, pixels, 1, 2, 1), (0.45 * 213, 0.45 * 94, 0), atol=2)
+    # A quarter of the largest value stands half way on a scale of square roots.
+    np.testing.assert_allclose(pixel_at(figure, pixels, 0, 1, 2), (127, 184, 216), atol=2)
+    np.testing.assert_allclose(pixel_at(figure, pixels, 0, 4, 0), (0, 114, 178), atol=2)
+    np.testing.assert_allclose(pixel_at(figure, pixels, 1, 2, 1), (213, 94, 0), atol=2)
     first, second = figure.axes[:2]
-    assert [axes.get_title(loc="left") for axes in (first, second)] == [
-        "visits per episode",
-        "blocked moves per episode",
-    ]
+    assert [axes.get_title(loc="left") for axes in (first, second)] == ["visits", "blocked moves"]
+    (scale,) = first.child_axes
+    assert scale.get_ylabel() == "visits per episode"
     assert first.images[0].get_clim() == (0, 4.0)
     assert first.get_ylim()[0] > first.get_ylim()[1]
     assert (first.get_xlabel(), first.get_ylabel()) == ("x (cells)", "y (cells)")
@@ -201,7 +217,7 @@ def test_maps_of_any_shape_have_a_heat_map(shape: tuple[int, int], tmp_path: Pat
     heat.visits[-1, -1] = heat.episodes = 1
     figure = heat_figure(heat, "a title that is as long as those of a rollout, 100 episodes")
     pixels = read_back(figure, tmp_path)
-    np.testing.assert_allclose(pixel_at(figure, pixels, 0, shape[0] - 1, shape[1] - 1), (0, 51, 80), atol=2)
+    np.testing.assert_allclose(pixel_at(figure, pixels, 0, shape[0] - 1, shape[1] - 1), (0, 114, 178), atol=2)
     assert pixel_at(figure, pixels, 0, 0, 0) == (255, 255, 255)
 
 

@@ -32,7 +32,8 @@ from multigrid.integrations.training import training_seed
 
 pytestmark = pytest.mark.heavy
 
-OUTPUTS = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "heat.png", "metrics.csv", "model.zip"]
+WRITTEN = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "heat.png", "metrics.csv", "model.zip"]
+OUTPUTS = ["checkpoints", *WRITTEN]
 TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
 IN_PROCESS = f"{TINY} --episodes 2 --folder run"
 # 64 steps of 4 copies of 2 agents, four times over.
@@ -86,10 +87,15 @@ def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
 
 
 def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Path]) -> None:
-    """At the end stand the success before and after, as in evaluation.json, and the folder."""
+    """At the end stand the success before and after, as in evaluation.json, each file, and commands that run."""
     printed, folder = printed_and_folder
     evaluation = read_json(folder / "evaluation.json")
-    assert f"runs/{folder.name}" in printed.splitlines()[-1].replace(os.sep, "/")
+    lines = printed.replace(os.sep, "/").splitlines()
+    begin = lines.index(f"files in runs/{folder.name}:")
+    assert {line.split()[0] for line in lines[begin + 1 : -3]} == {*WRITTEN} - {"config.json"}
+    assert lines[-3] == "next:"
+    for line, flag in zip(lines[-2:], ("--gif", "--record"), strict=True):
+        assert line.split()[:5] == f"multigrid rollout --policy runs/{folder.name} {flag}".split()
     for when in ("before", "after"):
         assert f"{evaluation[when]['success_rate']:.1%}" in printed
     assert "Traceback" not in printed
@@ -151,7 +157,7 @@ def test_the_gif_shows_the_game(folder: Path) -> None:
     _, pictures, durations = read_gif(folder / "evaluation.gif")
     assert len(pictures) >= 12
     for pixels in pictures:
-        assert pixels.shape == (256, 256, 3)
+        assert pixels.shape == (512, 512, 3)
         assert (pixels == 255).all(axis=2).mean() > 0.5
         colours = np.unique(pixels[np.ptp(pixels, axis=2) > 60], axis=0)
         assert len(colours) >= 3, "two agents and their targets, of which one may be hidden"
@@ -250,8 +256,9 @@ def test_ctrl_c_keeps_what_was_learned(home: Path) -> None:
     assert code == 130, printed
     assert "Traceback" not in printed
     assert "success" in printed
-    assert names(home / "run") == OUTPUTS
+    assert set(names(home / "run")) - {"checkpoints"} == set(WRITTEN)
     assert 1 <= len(read_rows(home / "run" / "metrics.csv")) < 10_000
+    assert "multigrid train --resume run" in printed
     model = PPO.load(home / "run" / "model.zip", device="cpu")
     after = read_json(home / "run" / "evaluation.json")["after"]
     assert evaluate_again(model, GridConfig(max_cycles=20)) == after
@@ -353,7 +360,7 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch:
 
     monkeypatch.setattr(train_module.PPO, "learn", press)
     assert main(["train", *IN_PROCESS.split()]) == 130
-    assert names(Path("run")) == OUTPUTS
+    assert names(Path("run")) == WRITTEN
     columns = "steps,episodes,success_rate,mean_steps,reward_per_step,seconds"
     assert Path("run/metrics.csv").read_text().splitlines() == [columns]
 
@@ -361,5 +368,8 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch:
 def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """A folder with the letters of rich's markup and of its emoji is named as it is."""
     held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]))
-    print_report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), [(0, held_out), (9, held_out)])
-    assert capsys.readouterr().out.splitlines()[-1] == "outputs in [bold]a[/x] :cat:"
+    evaluations = [(0, held_out), (9, held_out)]
+    print_report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), evaluations, finished=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert "files in [bold]a[/x] :cat::" in lines
+    assert "multigrid train --resume '[bold]a[/x] :cat:'" in lines[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
+import functools
 import importlib.util
 import itertools
 import json
@@ -32,6 +33,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
+from multigrid.cli.train.held_out import play_held_out
 from multigrid.integrations.rllib import (
     NAME,
     RLlibEnv,
@@ -419,7 +421,7 @@ def folder(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path
     """The folder of a tiny run, in this process."""
     assert machines.cluster.address
     folder = tmp_path_factory.mktemp("home") / "run"
-    flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 4 --seed 5 --folder {folder}"
+    flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --seed 5 --folder {folder}"
     assert run_training(flags) == 0
     return folder
 
@@ -449,33 +451,37 @@ def test_metrics_and_evaluations_count_steps_of_all_agents(folder: Path) -> None
 
 
 def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run goes on with its flags and weights in a new folder, learning at once; the old one is left alone."""
-    train, states = Algorithm.train, []
+    """A run goes on in its folder with its flags, weights and curve, learning at once."""
+    train, states, played = Algorithm.train, [], []
 
     def watched(algorithm: Algorithm) -> Any:
+        if not played:
+            act = functools.partial(sample_actions, agent_modules(algorithm))
+            played.append(play_held_out(WORLD, range(10), act).summary())
         states.append(weights(algorithm))
         return train(algorithm)
 
     monkeypatch.setattr(Algorithm, "train", watched)
-    flags = f"--resume {folder} --steps 1792 --checkpoint-every 0 --folder {tmp_path / 'on'}"
-    assert run_training(flags) == 0
-    content = json.loads((tmp_path / "on" / "config.json").read_text())
-    first = json.loads((folder / "config.json").read_text())
-    assert {name for name in content if content[name] != first[name]} == {
-        "resume",
-        "steps",
-        "checkpoint_every",
-        "folder",
-    }
-    rows, earlier = read_metrics(tmp_path / "on"), read_metrics(folder)
-    assert int(rows[0]["iteration"]) == int(earlier[-1]["iteration"]) + 1
-    assert int(earlier[-1]["steps"]) + 128 <= int(rows[0]["steps"]) < int(earlier[-1]["steps"]) + 256
+    run = Path(shutil.copytree(folder, tmp_path / "run"))
+    assert main(["train", *f"--resume {run} --steps 1792 --checkpoint-every 0".split()]) == 0
+    content, first = (json.loads((one / "config.json").read_text()) for one in (run, folder))
+    assert {name for name in content if content[name] != first[name]} == {"steps", "checkpoint_every", "folder"}
+    rows, earlier = read_metrics(run), read_metrics(folder)
+    assert rows[:10] == earlier
+    assert int(rows[10]["iteration"]) == 11
+    assert int(earlier[-1]["steps"]) + 128 <= int(rows[10]["steps"]) < int(earlier[-1]["steps"]) + 256
     # The rate, at the end of the first run, was 0.
     assert any(not np.array_equal(states[1][name], value) for name, value in states[0].items())
     # The same weights play the same episodes.
-    before = json.loads((tmp_path / "on" / "evaluation.json").read_text())["before"]
-    assert before == json.loads((folder / "evaluation.json").read_text())["after"]
-    test_a_run_leaves_all_its_outputs_and_nothing_else(folder)
+    during, before = (json.loads((one / "evaluation.json").read_text()) for one in (run, folder))
+    assert played == [before["after"]]
+    assert during["during"][:3] == before["during"]
+
+
+def test_a_finished_run_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without Ray, a run that has had its steps is reported as finished, with exit code 0."""
+    assert main(["train", "--resume", str(folder)]) == 0
+    assert "is finished: it has had its 1,2" in capsys.readouterr().err
 
 
 def test_resume_refuses_what_the_weights_do_not_fit(
@@ -485,10 +491,11 @@ def test_resume_refuses_what_the_weights_do_not_fit(
     for flags, complaint in (
         (f"--resume {folder} --hidden 32", r"trained with hidden \(16,\), not \(32,\)"),
         (f"--resume {folder} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
-        (f"--resume {folder} --steps 1280", "--steps is 1280, but the run has had [0-9]+ already"),
+        (f"--resume {folder} --steps 1024", "--steps is 1024, but .* is a run of 1280; expected no fewer"),
+        (f"--resume {folder} --folder {tmp_path / 'on'}", "--folder is .*, but --resume continues in"),
         (f"--resume {tmp_path}", "is not what `multigrid train --engine rllib` writes"),
     ):
-        assert re.search(complaint, refusal(f"{flags} --folder {tmp_path / 'on'}", capsys))
+        assert re.search(complaint, refusal(flags, capsys))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -525,8 +532,7 @@ def test_a_broken_checkpoint_is_refused_with_a_word_of_warning(
     *_, last = sorted((broken / "checkpoints").iterdir())
     for path in last.rglob("*.pkl"):
         path.write_bytes(b"no pickle")
-    flags = f"--resume {broken} --steps 1792 --folder {tmp_path / 'on'}"
-    assert run_training(flags) == 2
+    assert run_training(f"--resume {broken} --steps 1792") == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"{last} cannot be restored: " in said
     assert "pickles, which can run any code when they are loaded" in said

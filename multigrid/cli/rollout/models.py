@@ -90,7 +90,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
             "expected the two files of one training"
         )
     # Other parts can be of the same size, and so need as many weights.
-    described = frozenset() if grid.flatten else frozenset(grid.parts)
+    described = frozenset(grid.observation_keys)
     if parts != described:
         then, now = (" ".join(sorted(names)) or "one vector" for names in (parts, described))
         raise ValueError(

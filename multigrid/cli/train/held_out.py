@@ -38,13 +38,16 @@ class HeldOut:
         return {"episodes": len(self.steps), **{name: float(values.mean()) for name, values in means.items()}}
 
 
-def play_held_out(config: GridConfig, seeds: Sequence[int], act: Act) -> HeldOut:
+def play_held_out(
+    config: GridConfig, seeds: Sequence[int], act: Act, tell: Callable[[int], object] | None = None
+) -> HeldOut:
     """Play one episode for each seed, all of them side by side.
 
     Args:
         config: a configuration with a limit of steps.
         seeds: the seeds of the episodes; they also seed the generator for `act`. No global random state is used.
         act: returns the actions. It is called at each step, with the present agents of all episodes.
+        tell: is called after each step with the number of steps so far, at most `config.max_cycles`.
     """
     envs = [MultiGridEnv(config) for _ in seeds]
     observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
@@ -59,5 +62,7 @@ def play_held_out(config: GridConfig, seeds: Sequence[int], act: Act) -> HeldOut
             observations[index], rewards, *_ = env.step({agent: next(actions) for agent in env.agents})
             steps[index] += 1
             returns[index] += sum(rewards.values()) / config.num_agents
+        if tell is not None:
+            tell(int(steps.max()))
     success = np.array([env.metrics()["csr"] == 1 for env in envs])
     return HeldOut(success, steps, returns)

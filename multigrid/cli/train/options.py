@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import re
+import typing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import tyro
 
@@ -17,25 +18,19 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
 
-__all__ = [
-    "RLLIB_PROGRAM",
-    "RLlibOptions",
-    "SB3Options",
-    "TrainOptions",
-    "check_rllib",
-    "check_sb3",
-    "describe",
-    "read_rllib_options",
-]
+__all__ = ["RLlibOptions", "SB3Options", "TrainOptions", "check_rllib", "check_sb3", "describe", "read_options"]
 
-RLLIB_PROGRAM = "multigrid train --engine rllib"
-# The options that must equal those of the run that saved a checkpoint.
-_FIXED = ("grid", "shared", "hidden")
+_Options = TypeVar("_Options", bound="TrainOptions")
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainOptions(WorldOptions):
     """The flags of both engines."""
+
+    program: ClassVar[str] = "multigrid train"
+    """The command."""
+    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every"})
+    """The flags that a resumed run may change, besides the folders: they do not change what was learned so far."""
 
     engine: Literal["sb3", "rllib"] = "sb3"
     """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
@@ -44,6 +39,12 @@ class TrainOptions(WorldOptions):
     """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
+    resume: Path | None = None
+    """The folder of a run that was stopped: continue in it from its last checkpoint, with its flags. Only --steps, for
+    a longer training, and flags of the machine may differ."""
+    checkpoint_every: int = 100_000
+    """Steps of all agents together between checkpoints, from which --resume continues, rounded up to whole rollouts;
+    0 saves only one, at the end. The last three are kept."""
     seed: int = 0
     """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
     copies: int = 64
@@ -72,11 +73,14 @@ class TrainOptions(WorldOptions):
 class SB3Options(TrainOptions):
     """Train one shared policy for all agents, with Stable-Baselines3's PPO.
 
-    The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png and evaluation.gif.
-    `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own PPO.load unpickles
-    it, which can run any code: give that only files that you trust.
-    Ctrl-C stops the training; the model is still saved and evaluated.
+    The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png, evaluation.gif and a
+    folder checkpoints. `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own
+    PPO.load unpickles it, which can run any code: give that only files that you trust.
+    Ctrl-C stops the training; the model is still saved and evaluated. However a run was stopped, --resume continues it
+    from its last checkpoint; with the native vectorizer it ends with the weights of a run that was not stopped.
     """
+
+    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "num_threads", "num_cpus"})
 
     vectorizer: Literal["native", "supersuit"] = "native"
     """The vector env: this package's own, or SuperSuit's. Both play the same episodes."""
@@ -95,8 +99,11 @@ class RLlibOptions(TrainOptions):
 
     The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints. Ctrl-C stops the
     training; the model is still saved and evaluated. `multigrid train --help` lists the flags of the other engine,
-    Stable-Baselines3.
+    Stable-Baselines3. However a run was stopped, --resume continues it from its last checkpoint.
     """
+
+    program: ClassVar[str] = "multigrid train --engine rllib"
+    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "num_env_runners", "address"})
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(
         default_factory=lambda: GridConfig(flatten=True)
@@ -104,16 +111,14 @@ class RLlibOptions(TrainOptions):
     """The world; RLlib takes flat observations only."""
     engine: Literal["rllib"] = "rllib"
     """What trains."""
-    steps: int = 300_000
-    """Steps of all agents together to train for, including those of a resumed run, rounded up to whole rollouts."""
     seed: int = 0
     """The seed of the initial weights, of the worlds, and of the sampled actions."""
     copies: int = 64
     """Worlds played side by side, divided equally among the env runners, rounded up."""
     resume: Path | None = None
-    """The folder of an earlier run: continue from its last checkpoint, in a new folder; its flags are the defaults of
-    this run's. RLlib's checkpoints are pickles, which can run any code when they are loaded: resume only folders that
-    you trust."""
+    """The folder of a run that was stopped: continue in it from its last checkpoint, with its flags. Only --steps, for
+    a longer training, and flags of the machine may differ. RLlib's checkpoints are pickles, which can run any code when
+    they are loaded: resume only folders that you trust."""
     address: str | None = None
     """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
     machine."""
@@ -121,14 +126,12 @@ class RLlibOptions(TrainOptions):
     """Processes that play the worlds, on any node, each on one CPU; 0 plays the worlds in this process."""
     shared: bool = True
     """One policy for all agents, or a policy for each agent."""
-    checkpoint_every: int = 0
-    """The number of rollouts between checkpoints; 0 saves only one, at the end."""
 
 
 def _check_both(options: TrainOptions, **least: int) -> None:
     """Check the flags of both engines; `least` has the least values of the engine's own flags."""
     both = {"steps": 1, "seed": 0, "copies": 1, "episodes": 1, "evaluations": 2}
-    check_flags(options, **both, rollout=2, batch_size=2, epochs=1, **least)
+    check_flags(options, **both, checkpoint_every=0, rollout=2, batch_size=2, epochs=1, **least)
     if not options.learning_rate > 0:
         raise ValueError(f"--learning-rate is {options.learning_rate}; expected more than 0")
     if not 0 <= options.gamma <= 1:
@@ -138,6 +141,21 @@ def _check_both(options: TrainOptions, **least: int) -> None:
     check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
+    if options.resume is not None:
+        _check_resume(options, options.resume)
+
+
+def _check_resume(options: TrainOptions, folder: Path) -> None:
+    """Raise a ValueError if a flag differs from that of the run to resume, and may not."""
+    if options.folder not in (None, folder):
+        raise ValueError(f"--folder is {options.folder}, but --resume continues in {folder}; leave out one of them")
+    saved = read_options(folder, type(options))
+    for name in (field.name for field in dataclasses.fields(options) if field.name not in ("folder", "resume")):
+        then, now = getattr(saved, name), getattr(options, name)
+        if then != now and name not in options.changeable:
+            raise ValueError(f"--resume is {folder}, trained with {name} {then}, not {now}; leave that flag out")
+    if options.steps < saved.steps:
+        raise ValueError(f"--steps is {options.steps}, but {folder} is a run of {saved.steps}; expected no fewer")
 
 
 def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
@@ -167,34 +185,48 @@ def check_sb3(options: SB3Options) -> None:
         raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
 
 
-def read_rllib_options(folder: Path) -> RLlibOptions:
-    """Return the options of an earlier run, without its folders; raise errors as `read_config` does."""
+def read_options(folder: Path, kind: type[_Options]) -> _Options:
+    """Return the flags in the config.json of a run, without its folders.
 
-    def convert(content: dict[str, Any]) -> RLlibOptions:
+    Args:
+        folder: of the run.
+        kind: the flags of its engine.
+
+    Raises:
+        ValueError: the file is missing or malformed, belongs to the other engine, or was written under other rules.
+    """
+
+    def convert(content: dict[str, Any]) -> _Options:
         content = {"map": [], **content}  # of runs of earlier versions
-        flags = {field.name: content[field.name] for field in dataclasses.fields(RLlibOptions)}
+        flags = {field.name: content[field.name] for field in dataclasses.fields(kind)}
         flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
         flags |= {"map": tuple(map(str, flags["map"]))}
         flags |= {"folder": None, "resume": None}
+        types = typing.get_type_hints(kind)
         for name, value in flags.items():
-            _check_type(name, value)
-        return RLlibOptions(**flags)
+            _check_type(name, value, types[name])
+        return kind(**flags)
 
-    return read_config(folder, convert, RLLIB_PROGRAM)
+    return read_config(folder, convert, kind.program)
 
 
-def _check_type(name: str, value: Any) -> None:
-    """Raise a TypeError if a value is not of the flag's type."""
-    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str | None": (str,)}
-    kind = str(RLlibOptions.__dataclass_fields__[name].type)
-    fits = type(value) in kinds.get(kind, (type(value),)) or (value is None and kind.endswith("None"))
+def _check_type(name: str, value: Any, kind: Any) -> None:
+    """Raise a TypeError if the value of a flag is not of its type."""
+    choices = typing.get_args(kind)
+    if kind is float:
+        fits = type(value) in (int, float)
+    elif typing.get_origin(kind) is Literal:
+        fits = value in choices
+    else:
+        # Tuples and the grid have been checked before.
+        fits = type(value) in (choices or (kind,)) or typing.get_origin(kind) is tuple
     if not fits:
-        raise TypeError(f"{name} is {value!r}; expected {kind}")
+        raise TypeError(f"{name} is {value!r}; expected {getattr(kind, '__name__', kind)}")
 
 
 def check_rllib(options: RLlibOptions) -> None:
-    """Raise a ValueError if an option is out of range, or does not fit the weights of the earlier run."""
-    _check_both(options, num_env_runners=0, checkpoint_every=0)
+    """Raise a ValueError if an option is out of range, or differs from that of the run to resume."""
+    _check_both(options, num_env_runners=0)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")
     if options.grid.observation_keys:
@@ -204,11 +236,3 @@ def check_rllib(options: RLlibOptions) -> None:
         )
     if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
         raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` prints it, or auto")
-    if options.resume is not None:
-        saved = read_rllib_options(options.resume)
-        for name in _FIXED:
-            then, now = getattr(saved, name), getattr(options, name)
-            if then != now:
-                raise ValueError(
-                    f"--resume is {options.resume}, trained with {name} {then}, not {now}; leave that flag out"
-                )

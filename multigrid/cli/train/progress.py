@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from multigrid.cli.train.curve import Curve
 from multigrid.config import GridConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_row"]
+__all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_curve"]
 
 INTERRUPTED = 130
 """The exit code of a training that Ctrl-C ended."""
@@ -24,34 +26,63 @@ COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 
 
 class TrainingBar:
-    """The progress bar of a training, in steps of all agents; `completed` of them were trained earlier."""
+    """The progress bar of a training, in steps of all agents; `completed` of them were trained earlier.
+
+    Where the console is no terminal, only what begins is printed.
+    """
 
     def __init__(self, console: Console, total: int, completed: int = 0) -> None:
+        self._console = console
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
+            TaskProgressColumn(),
             TextColumn("{task.fields[figures]}"),
             TimeRemainingColumn(),
             console=console,
         )
-        self._task = self._progress.add_task("training", total=total, completed=completed, figures="")
+        # Begun when the training begins, so that the remaining time leaves out the evaluation before it.
+        self._task = self._progress.add_task("training", total=total, completed=completed, figures="", start=False)
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the bar."""
+        with self._progress:
+            yield
 
     def update(self, **state: Any) -> None:
         """Update `completed` (the steps so far), `figures` (the text beside the bar), or both."""
         self._progress.update(self._task, **state)
 
+    @contextlib.contextmanager
+    def doing(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        """Show a second line while something else than training is done.
+
+        Args:
+            what: is done, such as "evaluating".
+            total: the amount of work, None if it is unknown.
+
+        Yields:
+            A function that takes the amount done so far.
+        """
+        if not self._console.is_terminal:
+            self._console.print(what, highlight=False, markup=False, soft_wrap=True)
+        task = self._progress.add_task(what, total=total, figures="")
+        try:
+            yield lambda done: self._progress.update(task, completed=done)
+        finally:
+            self._progress.remove_task(task)
+
     def run(self, train: Callable[[], object]) -> int:
-        """Show the bar while a function trains, and return 0, or `INTERRUPTED` if Ctrl-C ended it."""
-        code = 0
-        with self._progress:
-            try:
-                train()
-            except KeyboardInterrupt:
-                code = INTERRUPTED
-        if code:
-            self._progress.console.print("interrupted: saving what was learned; Ctrl-C again gives that up")
-        return code
+        """Call a function that trains, and return 0, or `INTERRUPTED` if Ctrl-C ended it, which is said at once."""
+        self._progress.start_task(self._task)
+        try:
+            train()
+        except KeyboardInterrupt:
+            self._progress.stop_task(self._task)
+            self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
+            return INTERRUPTED
+        return 0
 
 
 @dataclasses.dataclass
@@ -87,14 +118,18 @@ class RolloutCounts:
         }
 
 
-def describe_row(row: Mapping[str, Any], config: GridConfig) -> str:
-    """Return a row of the metrics as the text beside the bar.
+def describe_curve(curve: Curve, config: GridConfig) -> str:
+    """Return the text beside the bar: the last evaluation, and the reward in the last rollout.
 
-    >>> row = {"episodes": 4, "success_rate": 0.75, "mean_steps": 12.5, "reward_per_step": 0.0175}
-    >>> describe_row(row, GridConfig())
-    'success  75%  steps  12.5  reward/step 0.018'
+    The success of the episodes that ended within a rollout is not in it: at first only short episodes end, which are
+    the successful ones.
+
+    >>> describe_curve(Curve([{"reward_per_step": 0.0175}]), GridConfig())
+    'reward/step 0.018'
     """
-    figures = f"reward/step {row['reward_per_step']:.3f}"
-    if row["episodes"] and config.on_target != "restart":
-        figures = f"success {row['success_rate']:4.0%}  steps {row['mean_steps']:5.1f}  {figures}"
-    return figures
+    figures = []
+    if curve.evaluations and config.on_target != "restart":
+        figures.append(f"held-out success {curve.evaluations[-1][1].summary()['success_rate']:4.0%}")
+    if curve.rows:
+        figures.append(f"reward/step {curve.rows[-1]['reward_per_step']:.3f}")
+    return "  ".join(figures)

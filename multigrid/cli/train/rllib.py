@@ -11,14 +11,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import logging
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,43 +25,38 @@ import numpy as np
 import ray
 import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
-from rich.console import Console
 
-from multigrid._files import create_folder
-from multigrid.cli._files import make_folder, write_json, write_rows
-from multigrid.cli._options import LARGEST_SEED, parse_flags, read_some
-from multigrid.cli.train.held_out import HeldOut, play_held_out
-from multigrid.cli.train.options import RLLIB_PROGRAM, RLlibOptions, check_rllib, describe, read_rllib_options
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
-from multigrid.cli.train.report import print_report, write_evaluations
+from multigrid.cli._files import write_rows
+from multigrid.cli._options import LARGEST_SEED
+from multigrid.cli.train.checkpoints import (
+    Checkpoints,
+    find_last,
+    open_run,
+    read_arrays,
+    resumable,
+    write_arrays,
+)
+from multigrid.cli.train.curve import Curve
+from multigrid.cli.train.held_out import play_held_out
+from multigrid.cli.train.options import RLlibOptions, check_rllib
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli.train.report import print_finished, print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.scenarios.stored_config import one_line
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
     from ray.rllib.algorithms.ppo import PPOConfig
+    from rich.console import Console
 
-__all__ = ["main", "train"]
+__all__ = ["train"]
 
+_CURVE = "curve.npz"
 _COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Resume:
-    """The flag that names an earlier run."""
-
-    resume: Path | None = None
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Parse the flags, train, and return the exit code."""
-    resume = read_some(_Resume, arguments, RLLIB_PROGRAM).resume
-    start = None if resume is None else read_rllib_options(resume)
-    return train(parse_flags(RLlibOptions, arguments, RLLIB_PROGRAM, start), Console(stderr=True))
-
-
 def train(options: RLlibOptions, console: Console) -> int:
-    """Train, evaluate before and after, and write the run folder.
+    """Train, evaluate before and after, and write the run folder; or continue a run.
 
     Ray is started, or the cluster joined, unless this process has already initialized Ray.
 
@@ -74,36 +68,39 @@ def train(options: RLlibOptions, console: Console) -> int:
             there are env runners.
         FileExistsError: the folder exists already.
         ConnectionError: there is no cluster at the address.
+        OSError: a file cannot be written; the run can be continued from its last checkpoint.
     """
     check_rllib(options)
-    checkpoint, steps = (None, 0) if options.resume is None else _last_checkpoint(options.resume)
-    if steps >= options.steps:
-        raise ValueError(f"--steps is {options.steps}, but the run has had {steps} already; give a larger number")
+    checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
+    if options.resume is not None and steps >= options.steps:
+        return print_finished(console, options.resume, steps)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # RLlib warns of its own deprecated calls
     with _cluster(options):
-        folder = make_folder(options.folder)
-        write_json(folder / "config.json", describe(options, "ray"))
-        algorithm = _settings(options).build_algo()
-        try:
-            if checkpoint is not None:
-                _restore(algorithm, checkpoint)
-                # Else the first rollout would use the restored optimizers' learning rate, 0 at the earlier run's end.
-                done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: steps // options.grid.num_agents}
-                algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
-            return _Run(folder, algorithm, options, console, steps).train()
-        finally:
-            algorithm.stop()
+        folder = open_run(options, "ray")
+        with resumable(console, folder):
+            algorithm = _settings(options, steps).build_algo()
+            try:
+                curve = Curve() if checkpoint is None else _restore(algorithm, checkpoint, options)
+                return _Run(folder, algorithm, options, curve).train(console)
+            finally:
+                algorithm.stop()
 
 
-def _restore(algorithm: Algorithm, checkpoint: Path) -> None:
+def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> Curve:
     try:
         algorithm.restore_from_path(str(checkpoint.absolute()))
+        curve = Curve.from_arrays(read_arrays(checkpoint / _CURVE))
     except Exception as error:
         raise ValueError(
             f"{checkpoint} cannot be restored: {type(error).__name__}: {one_line(error)}. Checkpoints are "
-            "pickles, which can run any code when they are loaded: resume only folders that you trust"
+            "pickles, which can run any code when they are loaded: resume only folders that you trust. Delete this "
+            "folder to continue from the checkpoint before it"
         ) from error
+    # Else the first rollout would use the restored optimizers' learning rate, 0 at a run's end.
+    done = {NUM_ENV_STEPS_SAMPLED_LIFETIME: int(checkpoint.name) // options.grid.num_agents}
+    algorithm.learner_group.foreach_learner(lambda one: one.after_gradient_based_update(timesteps=done))
+    return curve
 
 
 @contextlib.contextmanager
@@ -149,10 +146,12 @@ def _reach(address: str) -> None:
         raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
 
 
-def _settings(options: RLlibOptions) -> PPOConfig:
+def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
+    """Return the configuration of a training, or of its rest after so many steps, which plays other episodes."""
     per_runner = -(-options.copies // max(1, options.num_env_runners))
     worlds = per_runner * max(1, options.num_env_runners)
-    seeds = np.random.SeedSequence(options.seed).generate_state(1)
+    entropy = [options.seed, steps] if steps else options.seed
+    seeds = np.random.SeedSequence(entropy).generate_state(1)
     total = -(-options.steps // options.grid.num_agents)
     return (
         ppo_config(options.grid, shared=options.shared, hidden=options.hidden)
@@ -173,42 +172,53 @@ def _settings(options: RLlibOptions) -> PPOConfig:
 class _Run:
     """A training with RLlib, and its results so far."""
 
-    def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, console: Console, steps: int) -> None:
-        self._folder, self._algorithm, self._options, self._console = folder, algorithm, options, console
-        self._rows: list[dict[str, Any]] = []
-        self._evaluations: list[tuple[int, HeldOut]] = []
-        self._steps = steps
+    def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, curve: Curve) -> None:
+        self._folder, self._algorithm, self._options, self._curve = folder, algorithm, options, curve
+        self._steps = int(curve.rows[-1]["steps"]) if curve.rows else 0
+        self._checkpoints = Checkpoints(folder, options.checkpoint_every, self._steps)
+        self._began = 0.0
 
-    def train(self) -> int:
+    def train(self, console: Console) -> int:
         """Train to the end, or until Ctrl-C, and return the exit code."""
-        options = self._options
-        evaluate_at = np.linspace(self._steps, options.steps, options.evaluations)[1:-1].tolist()
-        self._evaluate()
-        bar = TrainingBar(self._console, options.steps, self._steps)
-        code = bar.run(lambda: self._play_rollouts(evaluate_at, bar))
-        self._save()
-        self._evaluate()
-        write_evaluations(self._folder, options.grid, self._rows, self._evaluations)
-        print_report(self._console, self._folder, options.grid, self._evaluations)
+        options, curve = self._options, self._curve
+        marks = np.linspace(0, options.steps, options.evaluations)[1:-1]
+        evaluate_at = [mark for mark in marks.tolist() if mark > self._steps]
+        self._bar = TrainingBar(console, options.steps, self._steps)
+        with self._bar.shown():
+            if not curve.evaluations:
+                self._evaluate()
+            self._began = time.perf_counter() - curve.seconds
+            code = self._bar.run(lambda: self._play_rollouts(evaluate_at))
+            if curve.evaluations[-1][0] < self._steps:
+                self._evaluate()
+            with self._bar.doing("writing the curve"):
+                write_rows(self._folder / "metrics.csv", _COLUMNS, curve.rows)
+                write_evaluations(self._folder, options.grid, curve)
+            # Saved last: it makes the run a finished one. Interrupted runs have one, too, if their weights are new.
+            self._save()
+        print_report(console, self._folder, options.grid, curve.evaluations, finished=code == 0)
         return code
 
-    def _play_rollouts(self, evaluate_at: list[float], bar: TrainingBar) -> None:
-        options, began = self._options, time.perf_counter()
-        for number in itertools.count(1):
-            if self._steps >= options.steps:
-                return
-            row = self._play_rollout(began)
-            figures = f"{describe_row(row, options.grid)}  env runners {row['env_runners']}"
-            bar.update(completed=self._steps, figures=figures)
+    def _play_rollouts(self, evaluate_at: list[float]) -> None:
+        while self._steps < self._options.steps:
+            self._play_rollout()
+            self._bar.update(completed=self._steps, figures=self._describe())
             passed = [mark for mark in evaluate_at if mark <= self._steps]
-            if passed and self._steps < options.steps:
-                self._evaluate()
             del evaluate_at[: len(passed)]
-            if options.checkpoint_every and number % options.checkpoint_every == 0:
+            if self._steps >= self._options.steps:
+                return
+            if passed:
+                self._evaluate()
+            if self._checkpoints.is_due(self._steps):
                 self._save()
 
-    def _play_rollout(self, began: float) -> dict[str, Any]:
-        """Play and learn from one rollout, and return its row of the metrics."""
+    def _describe(self) -> str:
+        curve = self._curve
+        runners = f"env runners {curve.rows[-1]['env_runners']}" if curve.rows else ""
+        return f"{describe_curve(curve, self._options.grid)}  {runners}"
+
+    def _play_rollout(self) -> None:
+        """Play and learn from one rollout, and add its row to the metrics."""
         while True:
             result = self._algorithm.train()
             sampled = result.get("env_runners", {})
@@ -222,24 +232,29 @@ class _Run:
             "steps": self._steps,
             **counts.metrics(),
             "env_runners": self._algorithm.env_runner_group.num_healthy_remote_env_runners(),
-            "seconds": round(time.perf_counter() - began, 2),
+            "seconds": round(time.perf_counter() - self._began, 2),
         }
-        self._rows.append(row)
-        return row
+        self._curve.rows.append(row)
 
     def _evaluate(self) -> None:
         act = functools.partial(sample_actions, agent_modules(self._algorithm))
-        held_out = play_held_out(self._options.grid, range(self._options.episodes), act)
-        self._evaluations.append((self._steps, held_out))
+        grid = self._options.grid
+        with self._bar.doing(f"evaluating after {self._steps:,} steps of training", grid.max_cycles) as tell:
+            held_out = play_held_out(grid, range(self._options.episodes), act, tell)
+        self._curve.evaluations.append((self._steps, held_out))
+        self._bar.update(figures=self._describe())
 
     def _save(self) -> None:
-        """Save the metrics, and a checkpoint, which has a temporary name until it is complete."""
-        write_rows(self._folder / "metrics.csv", _COLUMNS, self._rows)
-        checkpoint = self._folder / "checkpoints" / f"{self._steps:012}"
-        if checkpoint.exists():
+        """Save the metrics and a checkpoint, unless the last one has the same steps."""
+        if self._checkpoints.last == self._steps:
             return
-        with create_folder(checkpoint) as temporary:
-            self._algorithm.save_to_path(str(temporary.absolute()))
+        with self._bar.doing(f"saving a checkpoint after {self._steps:,} steps"):
+            self._checkpoints.save(self._steps, self._write)
+            write_rows(self._folder / "metrics.csv", _COLUMNS, self._curve.rows)
+
+    def _write(self, folder: Path) -> None:
+        self._algorithm.save_to_path(str(folder.absolute()))
+        write_arrays(folder / _CURVE, self._curve.to_arrays())
 
 
 def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
@@ -248,11 +263,3 @@ def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
     counts = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
     reward = float(counts.pop("reward"))
     return RolloutCounts(**{name: int(count) for name, count in counts.items()}, reward=reward)
-
-
-def _last_checkpoint(folder: Path) -> tuple[Path, int]:
-    """Return the last checkpoint of a run, and the steps trained until then, which are its name."""
-    checkpoints = sorted(path for path in (folder / "checkpoints").glob("[0-9]*") if path.is_dir())
-    if not checkpoints:
-        raise ValueError(f"--resume is {folder}, which has no checkpoint in it; expected a run of {RLLIB_PROGRAM}")
-    return checkpoints[-1], int(checkpoints[-1].name)

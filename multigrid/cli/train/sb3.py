@@ -5,37 +5,39 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from rich.console import Console
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import replace_file
 from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
-from multigrid.cli._files import make_folder, write_json, write_rows
+from multigrid.cli._files import write_rows
 from multigrid.cli._films import fit_frames, write_gif
-from multigrid.cli._options import parse_flags
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import act, make_policy
+from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, resumable
+from multigrid.cli.train.curve import Curve
 from multigrid.cli.train.held_out import HeldOut, play_held_out
-from multigrid.cli.train.options import SB3Options, check_sb3, describe
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_row
-from multigrid.cli.train.report import print_report, write_evaluations
+from multigrid.cli.train.options import SB3Options, check_sb3
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli.train.report import print_finished, print_report, write_evaluations
+from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.integrations.training import training_seed
 from multigrid.rendering.scene import Episode
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
 
-__all__ = ["main", "train"]
+__all__ = ["train"]
 
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
@@ -43,18 +45,78 @@ _HEAT_EPISODES = 20
 _COLUMNS = ("steps", *COLUMNS, "seconds")
 
 
-class _Metrics(BaseCallback):
-    """Collect the metrics of each rollout, and evaluate between rollouts."""
+def train(options: SB3Options, console: Console) -> int:
+    """Train, evaluate before and after, and write the run folder; or continue a run.
 
-    def __init__(self, options: SB3Options, evaluate_at: frozenset[int], before: HeldOut, bar: TrainingBar) -> None:
+    Returns:
+        0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
+
+    Raises:
+        ValueError: an option is out of range, or a checkpoint cannot be restored.
+        FileExistsError: the folder exists already.
+        OSError: a file cannot be written; the run can be continued from its last checkpoint.
+    """
+    check_sb3(options)
+    torch.set_num_threads(1)  # the networks are small: more threads wait for one another
+    set_random_seed(options.seed)
+    # Stable-Baselines3 plays whole rollouts only.
+    rollout = options.rollout * options.copies * options.grid.num_agents
+    total = math.ceil(options.steps / rollout) * rollout
+    checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
+    if options.resume is not None and steps >= total:
+        return print_finished(console, options.resume, steps)
+    with contextlib.closing(_vec_env(options)) as vec_env:
+        packages = ("supersuit",) if options.vectorizer == "supersuit" else ()
+        folder = open_run(options, "stable-baselines3", *packages)
+        with resumable(console, folder):
+            model = _make_model(vec_env, options, total // rollout)
+            training = _Training(folder, options, model, vec_env)
+            if checkpoint is not None:
+                training.restore(checkpoint, steps)
+            return training.run(total, console)
+
+
+class _Training(BaseCallback):
+    """A training, which Stable-Baselines3 calls at each step and rollout."""
+
+    def __init__(self, folder: Path, options: SB3Options, model: PPO, vec_env: VecEnv) -> None:
         super().__init__()
-        self.rows: list[dict[str, Any]] = []
-        self.evaluations = [(0, before)]
-        self._options, self._evaluate_at, self._bar = options, evaluate_at, bar
+        self.model: PPO = model
+        self._folder, self._options, self._vec_env = folder, options, vec_env
         self._num_agents = options.grid.num_agents
+        self._curve, self._counts = Curve(), RolloutCounts()
+        # The steps of the episode in each world.
         self._lengths = np.zeros(options.copies, dtype=np.int64)
-        self._counts = RolloutCounts()
-        self._began = time.perf_counter()
+        self._checkpoints = Checkpoints(folder, options.checkpoint_every, last=0)
+        self._evaluate_at: frozenset[int] = frozenset()
+        self._began = 0.0
+
+    def restore(self, checkpoint: Path, steps: int) -> None:
+        """Continue from a checkpoint, after so many steps."""
+        # Used by worlds of SuperSuit only, whose states are not saved.
+        self._vec_env.seed(training_seed(self._options.seed, steps, worlds=self._options.copies))
+        self._curve, self._lengths = read_state(checkpoint, self.model, self._vec_env)
+        self._checkpoints = Checkpoints(self._folder, self._options.checkpoint_every, steps)
+
+    def run(self, total: int, console: Console) -> int:
+        """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
+        options, model, done = self._options, self.model, self.model.num_timesteps
+        rollout, parts = options.rollout * self._vec_env.num_envs, options.evaluations - 1
+        self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
+        self._bar = TrainingBar(console, total, done)
+        with self._bar.shown():
+            if not self._curve.evaluations:
+                self._evaluate()
+            self._began = time.perf_counter() - self._curve.seconds
+            code = self._bar.run(lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0))
+            if self._curve.evaluations[-1][0] < model.num_timesteps:
+                self._evaluate()
+            _write_outputs(self._folder, options, model, self._curve, self._bar)
+            if code == 0:
+                # Saved last: it makes the run a finished one.
+                self._save()
+        print_report(console, self._folder, options.grid, self._curve.evaluations, finished=code == 0)
+        return code
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
@@ -74,39 +136,31 @@ class _Metrics(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         seconds = round(time.perf_counter() - self._began, 2)
-        self.rows.append({"steps": self.num_timesteps, **self._counts.metrics(), "seconds": seconds})
-        self._bar.update(figures=describe_row(self.rows[-1], self._options.grid))
+        self._curve.rows.append({"steps": self.num_timesteps, **self._counts.metrics(), "seconds": seconds})
+        self._bar.update(figures=describe_curve(self._curve, self._options.grid))
+
+    def _save(self) -> None:
+        steps, model = self.model.num_timesteps, self.model
+        with self._bar.doing(f"saving a checkpoint after {steps:,} steps"):
+            self._checkpoints.save(
+                steps, lambda folder: write_state(folder, model, self._vec_env, self._curve, self._lengths)
+            )
+            write_rows(self._folder / "metrics.csv", _COLUMNS, self._curve.rows)
         self._counts = RolloutCounts()
 
     def _on_rollout_start(self) -> None:
-        # The weights have now been updated with all steps so far.
-        if self.num_timesteps in self._evaluate_at:
-            self.evaluations.append((self.num_timesteps, _evaluate(self.model, self._options)))
+        # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
+        steps = self.model.num_timesteps
+        if steps in self._evaluate_at and self._curve.evaluations[-1][0] < steps:
+            self._evaluate()
+        if self._checkpoints.is_due(steps):
+            self._save()
 
-
-def main(arguments: Sequence[str]) -> int:
-    """Parse the flags, train, and return the exit code."""
-    return train(parse_flags(SB3Options, arguments, "multigrid train"), Console(stderr=True))
-
-
-def train(options: SB3Options, console: Console) -> int:
-    """Train, evaluate before and after, and write the run folder.
-
-    Returns:
-        0, or 130 if Ctrl-C cut the training short; the outputs are written in either case.
-
-    Raises:
-        ValueError: an option is out of range.
-        FileExistsError: the folder exists already.
-    """
-    check_sb3(options)
-    torch.set_num_threads(1)  # the networks are small: more threads wait for one another
-    set_random_seed(options.seed)
-    with contextlib.closing(_vec_env(options)) as vec_env:
-        folder = make_folder(options.folder)
-        packages = ("supersuit",) if options.vectorizer == "supersuit" else ()
-        write_json(folder / "config.json", describe(options, "stable-baselines3", *packages))
-        return _train_in(folder, vec_env, options, console)
+    def _evaluate(self) -> None:
+        steps, most = self.model.num_timesteps, self._options.grid.max_cycles
+        with self._bar.doing(f"evaluating after {steps:,} steps of training", most) as tell:
+            self._curve.evaluations.append((steps, _evaluate(self.model, self._options, tell)))
+        self._bar.update(figures=describe_curve(self._curve, self._options.grid))
 
 
 def _vec_env(options: SB3Options) -> VecEnv:
@@ -123,22 +177,6 @@ def _vec_env(options: SB3Options) -> VecEnv:
             "--vectorizer is supersuit, which is not installed: pip install supersuit, or leave it at native"
         ) from error
     return supersuit.to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)
-
-
-def _train_in(folder: Path, vec_env: VecEnv, options: SB3Options, console: Console) -> int:
-    # Stable-Baselines3 plays whole rollouts only.
-    rollout = options.rollout * vec_env.num_envs
-    rollouts = math.ceil(options.steps / rollout)
-    model = _make_model(vec_env, options, rollouts)
-    between = {round(rollouts * number / (options.evaluations - 1)) for number in range(1, options.evaluations - 1)}
-    evaluate_at = frozenset(number * rollout for number in between if 0 < number < rollouts)
-    bar = TrainingBar(console, rollouts * rollout)
-    callback = _Metrics(options, evaluate_at, _evaluate(model, options), bar)
-    code = bar.run(lambda: model.learn(rollouts * rollout, callback=callback))
-    callback.evaluations.append((model.num_timesteps, _evaluate(model, options)))
-    _write_outputs(folder, options, model, callback)
-    print_report(console, folder, options.grid, callback.evaluations)
-    return code
 
 
 def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
@@ -162,29 +200,33 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
     )
 
 
-def _evaluate(model: Any, options: SB3Options) -> HeldOut:
+def _evaluate(model: Any, options: SB3Options, tell: Callable[[int], object] | None = None) -> HeldOut:
     return play_held_out(
         options.grid,
         range(options.episodes),
         lambda _, observations, generator: act(model.policy, options.grid, observations, generator),
+        tell,
     )
 
 
-def _write_outputs(folder: Path, options: SB3Options, model: PPO, callback: _Metrics) -> None:
-    with replace_file(folder / "model.zip") as temporary:
-        model.save(temporary)
-    write_rows(folder / "metrics.csv", _COLUMNS, callback.rows)
-    write_evaluations(folder, options.grid, callback.rows, callback.evaluations)
-    episodes = _play_episodes(options, model)
-    write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, halve=True)
-    heat = HeatMaps()
-    for episode in episodes:
-        heat.add(episode)
-    title = f"after {model.num_timesteps:,} steps of training, {_HEAT_EPISODES} held-out episodes"
-    write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
+def _write_outputs(folder: Path, options: SB3Options, model: PPO, curve: Curve, bar: TrainingBar) -> None:
+    with bar.doing("writing model.zip and the curve"):
+        with replace_file(folder / "model.zip") as temporary:
+            model.save(temporary)
+        write_rows(folder / "metrics.csv", _COLUMNS, curve.rows)
+        write_evaluations(folder, options.grid, curve)
+    with bar.doing("playing the episodes of evaluation.gif and heat.png", _HEAT_EPISODES) as tell:
+        episodes = _play_episodes(options, model, tell)
+    with bar.doing("writing evaluation.gif and heat.png"):
+        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4)
+        heat = HeatMaps()
+        for episode in episodes:
+            heat.add(episode)
+        title = f"after {model.num_timesteps:,} steps of training, {_HEAT_EPISODES} held-out episodes"
+        write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
 
 
-def _play_episodes(options: SB3Options, model: PPO) -> list[Episode]:
+def _play_episodes(options: SB3Options, model: PPO, tell: Callable[[int], object]) -> list[Episode]:
     """Play held-out episodes that no evaluation has played."""
     world, episodes = NamedConfig("held-out", options.grid), []
     for seed in range(options.episodes, options.episodes + _HEAT_EPISODES):
@@ -193,4 +235,5 @@ def _play_episodes(options: SB3Options, model: PPO) -> list[Episode]:
         )
         assert result.episode is not None
         episodes.append(result.episode)
+        tell(len(episodes))
     return episodes

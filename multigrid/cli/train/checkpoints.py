@@ -1,0 +1,147 @@
+"""The folders of runs and their checkpoints.
+
+A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
+when it is complete. A process that is killed loses the training since the last one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
+
+from multigrid._files import create_folder, replace_file
+from multigrid.cli._files import make_folder, write_json
+from multigrid.cli.train.options import TrainOptions, describe, read_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["KEPT", "Checkpoints", "find_last", "open_run", "read_arrays", "resumable", "resume_command", "write_arrays"]
+
+KEPT = 3
+"""The number of checkpoints that stay; older ones are deleted."""
+
+
+def open_run(options: TrainOptions, *packages: str) -> Path:
+    """Return the folder of a run, new or to be resumed, with a config.json that has the flags and the versions.
+
+    Raises:
+        FileExistsError: the folder of a new run exists.
+    """
+    if options.resume is None:
+        folder = make_folder(options.folder)
+        write_json(folder / "config.json", describe(options, *packages))
+        return folder
+    flags = dataclasses.replace(options, folder=None, resume=None)
+    if flags != read_options(options.resume, type(options)):
+        write_json(options.resume / "config.json", describe(flags, *packages))
+    return options.resume
+
+
+def resume_command(folder: Path) -> str:
+    """Return the command that continues a run.
+
+    >>> resume_command(Path("runs/my first"))
+    "multigrid train --resume 'runs/my first'"
+    """
+    return f"multigrid train --resume {shlex.quote(str(folder))}"
+
+
+@contextlib.contextmanager
+def resumable(console: Console, folder: Path) -> Iterator[None]:
+    """Print how to continue a run if an error, a signal or Ctrl-C ends it."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit):
+        # After SIGHUP the terminal is gone, and a pipe may be.
+        with contextlib.suppress(OSError):
+            console.print(Text(f"to continue: {resume_command(folder)}"), soft_wrap=True)
+        raise
+
+
+def find_last(run: Path) -> tuple[Path | None, int]:
+    """Return the last checkpoint of a run, None if there is none, and the steps trained until then.
+
+    >>> find_last(Path("nowhere"))
+    (None, 0)
+    """
+    last = max(_list(run / "checkpoints"), default=None)
+    return last, 0 if last is None else int(last.name)
+
+
+def _list(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdecimal())
+
+
+class Checkpoints:
+    """The checkpoints of a run.
+
+    Args:
+        run: the folder of the run.
+        every: the steps between checkpoints; 0 for none.
+        last: the steps that were trained until the last one.
+
+    >>> checkpoints = Checkpoints(Path("runs/mine"), every=1000, last=0)
+    >>> [steps for steps in range(0, 4000, 768) if checkpoints.is_due(steps)][0]
+    1536
+    """
+
+    def __init__(self, run: Path, every: int, last: int) -> None:
+        self._folder, self._every, self.last = run / "checkpoints", every, last
+
+    def is_due(self, steps: int) -> bool:
+        """Return whether a multiple of `every` has been passed since the last checkpoint."""
+        return self._every > 0 and steps // self._every > self.last // self._every
+
+    def save(self, steps: int, write: Callable[[Path], None]) -> None:
+        """Save a checkpoint, then delete those that are too old.
+
+        Args:
+            steps: the steps trained.
+            write: writes the files of the checkpoint to the folder that it is given.
+
+        Raises:
+            OSError: the files cannot be written, as on a full disk; earlier checkpoints are unchanged.
+        """
+        path = self._folder / f"{steps:012}"
+        try:
+            with create_folder(path) as temporary:
+                write(temporary)
+        except OSError as error:
+            raise OSError(f"the checkpoint {path} cannot be written, and the training has stopped: {error}") from error
+        self.last = steps
+        for old in _list(self._folder)[:-KEPT]:
+            # Renamed first, so that a process that is killed here leaves no checkpoint of which files are missing.
+            hidden = old.with_name(f".{old.name}.old")
+            with contextlib.suppress(OSError):
+                old.rename(hidden)
+            shutil.rmtree(hidden, ignore_errors=True)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays by name as an .npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type] # mypy takes a name for that of another argument
+    with replace_file(path) as temporary:
+        temporary.write_bytes(buffer.getvalue())
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays in an .npz file by name; no code in it is run.
+
+    Raises:
+        OSError, ValueError, and errors of `zipfile`: the file is missing or malformed.
+    """
+    # Opened here, for np.load leaves a malformed file open.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}

@@ -1,0 +1,336 @@
+"""`multigrid train --resume`: however a run was stopped, it ends with the weights of one that was not."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pickle
+import re
+import shutil
+import signal
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stable_baselines3 import PPO
+
+from helpers import names, read_rows, run_python
+from multigrid.cli import _exit_on_signals, main
+from multigrid.cli.train import checkpoints
+from multigrid.cli.train import sb3 as train_module
+from multigrid.cli.train.engine import find_engine
+
+pytestmark = pytest.mark.heavy
+
+# Rollouts of 24 steps of 3 worlds of 2 agents: 144 steps, ten times over; a checkpoint after every second one.
+FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch-size 24 --epochs 2 --hidden 8 "
+FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
+STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
+    for name in ("write_gif", "write_figure"):
+        monkeypatch.setattr(train_module, name, lambda *_, **__: None)
+
+
+def train(flags: str) -> int:
+    """The exit code of a training in this process."""
+    return main(["train", *flags.split()])
+
+
+def stop_in_update(number: int, reason: BaseException, flags: str) -> None:
+    """Train until an error or a signal ends the update of the weights with this number, counted from 1."""
+    calls = []
+
+    def update(model: PPO) -> None:
+        calls.append(model)
+        if len(calls) == number:
+            raise reason
+        plain(model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        plain = PPO.train
+        patch.setattr(PPO, "train", update)
+        if isinstance(reason, KeyboardInterrupt):
+            assert train(flags) == 130
+        else:
+            with pytest.raises(type(reason)):
+                train(flags)
+
+
+def results(folder: Path) -> tuple[dict[str, bytes], list[dict[str, str]], dict[str, Any]]:
+    """The weights and the optimizer of a run to the bit, and its curve without times."""
+    model = PPO.load(folder / "model.zip", device="cpu")
+    states = {**model.policy.state_dict()}
+    for index, state in model.policy.optimizer.state_dict()["state"].items():
+        states |= {f"{index}.{name}": value for name, value in state.items()}
+    rows = [row | {"seconds": ""} for row in read_rows(folder / "metrics.csv")]
+    evaluation: dict[str, Any] = json.loads((folder / "evaluation.json").read_text())
+    return {name: value.numpy().tobytes() for name, value in states.items()}, rows, evaluation
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    assert train(f"{FLAGS} --folder {folder}") == 0
+    return folder
+
+
+@pytest.mark.parametrize("reason", STOPS.values(), ids=STOPS)
+@pytest.mark.parametrize("number", [1, 5, 6, 10])
+def test_a_stopped_run_ends_as_one_that_was_not(number: int, reason: BaseException, whole: Path, capsys: Any) -> None:
+    """Weights, optimizer, metrics and evaluations are equal to the bit, also without a checkpoint to continue from."""
+    stop_in_update(number, reason, f"{FLAGS} --folder run")
+    assert "multigrid train --resume run" in capsys.readouterr().err
+    # A checkpoint is due after 2, 3, 5, 6, 7 and 9 rollouts, and saved before the next one is played.
+    saved = [rollouts * 144 for rollouts in (2, 3, 5, 6, 7, 9) if rollouts < number][-checkpoints.KEPT :]
+    assert [path.name for path in sorted(Path("run").glob("checkpoints/*"))] == [f"{steps:012}" for steps in saved]
+    assert train("--resume run") == 0
+    assert results(Path("run")) == results(whole)
+    assert names(Path("run/checkpoints")) == ["000000001008", "000000001296", "000000001440"]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        "--on-target leave --num-agents 3",
+        "--on-target restart --flatten --observe agent target view action_mask",
+        "--on-target stay --observe agent target others walls --allow-stay --collisions soft",
+        "--num-agents 1 --num-threads 2",
+    ],
+)
+def test_any_world_is_resumed(world: str) -> None:
+    """Twice stopped, a run in any kind of world ends as one that was not."""
+    assert train(f"{FLAGS} {world} --checkpoint-every 1 --folder whole") == 0
+    stop_in_update(4, STOPS["SIGTERM"], f"{FLAGS} {world} --checkpoint-every 1 --folder run")
+    stop_in_update(3, STOPS["SIGTERM"], "--resume run")
+    assert train("--resume run") == 0
+    assert results(Path("run")) == results(Path("whole"))
+
+
+KILL = """
+import os, signal, sys, time
+from multigrid.cli import main
+from multigrid.cli.train import sb3
+
+number, within, place = signal.Signals[sys.argv[1]], sys.argv[2], sb3 if sys.argv[2] == "write_state" else sb3.PPO
+if number != signal.SIGKILL:
+    signal.signal(number, signal.SIG_DFL)  # what runs the tests may ignore SIGHUP, as nohup does
+calls, plain = [], getattr(place, within)
+
+def killed(*arguments):
+    plain(*arguments)
+    calls.append(arguments)
+    if len(calls) == 3:
+        os.kill(os.getpid(), number)
+        time.sleep(60)
+
+setattr(place, within, killed)
+sys.exit(main(["train", *sys.argv[3:]]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("within", ["train", "write_state"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
+    name: str, within: str, whole: Path, home: Path
+) -> None:
+    """Killed in an update, or with a checkpoint half saved, a process leaves whole ones, from which the run goes on."""
+    done = run_python("-c", KILL, name, within, *f"{FLAGS} --folder run".split(), cwd=home)
+    number = getattr(signal, name)
+    assert done.returncode == (-number if name == "SIGKILL" else 128 + number), done.stderr
+    saved = [path.name for path in sorted(home.glob("run/checkpoints/[0-9]*"))]
+    assert saved == (["000000000288"] if within == "train" else ["000000000288", "000000000432"])
+    assert train("--resume run") == 0
+    assert results(home / "run") == results(whole)
+
+
+def test_a_full_disk_stops_the_run_before_more_is_lost(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The checkpoint that finds no room is named, the one before it stays whole, and the run goes on from it."""
+    write_state = train_module.write_state
+
+    def write(folder: Path, model: PPO, *others: Any) -> None:
+        write_state(folder, model, *others)
+        if model.num_timesteps > 600:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train_module, "write_state", write)
+        assert train(f"{FLAGS} --folder run") == 2
+    printed = capsys.readouterr().err
+    assert f"run{os.sep}checkpoints{os.sep}000000000720 cannot be written" in printed
+    assert os.strerror(errno.ENOSPC) in printed
+    assert names(Path("run/checkpoints")) == ["000000000288", "000000000432"]
+    assert train("--resume run") == 0
+    assert results(Path("run")) == results(whole)
+
+
+def test_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is trained or written, its files are named, and the exit code is 0."""
+    before = {path: path.is_file() and path.read_bytes() for path in whole.rglob("*")}
+    assert train(f"--resume {whole}") == 0
+    printed = capsys.readouterr().err
+    assert "is finished: it has had its 1,440 steps" in printed
+    assert "model.zip" in printed
+    assert {path: path.is_file() and path.read_bytes() for path in whole.rglob("*")} == before
+
+
+def test_a_finished_run_takes_more_steps(whole: Path) -> None:
+    """With a larger --steps the run goes on; what was measured stays, and a later --resume knows the new number."""
+    shutil.copytree(whole, "run")
+    assert train("--resume run --steps 2000") == 0
+    (weights, rows, evaluation), (old_weights, old_rows, old_evaluation) = results(Path("run")), results(whole)
+    assert weights != old_weights
+    assert rows[:10] == old_rows
+    assert [int(row["steps"]) for row in rows] == [144 * number for number in range(1, 15)]
+    assert evaluation["during"][:4] == old_evaluation["during"]
+    assert json.loads(Path("run/config.json").read_text())["steps"] == 2000
+    assert train("--resume run") == 0
+    assert results(Path("run")) == (weights, rows, evaluation)
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--resume {whole} --gamma 0.5", r"trained with gamma 0.95, not 0.5; leave that flag out"),
+        ("--resume {whole} --num-agents 3", "trained with grid .*num_agents=2.*num_agents=3"),
+        ("--resume {whole} --steps 500", "--steps is 500, but .* is a run of 1440; expected no fewer"),
+        ("--resume {whole} --folder other", "--folder is other, but --resume continues in .*; leave out one of them"),
+        ("--resume nowhere", "nowhere.config.json is not what `multigrid train` writes"),
+        ("--checkpoint-every -1", "--checkpoint-every is -1; expected at least 0"),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused_in_one_line(
+    flags: str, complaint: str, whole: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A flag that differs from the run's, or a folder that is no run, gives one line, and nothing is written."""
+    capsys.readouterr()
+    assert train(flags.format(whole=whole)) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert re.search(complaint, printed), printed
+    assert list(home.iterdir()) == []
+
+
+def test_flags_of_the_run_may_be_repeated(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command of the run, with --resume in place of --folder, is taken: schedulers repeat whole commands."""
+    assert train(f"{FLAGS} --resume {whole}") == 0
+    assert "is finished" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["tensors.pth", "arrays.npz", "numbers.json"])
+def test_a_damaged_checkpoint_is_named(name: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is cut is reported with what to do; without its folder the run goes on from the one before."""
+    shutil.copytree(whole, "run")
+    last = Path("run/checkpoints/000000001296")
+    shutil.rmtree("run/checkpoints/000000001440")
+    (last / name).write_bytes((last / name).read_bytes()[:-100])
+    assert train("--resume run") == 2
+    assert f"{last} cannot be restored: " in capsys.readouterr().err
+    shutil.rmtree(last)
+    assert train("--resume run") == 0
+    assert results(Path("run")) == results(whole)
+
+
+class Trap:
+    """Creates a file when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("trapped"),)
+
+
+def test_no_code_in_a_checkpoint_is_run(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pickles in place of tensors, within their archive and among the arrays are refused."""
+    shutil.copytree(whole, "run")
+    shutil.rmtree("run/checkpoints/000000001440")
+    last = Path("run/checkpoints/000000001296")
+    kept = {path.name: path.read_bytes() for path in last.iterdir()}
+
+    def archive(path: Path, entry: str) -> None:
+        with zipfile.ZipFile(path) as old:
+            content = {name: old.read(name) for name in old.namelist()}
+        (changed,) = [name for name in content if name.endswith(entry)]
+        content[changed] = pickle.dumps(Trap())
+        with zipfile.ZipFile(path, "w") as new:
+            for name, data in content.items():
+                new.writestr(name, data)
+
+    tricks = (
+        lambda: (last / "tensors.pth").write_bytes(pickle.dumps(Trap())),
+        lambda: archive(last / "tensors.pth", "data.pkl"),
+        lambda: (last / "arrays.npz").write_bytes(pickle.dumps(Trap())),
+        lambda: np.savez(last / "arrays.npz", lengths=np.array([Trap()], dtype=object)),
+    )
+    for trick in tricks:
+        for name, content in kept.items():
+            (last / name).write_bytes(content)
+        trick()
+        assert train("--resume run") == 2
+        assert "cannot be restored" in capsys.readouterr().err
+        assert not Path("trapped").exists()
+
+
+def test_the_engine_of_a_run_is_read_from_it(home: Path) -> None:
+    """--resume needs no --engine, and --engine wins over what the folder says."""
+    Path("run").mkdir()
+    for content, engine in (('{"engine": "rllib"}', "rllib"), ('{"engine": "sb3"}', "sb3"), ("[" * 10**5, "sb3")):
+        Path("run/config.json").write_text(content)
+        assert find_engine(["--resume", "run"]) == engine
+        assert find_engine(["--resume=run", "--steps", "9"]) == engine
+        assert find_engine(["--resume", "run", "--engine", "sb3"]) == "sb3"
+
+
+def test_help_loads_no_learner() -> None:
+    """The flags of both engines are listed without the libraries that train."""
+    code = (
+        "import sys; from multigrid.cli import main\n"
+        "for engine in ('sb3', 'rllib'):\n"
+        "    try: main(['train', '--engine', engine, '--help'])\n"
+        "    except SystemExit as done: assert done.code == 0\n"
+        "print({'torch', 'stable_baselines3', 'matplotlib', 'ray', 'imageio', 'pygame'} & set(sys.modules))"
+    )
+    assert run_python("-c", code).stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGHUP")
+def test_an_ignored_signal_stays_ignored() -> None:
+    """Under nohup a closed terminal does not end a training; without it SIGHUP raises SystemExit."""
+
+    def close_terminal() -> None:
+        with _exit_on_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+            time.sleep(0.1)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        close_terminal()
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with pytest.raises(SystemExit, match="129"):
+            close_terminal()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_what_takes_time_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Evaluations and savings are named when they begin, here without a terminal."""
+    assert train(f"{FLAGS} --folder run") == 0
+    lines = capsys.readouterr().err.splitlines()
+    begun = [line for line in lines if line.startswith(("evaluating", "saving"))]
+    assert begun[:3] == [
+        "evaluating after 0 steps of training",
+        "saving a checkpoint after 288 steps",
+        "evaluating after 432 steps of training",
+    ]
+    assert begun[-2:] == ["evaluating after 1,440 steps of training", "saving a checkpoint after 1,440 steps"]
