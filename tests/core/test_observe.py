@@ -43,6 +43,16 @@ def test_the_offset_is_the_target_seen_from_the_agent() -> None:
     assert seen["agent_0"].tolist() == [0, -1]
 
 
+def test_an_agent_that_has_left_is_absent_in_the_flat_vector_too() -> None:
+    """With flatten, cells are scaled by the grid's longest way each, and those of an agent that has left are -1."""
+    env = parallel_env(size=(5, 3), num_agents=2, observe=("others",), on_target="leave", flatten=True)
+    seen, _ = env.reset(options={"agents": [[0, 0], [3, 1]], "targets": [[4, 2], [4, 1]]})
+    assert seen["agent_0"].tolist() == [3 / 4, 1 / 2]
+    for _ in range(2):
+        seen, *_ = env.step(dict.fromkeys(env.agents, Action.RIGHT))
+        assert seen["agent_0"].tolist() == [-1, -1]
+
+
 def test_a_snapshot_is_restored_with_what_is_seen() -> None:
     """A world brought to a snapshot says and shows at once what the world that it was taken of does."""
     config = GridConfig(walls=played.POOL, num_agents=3, observe=get_args(Part))
