@@ -138,6 +138,7 @@ class _Training(BaseCallback):
         seconds = round(time.perf_counter() - self._began, 2)
         self._curve.rows.append({"steps": self.num_timesteps, **self._counts.metrics(), "seconds": seconds})
         self._bar.update(figures=describe_curve(self._curve, self._options.grid))
+        self._counts = RolloutCounts()
 
     def _save(self) -> None:
         steps, model = self.model.num_timesteps, self.model
@@ -146,7 +147,6 @@ class _Training(BaseCallback):
                 steps, lambda folder: write_state(folder, model, self._vec_env, self._curve, self._lengths)
             )
             write_rows(self._folder / "metrics.csv", _COLUMNS, self._curve.rows)
-        self._counts = RolloutCounts()
 
     def _on_rollout_start(self) -> None:
         # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
