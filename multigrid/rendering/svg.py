@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +14,16 @@ from multigrid._checks import is_int, shorten
 from multigrid.rendering.palette import Colour, colours, contrast, mix
 from multigrid.rendering.scene import Episode
 
-__all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
+__all__ = ["animated_svg", "compare_svg", "hexadecimal", "rim", "still_svg"]
 
-_LONGER_SIDE = 640
+_LONGER_SIDE, _LONGEST_COMPARISON = 640, 920
 _LARGEST_CELL, _SMALLEST_CELL = 40, 3
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _RIM = 0.4
+_FONT = "system-ui,sans-serif"
+# Captions are as far from white as from a dark page.
+_CAPTION_STYLE = f'font-family="{_FONT}" font-size="15" text-anchor="middle" fill="#767b83"'
+_CAPTION_HEIGHT = 30
 _NUMBERS_FROM, _LINES_FROM = 16, 5
 # XML cannot represent these.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,13 +51,47 @@ def animated_svg(
     >>> animated_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
     4
     """
-    if not 0 < seconds_per_step < np.inf:
-        raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
-    if not 0 <= pause < np.inf:
-        raise ValueError(f"pause is {shorten(pause)}; expected a number of seconds")
-    duration = episode.num_steps * seconds_per_step
+    duration = episode.num_steps * _check_seconds(seconds_per_step, pause)
     clock = _Clock(seconds_per_step, duration + pause) if duration else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))
+
+
+def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.4, pause: float = 2.0) -> str:
+    """Return an SVG that plays episodes beside one another in a loop, each under its caption; see `animated_svg`.
+
+    Args:
+        episodes: the episodes by caption, from left to right. The shorter ones wait for the longest one.
+        seconds_per_step: the duration of a step.
+        pause: the seconds for which the last state is shown.
+
+    Raises:
+        ValueError: there is no episode, or an argument is out of range.
+
+    >>> import multigrid.scenarios
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> episode = trace_episode(multigrid.scenarios.get("empty-9x7-2"))
+    >>> compare_svg({"once": episode, "again": episode}).count("<circle")
+    4
+    """
+    if not episodes:
+        raise ValueError("there are no episodes; expected at least one")
+    duration = max(episode.num_steps for episode in episodes.values()) * _check_seconds(seconds_per_step, pause)
+    clock = _Clock(seconds_per_step, duration + pause) if duration else None
+    columns = sum(episode.walls.shape[0] for episode in episodes.values())
+    side = max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGEST_COMPARISON // columns))
+    left, height, panels = 0, 0, []
+    for caption, episode in episodes.items():
+        width = side * episode.walls.shape[0]
+        text = html.escape(_UNWRITABLE.sub(chr(0xFFFD), caption))
+        panels += [
+            f'<text x="{_number(left + width / 2)}" y="20" {_CAPTION_STYLE}>{text}</text>',
+            f'<g transform="translate({left} {_CAPTION_HEIGHT})">',
+            *_picture(_View(episode, 0, side, clock)),
+            "</g>",
+        ]
+        left, height = left + width + side, max(height, side * episode.walls.shape[1])
+    style = [clock.style()] if clock else []
+    return _document(left - side, height + _CAPTION_HEIGHT, " and ".join(episodes), [*style, *panels])
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
@@ -70,6 +108,15 @@ def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
     if not is_int(step) or not 0 <= step <= episode.num_steps:
         raise ValueError(f"step is {shorten(step)}; expected 0 to {episode.num_steps}")
     return _draw(_View(episode, step, _side(episode, cell), None))
+
+
+def _check_seconds(seconds_per_step: float, pause: float) -> float:
+    """Return the seconds of a step."""
+    if not 0 < seconds_per_step < np.inf:
+        raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
+    if not 0 <= pause < np.inf:
+        raise ValueError(f"pause is {shorten(pause)}; expected a number of seconds")
+    return seconds_per_step
 
 
 class _Clock:
@@ -106,33 +153,41 @@ class _View(NamedTuple):
 
 
 def _draw(view: _View) -> str:
-    episode, step, side, clock = view
+    episode, _, side, clock = view
     width, height = (side * length for length in episode.walls.shape)
-    palette = colours(episode.config.num_agents)
-    present = np.flatnonzero(episode.present[step]).tolist()
-    squares = [_target(view, agent, palette[agent]) for agent in present]
-    discs = [_agent(view, agent, palette[agent]) for agent in present]
+    # The picture adds the animations to the clock.
+    picture = _picture(view)
+    return _document(width, height, episode.name, [*([clock.style()] if clock else []), *picture])
+
+
+def _document(width: int, height: int, title: str, lines: Sequence[str]) -> str:
+    """Return an SVG of so many pixels."""
     box = f'viewBox="0 0 {width} {height}"'
-    letters = f'font-family="system-ui,sans-serif" font-weight="600" font-size="{_number(0.36 * side)}"'
-    outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
-    title = html.escape(_UNWRITABLE.sub("\ufffd", episode.name))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {box} role="img">',
-            f"<title>{title}</title>",
-            *([clock.style()] if clock else []),
-            _ground(episode, side, width, height),
-            *squares,
-            f"<g {letters} {outline}>",
-            *discs,
-            "</g>",
+            f"<title>{html.escape(_UNWRITABLE.sub(chr(0xFFFD), title))}</title>",
+            *lines,
             "</svg>\n",
         ]
     )
 
 
-def _ground(episode: Episode, side: int, width: int, height: int) -> str:
+def _picture(view: _View) -> list[str]:
+    """Return the elements of a grid with its agents."""
+    episode, step, side, _ = view
+    palette = colours(episode.config.num_agents)
+    present = np.flatnonzero(episode.present[step]).tolist()
+    squares = [_target(view, agent, palette[agent]) for agent in present]
+    discs = [_agent(view, agent, palette[agent]) for agent in present]
+    letters = f'font-family="{_FONT}" font-weight="600" font-size="{_number(0.36 * side)}"'
+    outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
+    return [_ground(episode, side), *squares, f"<g {letters} {outline}>", *discs, "</g>"]
+
+
+def _ground(episode: Episode, side: int) -> str:
     columns, rows = episode.walls.shape
+    width, height = side * columns, side * rows
     lines = "".join(f"M{side * x} 0V{height}" for x in range(1, columns))
     lines += "".join(f"M0 {side * y}H{width}" for y in range(1, rows))
     strength = min(1, (side - _LINES_FROM + 1) / 16)

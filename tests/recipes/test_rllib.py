@@ -239,12 +239,14 @@ def story(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Story
     )
 
 
+@pytest.mark.long
 def test_env_runners_are_on_both_nodes(story: Story, machines: Machines) -> None:
     """A training's env runners are spread over the nodes of the cluster."""
     assert story.nodes[0] == {machines.cluster.head_node.node_id, story.killed}
     assert story.healthy[:4] == [2] * 4
 
 
+@pytest.mark.long
 def test_a_node_killed_in_mid_training_does_not_end_it(story: Story, machines: Machines) -> None:
     """With one of two nodes dead the training goes on and gets better, with the env runner that is left."""
     assert story.success[0] < 0.35
@@ -254,6 +256,7 @@ def test_a_node_killed_in_mid_training_does_not_end_it(story: Story, machines: M
     assert story.success[2] > max(0.8, story.success[1])
 
 
+@pytest.mark.long
 def test_a_lost_env_runner_comes_back_on_a_new_node(story: Story, machines: Machines) -> None:
     """Where a node joins the cluster, the env runner that was lost is made anew, and trains with the other."""
     (joined,) = machines.cluster.worker_nodes
@@ -262,6 +265,7 @@ def test_a_lost_env_runner_comes_back_on_a_new_node(story: Story, machines: Mach
     assert story.healthy[-2:] == [2, 2]
 
 
+@pytest.mark.long
 def test_a_checkpoint_goes_on_where_it_was_saved(story: Story) -> None:
     """What is restored has the same weights to the bit, counts its iterations and steps on, and goes on learning."""
     saved, restored, trained = story.weights

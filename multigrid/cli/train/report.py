@@ -29,6 +29,8 @@ Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 _FILES = {
     "curve.png": "success on held-out episodes over the steps of training",
     "evaluation.gif": "held-out episodes, played by the trained agents",
+    "comparison.svg": "the trained agents beside shortest paths, on one layout",
+    "episode.json": "a recording of it",
     "heat.png": "where they go and where they are blocked",
     "evaluation.json": "the evaluations in numbers",
     "metrics.csv": "the rollouts in numbers",
@@ -79,7 +81,9 @@ def _print_files(console: Console, folder: Path, *, finished: bool) -> None:
     commands = []
     if "model.zip" in there:
         rollout = f"multigrid rollout --policy {shlex.quote(str(folder))}"
-        commands += [(f"{rollout} --gif", "films"), (f"{rollout} --record", "recordings, for multigrid replay")]
+        commands.append((f"{rollout} --gif", "films of more episodes"))
+        commands.append((f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}", "a page for the browser"))
+        commands.append((f"multigrid play --map {shlex.quote(str(folder))}", "take over an agent yourself"))
     if not finished:
         commands.append((resume_command(folder), "continues from the last checkpoint"))
     width = max((len(command) for command, _ in commands), default=0)

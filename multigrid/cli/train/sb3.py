@@ -16,13 +16,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import replace_file
-from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
 from multigrid.cli._files import write_rows
-from multigrid.cli._films import fit_frames, write_gif
-from multigrid.cli.rollout.play import NamedConfig, play_episode
-from multigrid.cli.rollout.policies import act, make_policy
+from multigrid.cli.rollout.policies import act
 from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, resumable
 from multigrid.cli.train.curve import Curve
+from multigrid.cli.train.films import write_films
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.options import SB3Options, check_sb3
 from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
@@ -31,7 +29,6 @@ from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.integrations.training import training_seed
-from multigrid.rendering.scene import Episode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
-_GIF_EPISODES = 6
-_GIF_FRAMES = 160
-_HEAT_EPISODES = 20
 _COLUMNS = ("steps", *COLUMNS, "seconds")
 
 
@@ -111,7 +105,7 @@ class _Training(BaseCallback):
             code = self._bar.run(lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0))
             if self._curve.evaluations[-1][0] < model.num_timesteps:
                 self._evaluate()
-            _write_outputs(self._folder, options, model, self._curve, self._bar)
+            self._write_outputs()
             if code == 0:
                 # Saved last: it makes the run a finished one.
                 self._save()
@@ -139,6 +133,16 @@ class _Training(BaseCallback):
         self._curve.rows.append({"steps": self.num_timesteps, **self._counts.metrics(), "seconds": seconds})
         self._bar.update(figures=describe_curve(self._curve, self._options.grid))
         self._counts = RolloutCounts()
+
+    def _write_outputs(self) -> None:
+        folder, options, model = self._folder, self._options, self.model
+        with self._bar.doing("writing model.zip and the curve"):
+            with replace_file(folder / "model.zip") as temporary:
+                model.save(temporary)
+            write_rows(folder / "metrics.csv", _COLUMNS, self._curve.rows)
+            write_evaluations(folder, options.grid, self._curve)
+        # Episodes that no evaluation has played.
+        write_films(folder, options.grid, model, first_seed=options.episodes, bar=self._bar)
 
     def _save(self) -> None:
         steps, model = self.model.num_timesteps, self.model
@@ -207,33 +211,3 @@ def _evaluate(model: Any, options: SB3Options, tell: Callable[[int], object] | N
         lambda _, observations, generator: act(model.policy, options.grid, observations, generator),
         tell,
     )
-
-
-def _write_outputs(folder: Path, options: SB3Options, model: PPO, curve: Curve, bar: TrainingBar) -> None:
-    with bar.doing("writing model.zip and the curve"):
-        with replace_file(folder / "model.zip") as temporary:
-            model.save(temporary)
-        write_rows(folder / "metrics.csv", _COLUMNS, curve.rows)
-        write_evaluations(folder, options.grid, curve)
-    with bar.doing("playing the episodes of evaluation.gif and heat.png", _HEAT_EPISODES) as tell:
-        episodes = _play_episodes(options, model, tell)
-    with bar.doing("writing evaluation.gif and heat.png"):
-        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4)
-        heat = HeatMaps()
-        for episode in episodes:
-            heat.add(episode)
-        title = f"after {model.num_timesteps:,} steps of training, {_HEAT_EPISODES} held-out episodes"
-        write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
-
-
-def _play_episodes(options: SB3Options, model: PPO, tell: Callable[[int], object]) -> list[Episode]:
-    """Play held-out episodes that no evaluation has played."""
-    world, episodes = NamedConfig("held-out", options.grid), []
-    for seed in range(options.episodes, options.episodes + _HEAT_EPISODES):
-        result = play_episode(
-            world, lambda seed: make_policy(model.policy, np.random.default_rng([seed, 1])), seed, watch=True
-        )
-        assert result.episode is not None
-        episodes.append(result.episode)
-        tell(len(episodes))
-    return episodes

@@ -1,0 +1,103 @@
+"""Play episodes with a trained policy, and write what shows them: films, a recording, and heat maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multigrid._files import replace_file
+from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
+from multigrid.cli._films import fit_frames, write_gif
+from multigrid.cli.rollout.play import EpisodeResult, NamedConfig, play_episode
+from multigrid.cli.rollout.policies import make_policy, make_policy_factory
+from multigrid.cli.train.progress import TrainingBar
+from multigrid.config import GridConfig
+from multigrid.rendering.scene import Episode
+from multigrid.rendering.svg import compare_svg
+from multigrid.scenarios import save
+
+if TYPE_CHECKING:
+    from stable_baselines3 import PPO
+
+__all__ = ["write_films"]
+
+_GIF_EPISODES = 6
+_GIF_FRAMES = 160
+_EPISODES = 20
+
+
+def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: TrainingBar) -> None:
+    """Play 20 episodes with a trained policy, and write evaluation.gif, heat.png, comparison.svg and episode.json.
+
+    Args:
+        folder: of the run.
+        config: the world.
+        model: the policy.
+        first_seed: the seed of the first episode; the seeds of the others follow.
+        bar: shows the progress.
+    """
+    world = NamedConfig("held-out", config)
+    learned, shortest = [], []
+    with bar.doing("playing the episodes of the films and of heat.png", 2 * _EPISODES) as tell:
+        for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
+            learned.append(
+                play_episode(
+                    world,
+                    lambda seed: make_policy(model.policy, np.random.default_rng([seed, 1])),
+                    seed,
+                    watch=True,
+                    record=True,
+                )
+            )
+            tell(2 * number + 1)
+            shortest.append(play_episode(world, make_policy_factory("shortest-path"), seed, watch=True))
+            tell(2 * number + 2)
+    with bar.doing("writing evaluation.gif, heat.png, comparison.svg and episode.json"):
+        episodes = [_get_episode(result) for result in learned]
+        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4)
+        heat = HeatMaps()
+        for episode in episodes:
+            heat.add(episode)
+        title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
+        write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
+        number = _most_telling(learned, shortest)
+        _compare(folder, learned[number], shortest[number])
+
+
+def _get_episode(result: EpisodeResult) -> Episode:
+    assert result.episode is not None
+    return result.episode
+
+
+def _most_telling(learned: list[EpisodeResult], shortest: list[EpisodeResult]) -> int:
+    """Return the number of the first episode in which the trained agents alone succeed; without one, 0."""
+    alone = [
+        mine.measures["success"] > theirs.measures["success"] for mine, theirs in zip(learned, shortest, strict=True)
+    ]
+    return alone.index(True) if True in alone else 0
+
+
+def _compare(folder: Path, learned: EpisodeResult, shortest: EpisodeResult) -> None:
+    episodes = {
+        f"{name}: {_describe(result)}": _get_episode(result)
+        for name, result in (("trained", learned), ("shortest paths", shortest))
+    }
+    with replace_file(folder / "comparison.svg") as temporary:
+        temporary.write_text(compare_svg(episodes), encoding="utf-8")
+    assert learned.recording is not None
+    save(learned.recording, folder / "episode.json")
+
+
+def _describe(result: EpisodeResult) -> str:
+    """Return how an episode ended.
+
+    >>> _describe(EpisodeResult(0, 40, {"success": 0.0, "isr": 0.75}, None, None))
+    '75 % arrived in 40 steps'
+    """
+    if result.measures["success"] == 1:
+        return f"all arrived in {result.steps} steps"
+    if np.isnan(result.measures["success"]):
+        return f"{result.measures['throughput'] * result.steps:.0f} arrivals in {result.steps} steps"
+    return f"{result.measures['isr']:.0%}".replace("%", " %") + f" arrived in {result.steps} steps"
