@@ -26,10 +26,14 @@ STREAM = ("state", "inc")
 
 def one_by_one(env: Any) -> list[dict[str, Any]]:
     """The state of each world by itself, with its stream in the form of a single env's."""
-    state = env.get_state()
+    return split(env.get_state())
+
+
+def split(state: dict[str, Any]) -> list[dict[str, Any]]:
+    """The state of each world by itself, out of one state."""
     if "np_random" in state:
         return [state]
-    worlds = [{name: array[k] for name, array in state.items()} for k in range(env.num_worlds)]
+    worlds = [{name: array[k] for name, array in state.items()} for k in range(len(state["steps"]))]
     for world in worlds:
         world["np_random"] = pcg64_of(world.pop("streams"))
     return worlds

@@ -71,6 +71,8 @@ TESTS = {
     "core/pcg64.py": ["core/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
     "core/metrics.py": ["core/test_metrics.py"],
     "core/invariants.py": [
+        "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
+        "core/test_worlds.py::test_states_of_cells_out_of_reach_are_refused",
         "envs/test_contract.py::test_bad_states_are_refused",
         "envs/test_documented_subclasses.py",
         "envs/test_safety.py",

@@ -1,9 +1,10 @@
-"""Whole episodes of random play: against the reference, and under renaming."""
+"""Whole episodes of random play, against the reference and under renaming; and which states a game can come to."""
 
 from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multigrid import GridConfig, MultiGridEnv
+import judged
+from multigrid import GridConfig, MultiGridEnv, vector_env
+from multigrid.envs.vector import MultiGridVectorEnv
 from reference import Reference
 from worldgen import COLLISIONS, PARTS, room, some_walls
 
@@ -192,3 +195,62 @@ def test_the_other_rules_do_know_them(collisions: str) -> None:
     layout = np.array([[0, 0, 0, 1], [2, 0, 2, 1]])
     actions = np.array([[0, 2]])
     assert renamed(config, layout, (1, 0), actions) != renamed(config, layout, (0, 1), actions)
+
+
+FOUR_BY_THREE = "....\n.#..\n...."
+VALUES: dict[str, list[Any]] = {
+    "i": [-1, 0, 1, 2, 3, 4, 8, 2**53, 2**53 + 1],
+    "u": [0, 1, 2, 3, 2**32 - 1, 2**32, 2**63],
+    "f": [-1.0, 0.0, 1 / 3, 0.5, 1.0, 2.0],
+    "b": [False, True],
+}
+SETTINGS: list[dict[str, Any]] = [
+    {"on_target": "park", "reward": "shared"},
+    {"on_target": "leave", "reward": "shared", "max_cycles": 4},
+    {"on_target": "leave", "collisions": "none"},
+    {"on_target": "stay"},
+    {"on_target": "stay", "num_agents": 1},
+    {"on_target": "restart", "collisions": "none"},
+    {"on_target": "restart", "reward": "shared", "max_cycles": 3},
+]
+
+
+def moments(settings: dict[str, Any]) -> tuple[MultiGridVectorEnv, list[dict[str, Any]]]:
+    """An env of one world, and its states after a reset, in mid-episode and at the end."""
+    env = vector_env(1, **{"walls": [FOUR_BY_THREE, "#...\n....\n...."], "num_agents": 3, "max_cycles": 9, **settings})
+    env.reset(seed=2)
+    states, random = [env.get_state()], np.random.default_rng(5)
+    while not states[-1]["episode_over"].all():
+        env.step(random.integers(0, 4, env.num_envs))
+        states.append(env.get_state())
+    return env, [states[0], states[len(states) // 2], states[-1]]
+
+
+def changes(states: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The states, with each entry of each field set to each value, and each field to that of each other state."""
+    for state, name in itertools.product(states, states[0].keys() - {"version"}):
+        for index, value in itertools.product(np.ndindex(state[name].shape), VALUES[state[name].dtype.kind]):
+            if not (state[name].dtype == np.int8 and value > 127):
+                changed = state[name].copy()
+                changed[index] = value
+                yield {**state, name: changed}
+        for other in states:
+            yield {**state, name: other[name]}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_one_change_is_refused_or_leads_to_a_state_of_the_game(settings: dict[str, Any]) -> None:
+    """A state with one field changed is taken if and only if a game can come to it."""
+    env, states = moments(settings)
+    taken = 0
+    for state in changes(states):
+        (world,) = judged.split({"version": state["version"], **state})
+        broken = judged.breaches(env.config, world) or int(world["steps"]) > 2**53
+        try:
+            env.set_state(state)
+        except ValueError:
+            assert broken, f"refused, but a game can come to {world}"
+        else:
+            assert not broken, f"taken, but {broken}: {world}"
+            taken += 1
+    assert taken > len(states), "other states than those of the game were taken, too"
