@@ -93,7 +93,7 @@ def test_choices_are_listed_in_one_order() -> None:
         listed.append(re.findall(r"'(\w+)'", done.stderr + done.stdout))
     assert listed[0] == listed[1] == listed[2]
     parts = [word for word in listed[0] if word not in ("sound", "None")]
-    assert parts == ["agent", "target", "others", "view", "walls", "action_mask"]
+    assert parts == ["agent", "target", "others", "offset", "view", "walls", "action_mask"]
 
 
 @pytest.mark.parametrize(("word", "number"), [("1e2", 100), ("2.5e1", 25), ("40", 40), ("1_0", 10)])
