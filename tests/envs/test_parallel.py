@@ -361,15 +361,6 @@ def test_rendering_without_a_mode_warns() -> None:
         assert one.render() is None
 
 
-def test_public_names() -> None:
-    """The names of the design are there, and nothing else is promised."""
-    assert set(multigrid.__all__) <= set(dir(multigrid))
-    for name in set(multigrid.__all__) - {"FlatObservation"}:  # an alias of a type of NumPy's
-        assert getattr(multigrid, name).__module__.startswith("multigrid.")
-    with pytest.raises(AttributeError, match="no attribute 'Gridworld'"):
-        _ = multigrid.Gridworld  # type: ignore[attr-defined]
-
-
 def test_the_replaced_generator_draws_the_layouts() -> None:
     """A generator that is not PCG64 draws through NumPy: the same draws give the same layout, by any bit generator."""
     for bits in (np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.PCG64DXSM):
