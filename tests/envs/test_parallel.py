@@ -16,7 +16,6 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, ren
 from pettingzoo.test.max_cycles_test import max_cycles_test
 from pettingzoo.test.state_test import state_test
 
-import multigrid
 from faces import WALLS, Parallel, refused
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
