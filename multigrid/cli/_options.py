@@ -9,7 +9,7 @@ import shutil
 import textwrap
 import types
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar, Union
+from typing import Annotated, Any, ClassVar, TypeVar, Union
 
 import tyro
 from tyro.constructors import (
@@ -33,6 +33,9 @@ _Options = TypeVar("_Options", bound="WorldOptions")
 @dataclasses.dataclass(frozen=True)
 class WorldOptions:
     """The flags that describe a world."""
+
+    empty_grid: ClassVar[GridConfig] = GridConfig()
+    """The world of ``--size`` without ``--map``: the defaults of the grid's other flags."""
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=GridConfig)
     """The world."""
@@ -68,7 +71,9 @@ def parse_flags(kind: type[_Options], arguments: Sequence[str], prog: str, start
     if sum(word.partition("=")[0] == "--map" for word in arguments) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
     begin = kind() if start is None else start
-    grid = _find_grid(begin.grid, read_some(_Map, arguments, prog))
+    given = read_some(_Map, arguments, prog)
+    grid = kind.empty_grid if start is None and given.size is not None else begin.grid
+    grid = _find_grid(grid, given)
     # The flags cannot hold walls, so they are put back after the parsing.
     begin = dataclasses.replace(begin, grid=dataclasses.replace(grid, walls=None))
     with _make_registry():

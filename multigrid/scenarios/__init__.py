@@ -1,4 +1,4 @@
-"""Save, record and replay path-finding problems; a suite of 35 problems comes with the package.
+"""Save, record and replay path-finding problems; a suite of 36 problems comes with the package.
 
 >>> import multigrid.scenarios
 >>> scenario = multigrid.scenarios.get("rooms-17x13-8")

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.actions import Outcome
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import maze, random_map, rooms, warehouse
 from multigrid.maps.text import ParsedMap
+from multigrid.policies import shortest_path_policy
 from multigrid.scenarios.planner import plan
 from multigrid.scenarios.recording import RecordEpisode
 from multigrid.scenarios.scenario import Scenario, save
@@ -36,6 +38,7 @@ def make_scenarios() -> Iterator[Scenario]:
     for kind in _KINDS:
         for num_agents, width, height in _SIZES:
             yield _solve(kind, num_agents, width, height)
+    yield _make_delivery()
 
 
 def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
@@ -61,6 +64,31 @@ def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
             assert not recorder.agents
             return recorder.scenario(f"{kind}-{width}x{height}-{num_agents}")
     raise AssertionError(f"no plan for {num_agents} agents in {kind} was found in {_ATTEMPTS} layouts")
+
+
+def _make_delivery() -> Scenario:
+    """Return the task of ``multigrid train``, with an episode of shortest paths that solves it."""
+    walls = warehouse(17, 13)
+    for seed in range(_ATTEMPTS):
+        env = MultiGridEnv(GridConfig(walls=walls, num_agents=8))
+        env.reset(seed=seed)
+        starts, targets = np.split(env.state(), 2, axis=1)
+        config = GridConfig(
+            walls=ParsedMap(walls, starts, targets),
+            on_target="leave",
+            observe=("agent", "target", "others", "offset", "view"),
+            flatten=True,
+            max_cycles=64,
+        )
+        recorder, policy = RecordEpisode(MultiGridEnv(config)), shortest_path_policy(np.random.default_rng(seed))
+        observations, _ = recorder.reset()
+        blocked = False
+        while recorder.agents:
+            observations, *_, infos = recorder.step(policy(recorder.unwrapped, observations))
+            blocked = blocked or any(info["outcome"] != Outcome.MOVED for info in infos.values())
+        if not blocked:
+            return recorder.scenario("delivery-17x13-8")
+    raise AssertionError(f"shortest paths cross in each of {_ATTEMPTS} layouts")
 
 
 def write(folder: Path) -> None:

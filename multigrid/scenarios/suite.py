@@ -2,8 +2,9 @@
 
 It has five kinds of maps, each with 2 to 64 agents: empty, random, maze, rooms, warehouse. The rules are those of
 classical path finding (Stern et al., SoCS 2019): no vertex and no swapping conflict; following is allowed; agents on
-their targets may step aside; the episode ends when all agents stand on their targets at once. Each file holds a plan
-that solves it. ``python -m multigrid.scenarios.make_suite`` writes the files, with the same bytes each time.
+their targets may step aside; the episode ends when all agents stand on their targets at once. *delivery-17x13-8*, the
+task of ``multigrid train``, has other rules: an agent that arrives leaves. Each file holds a plan that solves it.
+``python -m multigrid.scenarios.make_suite`` writes the files, with the same bytes each time.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def name_nearest(name: object) -> str:
     """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message.
 
     >>> name_nearest("rooms-17x13")
-    "the nearest of 35 names are 'rooms-17x13-8', 'rooms-11x9-4' and 'rooms-21x17-16'"
+    "the nearest of 36 names are 'rooms-17x13-8', 'rooms-11x9-4' and 'rooms-21x17-16'"
     """
     known = names()
     first, second, third = difflib.get_close_matches(str(name)[:100], known, n=3, cutoff=0)

@@ -32,9 +32,20 @@ from multigrid.integrations.training import training_seed
 
 pytestmark = pytest.mark.heavy
 
-WRITTEN = ["config.json", "curve.png", "evaluation.gif", "evaluation.json", "heat.png", "metrics.csv", "model.zip"]
+WRITTEN = [
+    "comparison.svg",
+    "config.json",
+    "curve.png",
+    "episode.json",
+    "evaluation.gif",
+    "evaluation.json",
+    "heat.png",
+    "metrics.csv",
+    "model.zip",
+]
 OUTPUTS = ["checkpoints", *WRITTEN]
-TINY = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --max-cycles 20"
+SMALL = "--steps 2048 --copies 4 --rollout 64 --batch-size 128 --epochs 2 --hidden 16 --episodes 12 --evaluations 6"
+TINY = f"--size 5 --max-cycles 20 {SMALL}"
 IN_PROCESS = f"{TINY} --episodes 2 --folder run"
 # 64 steps of 4 copies of 2 agents, four times over.
 ROLLOUT = 64 * 4 * 2
@@ -77,8 +88,7 @@ def folder(printed_and_folder: tuple[str, Path]) -> Path:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the GIF and the heat map, which take most of the time of a training whose numbers alone matter."""
-    for name in ("write_gif", "write_figure"):
-        monkeypatch.setattr(train_module, name, lambda *_, **__: None)
+    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
 
 
 def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:
@@ -92,10 +102,12 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Pa
     evaluation = read_json(folder / "evaluation.json")
     lines = printed.replace(os.sep, "/").splitlines()
     begin = lines.index(f"files in runs/{folder.name}:")
-    assert {line.split()[0] for line in lines[begin + 1 : -3]} == {*WRITTEN} - {"config.json"}
-    assert lines[-3] == "next:"
-    for line, flag in zip(lines[-2:], ("--gif", "--record"), strict=True):
-        assert line.split()[:5] == f"multigrid rollout --policy runs/{folder.name} {flag}".split()
+    assert {line.split()[0] for line in lines[begin + 1 : -4]} == {*WRITTEN} - {"config.json"}
+    assert lines[-4] == "next:"
+    run = f"runs/{folder.name}"
+    commands = [f"rollout --policy {run} --gif", f"replay {run}/episode.json", f"play --map {run}"]
+    for line, command in zip(lines[-3:], commands, strict=True):
+        assert line.strip().startswith(f"multigrid {command} ")
     for when in ("before", "after"):
         assert f"{evaluation[when]['success_rate']:.1%}" in printed
     assert "Traceback" not in printed
@@ -239,7 +251,7 @@ def test_training_learns() -> None:
     The limit is tight on purpose: within the default 300 steps random play succeeds in 97 of 100 episodes, and
     success would show nothing.
     """
-    flags = "--max-cycles 20 --steps 60000 --hidden 64 64 --episodes 100 --folder run"
+    flags = "--size 5 --max-cycles 20 --steps 60000 --hidden 64 64 --episodes 100 --folder run"
     assert main(["train", *flags.split()]) == 0
     evaluation = read_json(Path("run/evaluation.json"))
     assert evaluation["before"]["success_rate"] < 0.3

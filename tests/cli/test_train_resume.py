@@ -36,8 +36,7 @@ STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C":
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
-    for name in ("write_gif", "write_figure"):
-        monkeypatch.setattr(train_module, name, lambda *_, **__: None)
+    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
 
 
 def train(flags: str) -> int:

@@ -333,10 +333,11 @@ def test_the_suite_is_what_it_says() -> None:
         assert scenarios.get(name).name == name
         assert config.walls.walls.any() == (kind != "empty")
         agents.setdefault(kind, []).append(config.num_agents)
+    assert agents.pop("delivery") == [8]
     assert set(agents) == {"empty", "random", "maze", "rooms", "warehouse"}
     assert all(numbers == sorted(numbers) and (numbers[0], numbers[-1]) == (2, 64) for numbers in agents.values())
     with pytest.raises(
-        ValueError, match=r"no scenario 'empty-1x1-1' in the suite, where the nearest of 35 names are 'empty-"
+        ValueError, match=r"no scenario 'empty-1x1-1' in the suite, where the nearest of 36 names are 'empty-"
     ):
         scenarios.get("empty-1x1-1")
 

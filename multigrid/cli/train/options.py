@@ -16,11 +16,13 @@ from multigrid.cli._options import WorldOptions, check_flags, check_map
 from multigrid.cli.rollout.models import check_hidden
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.scenarios.described_worlds import find_world
 from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
 
 __all__ = ["RLlibOptions", "SB3Options", "TrainOptions", "check_rllib", "check_sb3", "describe", "read_options"]
 
 _Options = TypeVar("_Options", bound="TrainOptions")
+_TASK = "delivery-17x13-8"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,10 +34,12 @@ class TrainOptions(WorldOptions):
     changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every"})
     """The flags that a resumed run may change, besides the folders: they do not change what was learned so far."""
 
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=lambda: find_world(_TASK))
+    """The world."""
     engine: Literal["sb3", "rllib"] = "sb3"
     """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
     `multigrid train --engine rllib --help` lists."""
-    steps: int = 300_000
+    steps: int = 800_000
     """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
@@ -51,7 +55,7 @@ class TrainOptions(WorldOptions):
     """Worlds played side by side."""
     episodes: int = 200
     """Held-out episodes in each evaluation."""
-    evaluations: int = 6
+    evaluations: int = 11
     """How often to evaluate: before, after, and evenly in between."""
     learning_rate: float = 1e-3
     """The learning rate at the start; it decreases linearly to 0."""
@@ -72,6 +76,10 @@ class TrainOptions(WorldOptions):
 @dataclasses.dataclass(frozen=True)
 class SB3Options(TrainOptions):
     """Train one shared policy for all agents, with Stable-Baselines3's PPO.
+
+    The default task is the scenario delivery-17x13-8: eight agents in a warehouse, who leave when they arrive. --map
+    names another one. With --size and without --map the grid is empty, and the defaults of its other flags are those
+    of multigrid.GridConfig, not those below.
 
     The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png, evaluation.gif and a
     folder checkpoints. `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own
@@ -94,6 +102,8 @@ class SB3Options(TrainOptions):
 class RLlibOptions(TrainOptions):
     """Train agents with Ray RLlib's PPO, on this machine or on a Ray cluster.
 
+    The default task and --size are those of `multigrid train --help`, with flat observations, which RLlib needs.
+
     To start a cluster, run `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, then
     train with `--address auto` on one of them. All of them need multigrid and ray[rllib].
 
@@ -103,12 +113,9 @@ class RLlibOptions(TrainOptions):
     """
 
     program: ClassVar[str] = "multigrid train --engine rllib"
+    empty_grid: ClassVar[GridConfig] = GridConfig(flatten=True)
     changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "num_env_runners", "address"})
 
-    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(
-        default_factory=lambda: GridConfig(flatten=True)
-    )
-    """The world; RLlib takes flat observations only."""
     engine: Literal["rllib"] = "rllib"
     """What trains."""
     seed: int = 0
