@@ -1,6 +1,6 @@
 """Every code block of README and of the pages in docs/ is run: what a page shows works.
 
-- ``python`` blocks are executed, each by itself, in an empty folder.
+- ``python`` blocks are executed, each by itself, in an empty folder; comments after ``print`` are what it prints.
 - ``bash`` and ``console`` blocks are plain commands. ``pip install``, and ``apt-get`` and ``pytest`` after it, are
   checked against pyproject.toml and .ci/run (which really does them); every other command is run, in an empty folder a
   block.
@@ -9,9 +9,13 @@
 Any other block fails, for then nobody would know whether it works.
 """
 
+import ast
+import io
+import re
 import shlex
 import subprocess
 import sys
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +43,7 @@ TEST = (
 CHECKED = ("apt-get", "pytest")
 
 SHELLS = ("bash", "console")
+ARRAY = re.compile(r"(?:bool|float\d+|u?int\d+) \([\d, ]*\)")
 PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": []}
 # What the tests add to README's arguments: a whole training takes minutes, and a game waits for somebody's keys.
 # `--help` shows only that the command is there (tyro then reads no other argument): it fits a bare command alone.
@@ -149,10 +154,41 @@ def run_shell(block: Block, folder: Path, root: Path = ROOT) -> None:
 
 
 def execute(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Execute a block; a traceback shows the page's own lines."""
+    """Execute a block; a traceback shows the page's own lines, and what comments claim is so."""
     monkeypatch.chdir(folder)
-    code = compile("\n" * (block.line - 1) + block.text, str(block.page), "exec")
-    exec(code, {"__name__": "__main__"})  # noqa: S102 - the page is ours, and this is what a reader does with it
+    source = "\n" * (block.line - 1) + block.text
+    printed: dict[int, list[str]] = {}
+
+    def print_here(*values: object) -> None:
+        printed.setdefault(sys._getframe(1).f_lineno, []).append(" ".join(map(str, values)))
+
+    names = {"__name__": "__main__", "print": print_here}
+    code = compile(source, str(block.page), "exec")
+    exec(code, names)  # noqa: S102 - the page is ours, and this is what a reader does with it
+    check_comments(block, source, printed, names)
+
+
+def check_comments(block: Block, source: str, printed: dict[int, list[str]], names: dict[str, object]) -> None:
+    """A comment after ``print`` is what it prints first, with ``: why`` or not; one after ``name =`` may be dtype (shape)."""
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    for node in ast.walk(ast.parse(source)):
+        comment = comments.get(getattr(node, "end_lineno", None) or 0)
+        if comment is None:
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            (shown, *_) = printed[node.lineno]
+            shown = " ".join(shown.split())
+            assert comment == shown or comment.startswith(f"{shown}: "), f"{block}: {shown!r}, not {comment!r}"
+        claim = ARRAY.match(comment)
+        if claim and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            array = names[node.targets[0].id]
+            assert f"{array.dtype} {array.shape}" == claim[0], (
+                f"{block}: {node.targets[0].id} is {array.dtype} {array.shape}"
+            )
 
 
 def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,6 +291,9 @@ def test_links_lead_somewhere(page: Path) -> None:
     ("language", "text", "complaint"),
     [
         ("", "x = 1", "nothing runs"),
+        ("python", "print(1, 'a')  # 1 b: because", "'1 a', not '1 b: because'"),
+        ("python", "for i in (3, 4):\n    print(\n        i\n    )  # 4", "'3', not '4'"),
+        ("python", "import numpy\nx = numpy.zeros((2, 3))  # float64 (3, 2), by row", r"x is float64 \(2, 3\)"),
         ("py", "x = 1", "nothing runs"),
         ("python", "raise RuntimeError('broken')", "broken"),
         ("python", "import warnings\nwarnings.warn('old', DeprecationWarning)", "old"),
