@@ -169,7 +169,7 @@ def execute(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def check_comments(block: Block, source: str, printed: dict[int, list[str]], names: dict[str, object]) -> None:
-    """A comment after ``print`` is what it prints first, with ``: why`` or not; one after ``name =`` may be dtype (shape)."""
+    """A comment after ``print`` is what it prints first, then perhaps ``: why``; after ``name =``, dtype (shape)."""
     comments = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
