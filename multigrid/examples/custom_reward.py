@@ -33,7 +33,8 @@ def step_cost(
     infos: dict[str, Any],
 ) -> NDArray[np.float64]:
     """Return the env's rewards, less 0.01 for each step until an agent has arrived."""
-    return rewards - 0.01 * (infos["outcome"] != Outcome.PARKED)
+    own: NDArray[np.float64] = rewards - 0.01 * (infos["outcome"] != Outcome.PARKED)
+    return own
 
 
 def nearness(
@@ -44,7 +45,8 @@ def nearness(
     infos: dict[str, Any],
 ) -> NDArray[np.float64]:
     """Return the env's rewards, less 0.01 for each cell between an agent and its target."""
-    return rewards - 0.01 * infos["distance"]
+    own: NDArray[np.float64] = rewards - 0.01 * infos["distance"]
+    return own
 
 
 REWARDS: dict[str, RewardFunction | None] = {"own": None, "step_cost": step_cost, "nearness": nearness}

@@ -104,6 +104,7 @@ def local_cases() -> Iterator[Case]:
     yield from _frames()
     yield from _many_worlds_of_one_agent()
     yield from crowd_cases()
+    yield from _rewarded()
     for agents in (16, 1024):
         # The goal is a million steps a second; the documented code plays 0.13 million.
         yield _parallel_case(agents, 256, "a large map, 256 x 256", ("agent", "target"), 7.7)
@@ -124,11 +125,15 @@ def crowd_cases() -> Iterator[Case]:
         one, two = (MultiGridVectorEnv(config, _WORLDS, num_threads=threads) for threads in (1, 2))
         yield Case(name + suffix, group, vector_play(one), _DOCUMENTED)
         yield Case(f"{name}{suffix}, 2 threads", group, vector_play(two), _DOCUMENTED)
-        if not suffix:
-            rewarded = VectorReward(MultiGridVectorEnv(config, _WORLDS), _nearness)
-            yield Case(REWARDED, group, vector_play(rewarded), _DOCUMENTED)
         copying = _copy_play(MultiGridVectorEnv(config, _WORLDS))
         yield Case(f"copying what it returns{suffix}", group, copying, _DOCUMENTED)
+
+
+def _rewarded() -> Iterator[Case]:
+    agents, size = CROWDS[0]
+    config = dataclasses.replace(restart_config(agents, size, "agent", "target"), max_cycles=300)
+    envs = VectorReward(MultiGridVectorEnv(config, _WORLDS), _nearness)
+    yield Case(REWARDED, group_name(agents, size), vector_play(envs), _DOCUMENTED)
 
 
 def _nearness(_observations: Any, rewards: Any, _terminations: Any, _truncations: Any, infos: Any) -> Any:
