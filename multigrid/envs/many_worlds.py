@@ -41,6 +41,13 @@ class ManyWorlds(OneCallAtATime):
         """The number of steps after which an episode is truncated; None for never."""
         return self._world.max_cycles
 
+    @property
+    @one_at_a_time
+    def episode_over(self) -> NDArray[np.bool_]:
+        """Which episodes are over, bool (num_worlds,): the next step resets those, or in DISABLED mode raises."""
+        over: NDArray[np.bool_] = self._world.arrays.episode_over.astype(bool)
+        return over
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
 

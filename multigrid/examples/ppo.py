@@ -35,6 +35,7 @@ from torch import Tensor, nn
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
 from multigrid._files import replace_file
 from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.wrappers.vector_reward import RewardFunction, VectorReward
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
 
@@ -175,12 +176,12 @@ def _update(net: nn.ModuleDict, optimizer: torch.optim.Optimizer, batch: tuple[T
             optimizer.step()
 
 
-def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tuple[int, float, float]:
+def train(net: nn.ModuleDict, envs: MultiGridVectorEnv | VectorReward, options: Options) -> tuple[int, float, float]:
     """Train the net; return the number of agent-steps, the seconds that the env took, and the seconds in total."""
     stream, optimizer = torch.Generator().manual_seed(options.seed), torch.optim.Adam(net.parameters(), eps=1e-5)
     length, rows = options.rollout, envs.num_envs
     observations = torch.zeros(length + 1, rows, math.prod(envs.single_observation_space.shape or ()))
-    logits = torch.zeros(length, rows, envs.config.num_actions)
+    logits = torch.zeros(length, rows, options.grid.num_actions)
     actions, rewards = torch.zeros(length, rows, dtype=torch.int64), torch.zeros(length, rows)
     terminated, alive = (torch.zeros(length, rows, dtype=torch.bool) for _ in range(2))
     done = torch.zeros(length + 1, rows, dtype=torch.bool)  # done[t]: the step before t ended the row's episode
@@ -197,15 +198,13 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
             asked = time.perf_counter()
             following, reward, ended, limited, infos = envs.step(actions[t].numpy())
             env_seconds += time.perf_counter() - asked
-            observations[t + 1], rewards[t] = torch.from_numpy(following), torch.from_numpy(reward)
-            terminated[t], alive[t] = torch.from_numpy(ended), torch.from_numpy(infos["alive"])
-            done[t + 1] = torch.from_numpy(ended | limited)
+            observations[t + 1], rewards[t] = map(torch.from_numpy, (following, reward))
+            terminated[t], alive[t], done[t + 1] = map(torch.from_numpy, (ended, infos["alive"], ended | limited))
 
         with torch.no_grad():
             values = net["critic"](observations).squeeze(2)
-            advantages = advantages_of(
-                rewards, values, terminated, done[1:], gamma=options.gamma, gae_lambda=options.gae_lambda
-            )
+            discounts = {"gamma": options.gamma, "gae_lambda": options.gae_lambda}
+            advantages = advantages_of(rewards, values, terminated, done[1:], **discounts)
             old = logits.log_softmax(dim=2).gather(2, actions[..., None]).squeeze(2)
         # Exclude the steps that only begin an episode, and those of agents that have left.
         kept = alive & ~done[:-1]
@@ -217,9 +216,10 @@ def train(net: nn.ModuleDict, envs: MultiGridVectorEnv, options: Options) -> tup
     return played, env_seconds, time.perf_counter() - began
 
 
-def main(options: Options) -> Result:
+def main(options: Options, reward: RewardFunction | None = None) -> Result:
     """Train, evaluate before and after, print both and the throughput, and save the weights if `save` is set.
 
+    A `reward` replaces the env's in the training, see `VectorReward`; evaluations keep the env's, to be comparable.
     Raises a ValueError if `steps` is below 1 or there is no limit; a FileNotFoundError without the folder of `save`.
     """
     parts = tuple(part for part in options.grid.parts if part != "action_mask")
@@ -233,7 +233,7 @@ def main(options: Options) -> Result:
     envs = vector_env(options.worlds, config, copy=False)
     net = make_net(envs, options.hidden)
     before = evaluate(net, config, options.episodes)
-    played, env_seconds, seconds = train(net, envs, options)
+    played, env_seconds, seconds = train(net, VectorReward(envs, reward) if reward else envs, options)
     envs.close()
     after = evaluate(net, config, options.episodes)
     result = Result(before, after, net, played / env_seconds, played / seconds)

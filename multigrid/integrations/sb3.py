@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, shorten
@@ -26,16 +26,18 @@ __all__ = ["MultiGridVecEnv", "to_sb3"]
 _BY_WORLD = ("np_random", "np_random_seed")
 
 
-def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
+def to_sb3(vector_env: MultiGridVectorEnv | VectorWrapper) -> MultiGridVecEnv:
     """Return a Stable-Baselines3 VecEnv over a vector env, with the same rows: row = world * num_agents + agent.
 
     Args:
         vector_env: a vector env in SAME_STEP mode, because Stable-Baselines3 expects a reset within the step that ends
-            an episode. Use it only through the VecEnv from then on.
+            an episode. It may be wrapped in `multigrid.wrappers.VectorReward`, in Gymnasium's ``TransformReward``, or
+            in any ``gymnasium.vector.VectorWrapper`` that keeps the spaces and the infos. Use it only through the
+            VecEnv from then on.
 
     Raises:
-        TypeError: `vector_env` is not a `MultiGridVectorEnv`.
-        ValueError: `vector_env` is not in SAME_STEP mode.
+        TypeError: `vector_env` is not a `MultiGridVectorEnv`, wrapped or not.
+        ValueError: `vector_env` is not in SAME_STEP mode, or a wrapper changes a space.
 
     >>> import multigrid
     >>> vec_env = to_sb3(multigrid.vector_env(2, autoreset_mode="SameStep", num_agents=3))
@@ -48,7 +50,7 @@ def to_sb3(vector_env: MultiGridVectorEnv) -> MultiGridVecEnv:
 
 
 class MultiGridVecEnv(VecEnv):
-    """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`; `to_sb3` returns it.
+    """A Stable-Baselines3 VecEnv over a `MultiGridVectorEnv`, wrapped or not; `to_sb3` returns it.
 
     The info of a row describes its last step: ``distance``, ``outcome``, ``arrived`` and, under ``on_target="leave"``,
     ``alive``.
@@ -68,26 +70,19 @@ class MultiGridVecEnv(VecEnv):
         AttributeError, IndexError: a method for single rows, such as `get_attr`, has no such attribute or row.
     """
 
-    def __init__(self, vector_env: MultiGridVectorEnv) -> None:
-        if not isinstance(vector_env, MultiGridVectorEnv):
-            raise TypeError(
-                f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env(...) returns"
-            )
-        if vector_env.autoreset_mode is not AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f"vector_env has autoreset_mode {vector_env.autoreset_mode.value!r}, but Stable-Baselines3 expects a "
-                'reset within the step that ends an episode; make it with autoreset_mode="SameStep"'
-            )
-        self.vector_env = vector_env
-        self._num_agents = vector_env.config.num_agents
-        self._leaves = vector_env.config.on_target == "leave"
+    def __init__(self, vector_env: MultiGridVectorEnv | VectorWrapper) -> None:
+        worlds = _unwrap(vector_env)
+        self.vector_env: Any = vector_env
+        self._worlds: MultiGridVectorEnv = worlds
+        self._num_agents = worlds.config.num_agents
+        self._leaves = worlds.config.on_target == "leave"
         # Agents that cannot leave are always alive, so their infos omit it.
         self._omitted = frozenset() if self._leaves else frozenset({"alive"})
-        self._fixed = frozenset([*vars(vector_env), "config"])
+        self._fixed = frozenset([*vars(worlds), "config"])
         self._actions: Any = None
-        self._masks = np.ones((vector_env.num_envs, vector_env.config.num_actions), dtype=bool)
-        super().__init__(vector_env.num_envs, vector_env.single_observation_space, vector_env.single_action_space)
-        self.metadata = vector_env.metadata
+        self._masks = np.ones((worlds.num_envs, worlds.config.num_actions), dtype=bool)
+        super().__init__(worlds.num_envs, worlds.single_observation_space, worlds.single_action_space)
+        self.metadata = worlds.metadata
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed world i with seed + i at the next reset, and return the seed of each row's world.
@@ -188,7 +183,7 @@ class MultiGridVecEnv(VecEnv):
         return masks
 
     def _check_masked(self) -> None:
-        parts = self.vector_env.config.parts
+        parts = self._worlds.config.parts
         if "action_mask" not in parts:
             # sb3-contrib takes an AttributeError, and nothing else, for an env without masks.
             raise AttributeError(
@@ -197,17 +192,22 @@ class MultiGridVecEnv(VecEnv):
             )
 
     def _keep_masks(self, observations: Any) -> None:
-        if MASK not in self.vector_env.config.parts:
+        if MASK not in self._worlds.config.parts:
             return
         self._masks = observations[MASK] == 1
         self._masks[~self._masks.any(axis=1)] = True
 
     def _own(self, observations: Any) -> Any:
         """Return observations that no later call changes."""
-        return observations if self.vector_env.copy else map_parts(np.copy, observations)
+        return observations if self._worlds.copy else map_parts(np.copy, observations)
 
     def _list_infos(self, vector_infos: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the infos as a dict for each row."""
+        if not isinstance(vector_infos, Mapping):
+            raise TypeError(
+                f"the wrapped vector env returns infos of type {type(vector_infos).__name__}; expected the dict of "
+                "arrays of multigrid.vector_env(...); leave out the wrapper that changes it"
+            )
         # Dict displays are faster than dict(), and this runs for every row of every step.
         infos: list[dict[str, Any]] = [{"distance": distance} for distance in vector_infos["distance"].tolist()]
         for name in ("outcome", "arrived", "alive"):
@@ -242,13 +242,15 @@ class MultiGridVecEnv(VecEnv):
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute of the vector env for each selected row; generators and seeds are those of its world.
 
+        Of several that have the attribute, the outermost wrapper's counts; so it does in `set_attr`.
+
         Raises:
             AttributeError: there is no such attribute; for ``"action_masks"``, ``"action_mask"`` is not observed.
         """
         if attr_name == "action_masks":
             self._check_masked()
             return [self.action_masks for _ in self._rows(indices)]
-        value = getattr(self.vector_env, attr_name)
+        value = getattr(self._owner(attr_name), attr_name)
         if attr_name in _BY_WORLD:
             return [value[row // self._num_agents] for row in self._rows(indices)]
         return [value for _ in self._rows(indices)]
@@ -266,22 +268,34 @@ class MultiGridVecEnv(VecEnv):
             )
         if attr_name in self._fixed:
             raise AttributeError(f"{shorten(attr_name)} cannot be set once the vector env is made; make a new one")
-        setattr(self.vector_env, attr_name, value)
+        setattr(self._owner(attr_name), attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Call a method of the vector env, once for all worlds, and return its result for each selected row.
+        """Call a method of the unwrapped vector env, once for all worlds; return its result for each selected row.
 
         The result of ``render`` is the frame of the row's world, and that of ``action_masks`` the row's mask.
         """
         rows = self._rows(indices)
         if method_name == "action_masks":
             return list(self.action_masks()[rows])
-        results: Any = self.vector_env.call(method_name, *method_args, **method_kwargs)
+        results: Any = self._worlds.call(method_name, *method_args, **method_kwargs)
         return [None if results is None else results[row] for row in rows]
 
-    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
-        """Return False for each row: no world has a Gymnasium wrapper."""
-        return [False for _ in self._rows(indices)]
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
+        """Return for each row whether the vector env is wrapped in such a wrapper."""
+        is_wrapped = any(isinstance(env, wrapper_class) for env in self._wrappers())
+        return [is_wrapped for _ in self._rows(indices)]
+
+    def _wrappers(self) -> Iterator[Any]:
+        """Yield the wrappers of the vector env, the outermost first."""
+        env = self.vector_env
+        while isinstance(env, VectorWrapper):
+            yield env
+            env = env.env
+
+    def _owner(self, name: str) -> Any:
+        """Return the outermost wrapper with an attribute, or else the vector env that they wrap."""
+        return next((env for env in self._wrappers() if hasattr(env, name)), self._worlds)
 
     def _rows(self, indices: Any) -> list[int]:
         return [range(self.num_envs)[index] for index in self._get_indices(indices)]
@@ -289,8 +303,30 @@ class MultiGridVecEnv(VecEnv):
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Return a frame for each world; without a render_mode, warn and return None for each."""
         frames = self.vector_env.render()
-        return [None] * self.vector_env.num_worlds if frames is None else frames[:: self._num_agents]
+        return [None] * self._worlds.num_worlds if frames is None else frames[:: self._num_agents]
 
     def close(self) -> None:
         """Close the vector env; closing twice is fine."""
         self.vector_env.close()
+
+
+def _unwrap(vector_env: Any) -> MultiGridVectorEnv:
+    """Check the argument of `to_sb3`, and return the vector env without its wrappers."""
+    worlds = vector_env.unwrapped if isinstance(vector_env, VectorEnv) else vector_env
+    if not isinstance(worlds, MultiGridVectorEnv):
+        raise TypeError(
+            f"vector_env is of type {type(worlds).__name__}; expected what multigrid.vector_env(...) returns, or that "
+            "in wrappers of gymnasium.vector"
+        )
+    if worlds.autoreset_mode is not AutoresetMode.SAME_STEP:
+        raise ValueError(
+            f"vector_env has autoreset_mode {worlds.autoreset_mode.value!r}, but Stable-Baselines3 expects a "
+            'reset within the step that ends an episode; make it with autoreset_mode="SameStep"'
+        )
+    for name in ("single_observation_space", "single_action_space"):
+        if getattr(vector_env, name) != getattr(worlds, name):
+            raise ValueError(
+                f"the wrapped vector_env has the {name} {getattr(vector_env, name)}, the unwrapped one "
+                f"{getattr(worlds, name)}; expected wrappers that keep the spaces"
+            )
+    return worlds

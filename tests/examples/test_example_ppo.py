@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import tyro
+from gymnasium.wrappers.vector import TransformReward
 
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.examples import ppo
@@ -71,6 +72,23 @@ def test_the_weights_can_be_saved(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["weights.pt"]
     loaded = torch.load(path, weights_only=True)
     assert all(torch.equal(loaded[name], value) for name, value in result.net.state_dict().items())
+
+
+def test_a_reward_of_ones_own_is_trained_on() -> None:
+    """The env's own reward as a function changes nothing; another one changes the weights, not the evaluation before.
+
+    Gymnasium's TransformReward trains, too, to the weights that the same rewards lead to elsewhere.
+    """
+    plain, same, other = (main(TINY, reward) for reward in (None, lambda *step: step[1], lambda *step: step[1] - 0.1))
+    assert torch.equal(weights(plain.net), weights(same.net))
+    assert not torch.equal(weights(plain.net), weights(other.net))
+    assert plain.before == same.before == other.before
+    torch.manual_seed(TINY.seed)
+    envs = ppo.vector_env(TINY.worlds, SMALL)
+    net = make_net(envs, TINY.hidden)
+    wrapped: Any = TransformReward(envs, lambda rewards: rewards - 0.1)
+    ppo.train(net, wrapped, TINY)
+    assert torch.equal(weights(net), weights(other.net))
 
 
 def expected_advantages(case: dict[str, np.ndarray], gamma: float, gae_lambda: float) -> np.ndarray:

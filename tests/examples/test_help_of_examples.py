@@ -8,7 +8,7 @@ from helpers import run_python
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", ["sb3_shaping", "sb3_her", "sb3_pixels"])
+@pytest.mark.parametrize("name", ["sb3_shaping", "sb3_her", "sb3_pixels", "custom_reward"])
 def test_help_is_shown_instead_of_a_training(name: str) -> None:
     """The help lists the arguments of ``main``; an unknown flag is refused."""
     done = run_python("-m", f"multigrid.examples.{name}", "--help", timeout=120)

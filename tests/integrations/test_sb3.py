@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
+from gymnasium.vector import VectorWrapper
+from gymnasium.wrappers.vector import DictInfoToList, TransformReward
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
@@ -15,6 +18,7 @@ from helpers import frozen
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.integrations.sb3 import to_sb3
+from multigrid.wrappers import VectorReward
 from vec_envs import POOL, SETTINGS, WORLD, SingleRows, learner, make_native, rows_of
 
 pytestmark = pytest.mark.heavy
@@ -270,6 +274,79 @@ def test_without_a_render_mode_nothing_is_drawn() -> None:
             assert call() == expected
     with pytest.warns(UserWarning, match="no `render_mode` was passed"):
         assert vec_env.render() is None
+
+
+def nearness(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: Any) -> Any:
+    """The env's reward, less a tenth of the distance after the step."""
+    del observations, terminations, truncations
+    return rewards - 0.1 * infos["distance"]
+
+
+@pytest.mark.parametrize("settings", [{"on_target": "park"}, {"on_target": "leave", "flatten": True}], ids=str)
+def test_a_reward_of_ones_own_replaces_the_envs(settings: dict[str, Any]) -> None:
+    """Rows that play get the function of what their infos tell, rows of agents that have left 0; all else is equal."""
+    config = GridConfig(**SETTINGS | {"max_cycles": 9} | settings)
+    wrapped = to_sb3(VectorReward(vector_env(3, config, autoreset_mode="SameStep"), nearness))
+    plain, random, ends = make_native(config), np.random.default_rng(2), 0
+    for vec_env in (wrapped, plain):
+        vec_env.seed(4)
+    assert frozen(wrapped.reset()) == frozen(plain.reset())
+    for _ in range(80):
+        actions = random.integers(0, 4, 9)
+        (seen, rewards, dones, infos), one = wrapped.step(actions), plain.step(actions)
+        assert frozen((seen, dones, infos)) == frozen((one[0], one[2], one[3]))
+        alive = [info.get("alive", True) for info in infos]
+        own = [reward - 0.1 * info["distance"] for reward, info in zip(one[1], infos, strict=True)]
+        assert rewards.tolist() == np.where(alive, own, 0.0).astype(np.float32).tolist()
+        ends += sum("csr" in info for info in infos)
+    assert ends > 30
+
+
+def test_a_learner_trains_on_a_reward_of_its_own(one_thread: None) -> None:
+    """Under TransformReward and under VectorReward PPO ends with equal weights, where the rewards are equal."""
+    config = GridConfig(**SETTINGS | {"max_cycles": 9, "flatten": True})
+    weights = []
+    for number in range(3):
+        envs: Any = vector_env(3, config, autoreset_mode="SameStep")
+        if number == 1:
+            envs = TransformReward(envs, lambda rewards: rewards - 0.01)
+        elif number == 2:
+            envs = VectorReward(envs, lambda *step: step[1] - 0.01)
+        model = learner(to_sb3(envs)).learn(600)
+        weights.append(torch.cat([value.flatten() for value in model.policy.state_dict().values()]))
+    assert torch.equal(weights[1], weights[2])
+    assert not torch.equal(weights[0], weights[1])
+
+
+def test_wrappers_are_found_by_their_attributes() -> None:
+    """get_attr and set_attr reach wrappers, the outermost first; methods, and all else, are the vector env's."""
+    inner = VectorReward(vector_env(2, WORLD, autoreset_mode="SameStep"), nearness)
+    envs = TransformReward(inner, abs)
+    vec_env = to_sb3(envs)
+    vec_env.reset()
+    assert vec_env.get_attr("func", 3) == [abs]
+    assert vec_env.get_attr("function", 3) == [nearness]
+    assert vec_env.get_attr("num_worlds", 0) == [2]
+    assert vec_env.env_is_wrapped(VectorReward, [0, 1]) == [True, True]
+    assert vec_env.env_is_wrapped(VecMonitor, 5) == [False]
+    vec_env.set_attr("function", lambda *step: step[1] * 0.0 - 2.0)
+    assert vec_env.step(np.zeros(6, dtype=int))[1].tolist() == [2.0] * 6
+    np.testing.assert_array_equal(vec_env.env_method("state", indices=0)[0], inner.unwrapped.state())  # type: ignore[attr-defined]
+
+
+def test_wrappers_that_change_spaces_or_infos_are_refused() -> None:
+    """The error names the space, or the type of the infos, that came."""
+
+    class Scaled(VectorWrapper):
+        single_observation_space = Box(0, 1, (3,))
+
+    with pytest.raises(ValueError, match=r"has the single_observation_space Box\(0.0, 1.0, \(3,\), float32\)"):
+        to_sb3(Scaled(vector_env(2, WORLD, autoreset_mode="SameStep")))
+    with pytest.raises(ValueError, match="autoreset_mode 'NextStep'"):
+        to_sb3(TransformReward(vector_env(2, WORLD), abs))
+    vec_env = to_sb3(DictInfoToList(vector_env(2, WORLD, autoreset_mode="SameStep")))
+    with pytest.raises(TypeError, match="infos of type list; expected the dict of arrays"):
+        vec_env.reset()
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "Disabled"])

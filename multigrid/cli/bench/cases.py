@@ -22,9 +22,11 @@ from multigrid.envs.grid_world import GridWorldEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.wrappers import VectorReward
 
 __all__ = [
     "CROWDS",
+    "REWARDED",
     "Case",
     "Play",
     "crowd_cases",
@@ -40,6 +42,8 @@ Play: TypeAlias = Callable[[float], tuple[float, int]]
 
 CROWDS = ((8, 16), (64, 32), (256, 64))
 """Pairs of a number of agents and the side of their square grid."""
+
+REWARDED = "vector env, 8 x 1,024, own reward"
 
 _WORLDS = 1024
 _DOCUMENTED = "documented GridWorld"
@@ -100,6 +104,7 @@ def local_cases() -> Iterator[Case]:
     yield from _frames()
     yield from _many_worlds_of_one_agent()
     yield from crowd_cases()
+    yield from _rewarded()
     for agents in (16, 1024):
         # The goal is a million steps a second; the documented code plays 0.13 million.
         yield _parallel_case(agents, 256, "a large map, 256 x 256", ("agent", "target"), 7.7)
@@ -122,6 +127,17 @@ def crowd_cases() -> Iterator[Case]:
         yield Case(f"{name}{suffix}, 2 threads", group, vector_play(two), _DOCUMENTED)
         copying = _copy_play(MultiGridVectorEnv(config, _WORLDS))
         yield Case(f"copying what it returns{suffix}", group, copying, _DOCUMENTED)
+
+
+def _rewarded() -> Iterator[Case]:
+    agents, size = CROWDS[0]
+    config = dataclasses.replace(restart_config(agents, size, "agent", "target"), max_cycles=300)
+    envs = VectorReward(MultiGridVectorEnv(config, _WORLDS), _nearness)
+    yield Case(REWARDED, group_name(agents, size), vector_play(envs), _DOCUMENTED)
+
+
+def _nearness(_observations: Any, rewards: Any, _terminations: Any, _truncations: Any, infos: Any) -> Any:
+    return rewards - 0.1 * infos["distance"]
 
 
 def _one_agent() -> Iterator[Case]:
@@ -246,7 +262,7 @@ def _step_play(env: Any, num_actions: int) -> Play:
 def _stagger_episodes(env: Any) -> None:
     """Reset the worlds some steps apart, so that a limit of steps does not end all of their episodes in one step."""
     env.reset(seed=0)
-    if not isinstance(env, MultiGridVectorEnv) or env.config.max_cycles is None:
+    if not isinstance(env, MultiGridVectorEnv | VectorReward) or env.config.max_cycles is None:
         return
     group, still = np.arange(env.num_envs) // env.config.num_agents % 60, np.zeros(env.num_envs, dtype=np.int64)
     for k in range(60):

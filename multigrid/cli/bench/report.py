@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from multigrid.cli.bench.cases import Case
+from multigrid.cli.bench.cases import REWARDED, Case
 from multigrid.cli.bench.scaling import Curve
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def limit_rows(cases: Sequence[Case], curves: Sequence[Curve] = ()) -> list[dict
     for name in ("GridWorld, gym.make_vec", "vector env, 8 x 1,024, view"):
         gain = costs[name] / costs[f"{name}, 2 threads"]
         rows.append({"name": f"{name}: 2 threads", "value": round(gain, 3), "over": 1.6})
+    kept = costs["vector env, 8 x 1,024"] / costs[REWARDED]
+    rows.append({"name": f"{REWARDED}: speed kept", "value": round(kept, 3), "over": 0.5})
     return rows + [curve.rise_row() for curve in curves]
 
 
