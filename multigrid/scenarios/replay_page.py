@@ -71,7 +71,7 @@ class Replay:
     def _repr_html_(self) -> str:
         # The iframe separates the page's style and script from the notebook's.
         return (
-            f'<iframe srcdoc="{html.escape(self.html)}" title="Replay" sandbox="allow-scripts" width="100%" '
+            f'<iframe srcdoc="{html.escape(self.html)}" title="Replay" sandbox="allow-scripts" allowfullscreen width="100%" '
             f'height="{_FRAME_HEIGHT}" style="border: 0; border-radius: 12px"></iframe>'
         )
 
