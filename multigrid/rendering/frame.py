@@ -60,7 +60,7 @@ class Painter:
     """Draw scenes of one world, in any order; the background is drawn once.
 
     One agent on a square grid without walls, trails and view is drawn as in the documented GridWorld, bit for bit at
-    512 pixels. In all other frames, agents are numbered discs and their targets rounded squares in a tint.
+    512 pixels. In all other frames, agents are numbered discs and their targets numbered rounded squares in a tint.
 
     Args:
         config: the world.

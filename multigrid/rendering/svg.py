@@ -11,16 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
-from multigrid.rendering.palette import Colour, colours, contrast, mix
+from multigrid.rendering.palette import Colour, colours, contrast, legible, mix
 from multigrid.rendering.scene import Episode
 
-__all__ = ["animated_svg", "hexadecimal", "rim", "still_svg"]
+__all__ = ["animated_svg", "describe_large", "hexadecimal", "rim", "still_svg"]
 
 _LONGER_SIDE = 640
 _LARGEST_CELL, _SMALLEST_CELL = 40, 3
+_FLOOR: Colour = (255, 255, 255)
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
+_INK, _BAD = "#1f232b", "#c1121f"
+# Browsers play larger animations slowly.
+_LARGE = 1_000_000
 _RIM = 0.4
 _NUMBERS_FROM, _LINES_FROM = 16, 5
+# In pixels: the line below a picture, and its letters.
+_LINE_HEIGHT, _SAID = 22, 14
 # XML cannot represent these.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -30,8 +36,9 @@ def animated_svg(
 ) -> str:
     """Return an SVG that plays an episode in a loop, with a pause at its end.
 
-    Agents glide from cell to cell; a target is filled while its agent stands on it. The SVG has no script, so it also
-    plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
+    Agents glide from cell to cell; a target carries its agent's number, and is filled while that agent stands on it. An
+    episode in which from some step on nothing new happens ends a few steps later, and says so. The SVG has no script,
+    so it also plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
 
     Args:
         episode: the episode.
@@ -51,6 +58,7 @@ def animated_svg(
         raise ValueError(f"seconds_per_step is {shorten(seconds_per_step)}; expected a number of seconds")
     if not 0 <= pause < np.inf:
         raise ValueError(f"pause is {shorten(pause)}; expected a number of seconds")
+    episode = episode.until(episode.last_shown)
     duration = episode.num_steps * seconds_per_step
     clock = _Clock(seconds_per_step, duration + pause) if duration else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))
@@ -108,26 +116,53 @@ class _View(NamedTuple):
 def _draw(view: _View) -> str:
     episode, step, side, clock = view
     width, height = (side * length for length in episode.walls.shape)
-    palette = colours(episode.config.num_agents)
+    palette = [legible(colour, _FLOOR) for colour in colours(episode.config.num_agents)]
     present = np.flatnonzero(episode.present[step]).tolist()
     squares = [_target(view, agent, palette[agent]) for agent in present]
     discs = [_agent(view, agent, palette[agent]) for agent in present]
-    box = f'viewBox="0 0 {width} {height}"'
+    said = _ending(view, height)
+    line = _LINE_HEIGHT if said else 0
+    box = f'viewBox="0 0 {width} {height + line}"'
     letters = f'font-family="system-ui,sans-serif" font-weight="600" font-size="{_number(0.36 * side)}"'
     outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
     title = html.escape(_UNWRITABLE.sub("\ufffd", episode.name))
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {box} role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + line}" {box} role="img">',
             f"<title>{title}</title>",
+            f"<desc>{episode.verdict.text}</desc>",
             *([clock.style()] if clock else []),
+            *(
+                [f'<rect y="{height}" width="{width}" height="{line}" fill="{hexadecimal(_FLOOR)}"/>', said]
+                if said
+                else []
+            ),
             _ground(episode, side, width, height),
-            *squares,
             f"<g {letters} {outline}>",
+            *squares,
             *discs,
             "</g>",
             "</svg>\n",
         ]
+    )
+
+
+def _ending(view: _View, height: int) -> str:
+    """Return the verdict as a line below the picture, from the step on in which nothing new happens any more."""
+    episode, step, _, clock = view
+    repetition = episode.repetition
+    if repetition is None or (clock is None and step < repetition.step):
+        return ""
+    width = episode.walls.shape[0] * view.side
+    text = episode.verdict.text
+    # About 0.6 of the font's size is the width of a letter.
+    size = min(_SAID, width / (0.6 * len(text)))
+    names = []
+    if clock and repetition.step:
+        names = [clock.frames(np.array([0, repetition.step]), ["opacity:0", "opacity:1"])]
+    return (
+        f'<text x="2" y="{height + 15}" font-family="system-ui,sans-serif" font-weight="600" '
+        f'font-size="{_number(size)}" fill="{_BAD}"{_animate("j", names)}>{text}</text>'
     )
 
 
@@ -155,21 +190,27 @@ def _target(view: _View, agent: int, colour: Colour) -> str:
     episode, step, side, clock = view
     cells = episode.targets[:, agent]
     settled = episode.settled[:, agent]
-    jumps = ""
+    moves: list[str] = []
+    turns: list[str] = []
     if clock:
-        names = []
-        if (moves := _changes(cells)).size > 1:
-            names.append(clock.frames(moves, [_translate(cells[at], side) for at in moves]))
-        if (turns := _changes(settled)).size > 1:
-            names.append(clock.frames(turns, [f"fill-opacity:{_opacity(settled[at])}" for at in turns]))
-        jumps = _animate("j", names)
+        if (at_steps := _changes(cells)).size > 1:
+            moves = [clock.frames(at_steps, [_translate(cells[at], side) for at in at_steps])]
+        if (at_steps := _changes(settled)).size > 1:
+            turns = [clock.frames(at_steps, [f"fill-opacity:{_opacity(settled[at])}" for at in at_steps])]
+    jumps = _animate("j", moves + turns)
     x, y = (cells[step] * side).tolist()
     inset, size = _number(0.1 * side), _number(0.8 * side)
     square = (
         f'<rect x="{inset}" y="{inset}" width="{size}" height="{size}" rx="{_number(0.2 * side)}" '
         f'transform="translate({x} {y})" fill="{hexadecimal(colour)}" fill-opacity="{_opacity(settled[step])}" '
-        f'stroke="{hexadecimal(colour)}" stroke-opacity=".85" stroke-width="{_number(0.05 * side)}"{jumps}/>'
+        f'stroke="{hexadecimal(colour)}" stroke-width="{_number(0.05 * side)}"{jumps}/>'
     )
+    if side >= _NUMBERS_FROM:
+        middle, base = _number(side / 2), _number(0.63 * side)
+        square += (
+            f'<text x="{middle}" y="{base}" transform="translate({x} {y})" fill="{_INK}"{_animate("j", moves)}>'
+            f"{agent}</text>"
+        )
     fading = _fading(episode, agent, clock)
     return f"<g{_animate('g', fading)}>{square}</g>" if fading else square
 
@@ -243,6 +284,20 @@ def hexadecimal(colour: Colour) -> str:
     '#0072b2'
     """
     return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def describe_large(name: str, svg: str) -> str:
+    """Return a sentence that names what plays better, if an animation has more than a megabyte, else "".
+
+    >>> describe_large("small.svg", "<svg/>")
+    ''
+    """
+    if len(svg) <= _LARGE:
+        return ""
+    return (
+        f"{name} has {len(svg) / 1e6:.1f} MB, which browsers play slowly; the page that `multigrid replay` writes and "
+        "the MP4 of `multigrid rollout --mp4` are smaller and smooth"
+    )
 
 
 def _number(value: float) -> str:

@@ -176,7 +176,7 @@ def _write_outputs(folder: Path, options: SB3Options, model: PPO, callback: _Met
     write_rows(folder / "metrics.csv", _COLUMNS, callback.rows)
     write_evaluations(folder, options.grid, callback.rows, callback.evaluations)
     episodes = _play_episodes(options, model)
-    write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, halve=True)
+    write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4)
     heat = HeatMaps()
     for episode in episodes:
         heat.add(episode)

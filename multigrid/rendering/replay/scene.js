@@ -90,6 +90,7 @@ function drawScene() {
     pen.globalAlpha = strength;
     pen.lineWidth = outline;
     pen.stroke();
+    if (strength < 1) continue;
     const target = targetOf(agent, before);
     writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
   }
@@ -133,7 +134,7 @@ function drawAgent(agent, before, after, share, strength) {
     pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
     pen.stroke();
   }
-  writeNumber(agent, x, y, radius, palette.inks[agent]);
+  writeNumber(agent, x, y, side * (settled ? 0.31 : 0.34), palette.inks[agent]);
   if (isBlocked(agent, after)) {
     pen.strokeStyle = inks.blocked;
     pen.lineWidth = Math.max(1.2, side * 0.07);
