@@ -15,32 +15,20 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
-from multigrid.config import GridConfig
 from multigrid.rendering.caption import add_caption, describe_step
-from multigrid.rendering.frame import WINDOW_SIZE, Painter
+from multigrid.rendering.frame import Painter, readable_size
 from multigrid.rendering.scene import Episode, scene_between, scene_of
 
-__all__ = ["HELD_SECONDS", "film_frames", "film_size", "fit_frames", "write_gif", "write_mp4"]
+__all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
 
 HELD_SECONDS = 1.0
 """How long the last frame of an episode is shown, in seconds."""
 
-# In pixels: the least side of a cell, unless the picture would be larger than the largest.
-_CELL, _LARGEST = 24, 1280
 # In smooth films, frames a second.
 _SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30
 _COLOURS = 256
 # The number of frames per episode from which the palette is computed: agents that have arrived look different.
 _SAMPLES = 6
-
-
-def film_size(config: GridConfig) -> int:
-    """Return the longer side of a film's picture in pixels, such that numbers on agents can be read.
-
-    >>> film_size(GridConfig()), film_size(GridConfig(size=(41, 31), num_agents=64))
-    (512, 984)
-    """
-    return min(max(WINDOW_SIZE, _CELL * max(config.width, config.height)), _LARGEST)
 
 
 def film_frames(
@@ -56,11 +44,12 @@ def film_frames(
     Args:
         episode: the episode.
         trails: the number of an agent's last cells that its trail covers.
-        pixels: the longer side of the picture, below which stands a line of text; None for `film_size`.
+        pixels: the longer side of the picture, below which stands a line of text; None for one in which numbers can be
+            read.
         frames_per_step: with more than one, agents glide from cell to cell.
         steps: the steps to draw, or None for all.
     """
-    painter = Painter(episode.config, size=film_size(episode.config) if pixels is None else pixels, trails=trails)
+    painter = Painter(episode.config, size=readable_size(episode.config) if pixels is None else pixels, trails=trails)
     last = episode.last_shown
     for step in range(last + 1) if steps is None else steps:
         text, colour = describe_step(episode, step)

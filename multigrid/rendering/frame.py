@@ -17,12 +17,14 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options"]
+__all__ = ["WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options", "readable_size"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
 
 _SMALLEST = 16
+# In pixels: cells in which numbers can be read, and the largest picture.
+_READABLE_CELL, _LARGEST = 24, 1280
 
 
 class RenderOptions(NamedTuple):
@@ -104,3 +106,12 @@ class Painter:
     def surface(self, scene: Scene) -> pygame.Surface:
         """Draw a scene on a new surface."""
         return surface_on(self.frame(scene))
+
+
+def readable_size(config: GridConfig) -> int:
+    """Return the longer side of a picture, in pixels, in which the numbers of agents can be read, at most 1280.
+
+    >>> readable_size(GridConfig()), readable_size(GridConfig(size=(41, 31), num_agents=64))
+    (512, 984)
+    """
+    return min(max(WINDOW_SIZE, _READABLE_CELL * max(config.width, config.height)), _LARGEST)

@@ -40,7 +40,9 @@ _CACHED_MAPS = 8
 
 
 class GeneralStyle:
-    """Draw agents as numbered discs, targets as numbered rounded squares in a tint, and an agent on its target as a ringed disc.
+    """Draw agents as numbered discs, targets as numbered rounded squares in a tint.
+
+    An agent on its target is a ringed disc in a square of its colour.
 
     Width and height are those of the frame in pixels; the others are as in `multigrid.rendering.frame.RenderOptions`.
     """
