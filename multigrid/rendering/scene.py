@@ -134,15 +134,14 @@ class Episode:
         if self.metrics["csr"] == 1:
             step = int(self.metrics["makespan"])
             return Verdict(f"solved at step {step}", step, solved=True)
-        arrivals, success = int(self.arrivals[-1].sum()), int(self.metrics["success"].sum())
-        agents = "agent" if num_agents == 1 else "agents"
-        so_far = f"{success} of {num_agents} {agents} arrived"
         if self.config.on_target == "restart":
+            arrivals, ending = int(self.arrivals[-1].sum()), "ended"
             so_far = f"{arrivals} arrival{'s' * (arrivals != 1)}"
-        if self.repetition is None:
+        else:
             ending = "out of time" if last == self.config.max_cycles else "stopped"
-            if self.config.on_target == "restart":
-                ending = "ended"
+            agents = "agent" if num_agents == 1 else "agents"
+            so_far = f"{int(self.metrics['success'].sum())} of {num_agents} {agents} arrived"
+        if self.repetition is None:
             return Verdict(f"{ending} at step {last}: {so_far}", last, solved=False)
         step, period = self.repetition
         if period > 1:
