@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,8 +90,10 @@ def trace_episode(scenario: Scenario) -> Episode:
     """
     env = scenario.env()
     trace = EpisodeTrace(env)
-    for number, _ in enumerate(replay(scenario, env)):
-        assert scenario.actions is not None
-        actions = scenario.actions[number - 1].tolist()
-        trace.note(dict(zip(env.possible_agents, actions, strict=True)) if number else None)
+    steps = replay(scenario, env)
+    # A scenario without actions raises an error at the first step.
+    for _ in itertools.islice(steps, 1):
+        trace.note()
+    for _, actions in zip(steps, [] if scenario.actions is None else scenario.actions.tolist(), strict=True):
+        trace.note(dict(zip(env.possible_agents, actions, strict=True)))
     return trace.episode(scenario.name)

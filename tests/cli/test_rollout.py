@@ -371,7 +371,7 @@ def test_a_video_shows_every_step(film: Any) -> None:
     assert frames[0].shape == (335, 512, 3)
     assert pixels.shape == (4 + 8, 336, 512, 3)
     for index, frame in enumerate([*frames, *[frames[-1]] * 8]):
-        assert np.abs(pixels[index, :307] - frame).mean() < 4
+        assert np.abs(pixels[index, :335] - frame).mean() < 4
         step = min(index, 3)
         np.testing.assert_allclose(pixels[index][51, round((step + 0.5) * 102.4) - 26], (0, 114, 178), atol=25)
     # A player can begin before it has all of the file.

@@ -18,7 +18,7 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 function fitScene() {
   const ratio = devicePixelRatio;
   const room = byId("stage").clientWidth * ratio;
-  const chrome = document.fullscreenElement ? 150 : innerWidth > 820 ? 270 : 300;
+  const chrome = document.fullscreenElement ? 176 : innerWidth > 820 ? 270 : 300;
   const tall = Math.max(260, innerHeight - chrome) * ratio;
   const exact = Math.min(room / width, tall / height, 120 * ratio);
   palette = data.palettes[usesDark() ? "dark" : "light"];
