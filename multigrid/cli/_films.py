@@ -92,7 +92,7 @@ def write_gif(
         pixels: as in `film_frames`.
         smooth: whether agents glide, in about 20 frames a second.
     """
-    look = {"pixels": pixels, "trails": trails}
+    look: dict[str, Any] = {"pixels": pixels, "trails": trails}
     samples = [frame for one in episodes for frame in film_frames(one, steps=_sample_steps(one), **look)]
     palette = _Palette(np.concatenate(samples))
     parts = max(1, int(_SMOOTH_GIF / frames_per_second)) if smooth else 1
@@ -195,9 +195,10 @@ def write_mp4(
 
 def _hold_last(frames: Iterator[NDArray[np.uint8]], times: int) -> Iterator[NDArray[np.uint8]]:
     """Yield all frames, and the last one so many times more."""
-    for frame in frames:
-        yield frame
-        last = frame
+    last = next(frames)
+    yield last
+    for last in frames:
+        yield last
     yield from itertools.repeat(last, times)
 
 

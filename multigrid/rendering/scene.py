@@ -155,7 +155,7 @@ class Episode:
     def until(self, step: int) -> Episode:
         """Return the episode up to a step, with the metrics and the verdict of the whole one."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _BY_STEP}
-        cut = {name: None if array is None else array[: step + 1] for name, array in arrays.items()}
+        cut: dict[str, Any] = {name: None if array is None else array[: step + 1] for name, array in arrays.items()}
         shorter = dataclasses.replace(self, **cut)
         # A cached property looks here first.
         shorter.__dict__.update(verdict=self.verdict, repetition=self.repetition)

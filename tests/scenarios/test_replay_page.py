@@ -695,11 +695,11 @@ def test_the_animated_picture(kind, opened, request):
     svg = animated_svg(recording.shown.episode, seconds_per_step=0.5, pause=3, cell=30)
     page, hues = opened(svg, "picture.svg"), ["#{:02x}{:02x}{:02x}".format(*hue) for hue in HUES]
     last = recording.steps
-    for time in (0, 1, 2.5, 7, 12.25, last / 2, last - 0.5, last, last + 5.9):
+    for moment in (0, 1, 2.5, 7, 12.25, last / 2, last - 0.5, last, last + 5.9):
         page.evaluate(
-            "time => document.getAnimations().forEach(one => { one.pause(); one.currentTime = time; })", time * 500
+            "time => document.getAnimations().forEach(one => { one.pause(); one.currentTime = time; })", moment * 500
         )
-        before, share = int(min(time, last)), time % 1 if time < last else 0
+        before, share = int(min(moment, last)), moment % 1 if moment < last else 0
         after = before + (share > 0)
         discs, squares = visible(page)
         assert squares == pytest.approx({hue: disc[2] for hue, disc in zip(hues, discs, strict=True)}, abs=0.01)
