@@ -90,11 +90,14 @@ function drawScene() {
     pen.globalAlpha = strength;
     pen.lineWidth = outline;
     pen.stroke();
-    if (strength < 1) continue;
-    const target = targetOf(agent, before);
-    writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
   }
   if (marked >= 0) drawPath(marked);
+  for (let agent = 0; agent < numAgents; agent++) {
+    if (!shown[agent] || isSettled(agent, before) || fade(agent) < 1) continue;
+    const target = targetOf(agent, before);
+    pen.globalAlpha = isPresent(agent, after) ? 1 : 1 - share;
+    writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
+  }
   const inTheWay = marked >= 0 && isBlocked(marked, after) ? blockersOf(marked, after) : [];
   for (let agent = 0; agent < numAgents; agent++) {
     if (shown[agent] && agent !== marked) drawAgent(agent, before, after, share, fade(agent));
