@@ -16,8 +16,9 @@ from multigrid.rendering.scene import Episode
 
 __all__ = ["animated_svg", "describe_large", "hexadecimal", "rim", "still_svg"]
 
-_LONGER_SIDE = 640
-_LARGEST_CELL, _SMALLEST_CELL = 40, 3
+# In pixels: the longer side of a picture, and the longest of a large grid.
+_LONGER_SIDE, _LONGEST_SIDE = 640, 1280
+_LARGEST_CELL, _READABLE_CELL, _SMALLEST_CELL = 40, 20, 3
 _FLOOR: Colour = (255, 255, 255)
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _INK, _BAD = "#1f232b", "#c1121f"
@@ -44,7 +45,8 @@ def animated_svg(
         episode: the episode.
         seconds_per_step: the duration of a step.
         pause: the seconds for which the last state is shown.
-        cell: the side of a cell in pixels; by default the longer side of the picture has about 640 pixels.
+        cell: the side of a cell in pixels; by default the longer side of the picture has about 640 pixels, or
+            of a large grid at most 1,280.
 
     Raises:
         ValueError: an argument is out of range.
@@ -271,7 +273,9 @@ def _opacity(settled: np.bool_) -> str:
 def _side(episode: Episode, cell: int | None) -> int:
     if cell is None:
         longer: int = max(episode.walls.shape)
-        return max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGER_SIDE // longer))
+        # Large grids get a larger picture, in which numbers can be read.
+        readable = min(_READABLE_CELL, _LONGEST_SIDE // longer)
+        return max(_SMALLEST_CELL, readable, min(_LARGEST_CELL, _LONGER_SIDE // longer))
     if cell < 1:
         raise ValueError(f"cell is {cell}; expected at least 1 pixel")
     return cell
