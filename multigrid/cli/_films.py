@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,67 +15,93 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
-from multigrid.rendering.frame import Painter
-from multigrid.rendering.scene import Episode, scene_of
+from multigrid.rendering.caption import add_caption, describe_step
+from multigrid.rendering.frame import Painter, readable_size
+from multigrid.rendering.scene import Episode, scene_between, scene_of
 
 __all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
 
 HELD_SECONDS = 1.0
 """How long the last frame of an episode is shown, in seconds."""
 
+# In smooth films, frames a second.
+_SMOOTH_GIF, _SMOOTH_VIDEO = 20, 30
 _COLOURS = 256
 # The number of frames per episode from which the palette is computed: agents that have arrived look different.
 _SAMPLES = 6
 
 
 def film_frames(
-    episode: Episode, trails: int = 0, *, steps: Iterable[int] | None = None
+    episode: Episode,
+    trails: int = 0,
+    *,
+    pixels: int | None = None,
+    frames_per_step: int = 1,
+    steps: Iterable[int] | None = None,
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield the T + 1 frames of an episode of T steps, each uint8 (height, width, 3).
+    """Yield the frames of an episode until a few steps after the last one that is new, each uint8 (height, width, 3).
 
     Args:
         episode: the episode.
         trails: the number of an agent's last cells that its trail covers.
+        pixels: the longer side of the picture, below which stands a line of text; None for one in which numbers can be
+            read.
+        frames_per_step: with more than one, agents glide from cell to cell.
         steps: the steps to draw, or None for all.
     """
-    painter = Painter(episode.config, trails=trails)
-    for step in range(episode.num_steps + 1) if steps is None else steps:
-        yield painter.frame(scene_of(episode, step))
+    painter = Painter(episode.config, size=readable_size(episode.config) if pixels is None else pixels, trails=trails)
+    last = episode.last_shown
+    for step in range(last + 1) if steps is None else steps:
+        text, colour = describe_step(episode, step)
+        for part in range(frames_per_step if step < last else 1):
+            scene = scene_between(episode, step, part / frames_per_step) if part else scene_of(episode, step)
+            yield add_caption(painter.frame(scene), text, colour)
 
 
 def fit_frames(episodes: Sequence[Episode], max_frames: int) -> list[Episode]:
     """Return the first episodes that fit into `max_frames` frames in total; cut the first one if it does not fit."""
-    fitting = [_cut(episodes[0], max_frames)]
-    frames = fitting[0].num_steps + 1
+    fitting = [episodes[0].until(max_frames - 1)]
+    frames = fitting[0].last_shown + 1
     for episode in episodes[1:]:
-        frames += episode.num_steps + 1
+        frames += episode.last_shown + 1
         if frames > max_frames:
             break
         fitting.append(episode)
     return fitting
 
 
-def _cut(episode: Episode, frames: int) -> Episode:
-    by_step = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards")
-    arrays: dict[str, Any] = {name: getattr(episode, name)[:frames] for name in by_step}
-    return dataclasses.replace(episode, **arrays)
-
-
-def write_gif(path: Path, episodes: Sequence[Episode], frames_per_second: float, *, trails: int = 0) -> None:
+def write_gif(
+    path: Path,
+    episodes: Sequence[Episode],
+    frames_per_second: float,
+    *,
+    trails: int = 0,
+    pixels: int | None = None,
+    smooth: bool = False,
+) -> None:
     """Write episodes of one configuration, one after the other, as a GIF that loops forever.
 
     Durations in a GIF are whole hundredths of a second, and players extend a duration of one hundredth to ten. So the
     shortest is two: at most 50 steps a second. All frames share one palette, so that the background does not flicker.
-    See `film_frames` for `trails`.
+
+    Args:
+        path: the file.
+        episodes: the episodes.
+        frames_per_second: the steps a second.
+        trails: as in `film_frames`.
+        pixels: as in `film_frames`.
+        smooth: whether agents glide, in about 20 frames a second.
     """
-    samples = [frame for one in episodes for frame in film_frames(one, trails, steps=_sample_steps(one))]
+    look: dict[str, Any] = {"pixels": pixels, "trails": trails}
+    samples = [frame for one in episodes for frame in film_frames(one, steps=_sample_steps(one), **look)]
     palette = _Palette(np.concatenate(samples))
-    frames = itertools.chain.from_iterable(film_frames(episode, trails) for episode in episodes)
-    images = map(palette.image, frames)
-    milliseconds = max(20, 10 * round(100 / frames_per_second))
+    parts = max(1, int(_SMOOTH_GIF / frames_per_second)) if smooth else 1
+    every = (film_frames(episode, frames_per_step=parts, **look) for episode in episodes)
+    images = map(palette.image, itertools.chain.from_iterable(every))
+    milliseconds = max(20, 10 * round(100 / frames_per_second / parts))
     durations: list[float] = []
     for episode in episodes:
-        durations += [milliseconds] * episode.num_steps + [milliseconds + 1000 * HELD_SECONDS]
+        durations += [milliseconds] * (episode.last_shown * parts) + [milliseconds + 1000 * HELD_SECONDS]
     with replace_file(path) as temporary:
         next(images).save(
             temporary, format="GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=False
@@ -84,7 +109,8 @@ def write_gif(path: Path, episodes: Sequence[Episode], frames_per_second: float,
 
 
 def _sample_steps(episode: Episode) -> list[int]:
-    steps: list[int] = np.linspace(0, episode.num_steps, min(_SAMPLES, episode.num_steps + 1)).astype(int).tolist()
+    last = episode.last_shown
+    steps: list[int] = np.linspace(0, last, min(_SAMPLES, last + 1)).astype(int).tolist()
     return steps
 
 
@@ -128,18 +154,29 @@ def _unpack(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=-1)
 
 
-def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: int = 0) -> None:
+def write_mp4(
+    path: Path,
+    episode: Episode,
+    frames_per_second: float,
+    trails: int = 0,
+    *,
+    pixels: int | None = None,
+    smooth: bool = False,
+) -> None:
     """Write an episode as H.264 video with 4:2:0 colours, which all players and browsers support.
 
-    Such a video has an even width and height; an odd one is padded with a copy of the last line of pixels.
+    Such a video has an even width and height; an odd one is padded with a copy of the last line of pixels. The
+    arguments are as in `write_gif`, but smooth videos have about 30 frames a second.
     """
-    last, held = episode.num_steps, round(HELD_SECONDS * frames_per_second)
+    parts = max(1, round(_SMOOTH_VIDEO / frames_per_second)) if smooth else 1
+    rate = frames_per_second * parts
+    held, written = round(HELD_SECONDS * rate), 0
     with replace_file(path) as temporary:
         writer: Any = imageio.get_writer(
             temporary,
             format="FFMPEG",
             mode="I",
-            fps=frames_per_second,
+            fps=rate,
             codec="libx264",
             pixelformat="yuv420p",
             macro_block_size=2,
@@ -148,10 +185,21 @@ def write_mp4(path: Path, episode: Episode, frames_per_second: float, trails: in
         )
         # After an exception, imageio's own context manager does not stop ffmpeg.
         with contextlib.closing(writer):
-            for frame in film_frames(episode, trails, steps=[*range(last), *[last] * (1 + held)]):
+            frames = film_frames(episode, trails, pixels=pixels, frames_per_step=parts)
+            for frame in _hold_last(frames, held):
+                written += 1
                 odd = (0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)
                 writer.append_data(np.pad(frame, odd, mode="edge"))
-        _check_film(temporary, path, last + 1 + held)
+        _check_film(temporary, path, written)
+
+
+def _hold_last(frames: Iterator[NDArray[np.uint8]], times: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield all frames, and the last one so many times more."""
+    last = next(frames)
+    yield last
+    for last in frames:
+        yield last
+    yield from itertools.repeat(last, times)
 
 
 def _check_film(written: Path, path: Path, expected: int) -> None:

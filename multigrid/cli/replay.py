@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -51,5 +52,9 @@ def _write(options: ReplayOptions) -> list[Path]:
     episode.save(page)
     if not options.svg:
         return [page]
-    episode.save_svg(picture)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        episode.save_svg(picture)
+    for warning in caught:
+        sys.stderr.write(f"multigrid replay: {warning.message}\n")
     return [page, picture]

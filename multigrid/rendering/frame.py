@@ -17,13 +17,16 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["SMALLEST_FRAME", "WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options"]
+__all__ = ["SMALLEST_FRAME", "WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options", "readable_size"]
 
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
 
 SMALLEST_FRAME = 16
 """The smallest allowed longer side of a frame, in pixels."""
+
+# In pixels: cells in which numbers can be read, and the largest picture.
+_READABLE_CELL, _LARGEST = 24, 1280
 
 
 class RenderOptions(NamedTuple):
@@ -61,7 +64,7 @@ class Painter:
     """Draw scenes of one world, in any order; the background is drawn once.
 
     One agent on a square grid without walls, trails and view is drawn as in the documented GridWorld, bit for bit at
-    512 pixels. In all other frames, agents are numbered discs and their targets rounded squares in a tint.
+    512 pixels. In all other frames, agents are numbered discs and their targets numbered rounded squares in a tint.
 
     Args:
         config: the world.
@@ -105,3 +108,12 @@ class Painter:
     def surface(self, scene: Scene) -> pygame.Surface:
         """Draw a scene on a new surface."""
         return surface_on(self.frame(scene))
+
+
+def readable_size(config: GridConfig) -> int:
+    """Return the longer side of a picture, in pixels, in which the numbers of agents can be read, at most 1280.
+
+    >>> readable_size(GridConfig()), readable_size(GridConfig(size=(41, 31), num_agents=64))
+    (512, 984)
+    """
+    return min(max(WINDOW_SIZE, _READABLE_CELL * max(config.width, config.height)), _LARGEST)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_on
-from multigrid.rendering.palette import colours, contrast, mix, tint
+from multigrid.rendering.palette import Colour, colours, contrast, legible, mix, tint
 from multigrid.rendering.scene import Scene
 
 __all__ = ["TARGET_TINT", "GeneralStyle"]
@@ -33,13 +33,16 @@ _SMALLEST_DIGIT, _SMALLEST_RING = 6.0, 12.0
 # pygame's own font: the width of a digit per height, its height per font size; then the share of its space that a
 # number fills.
 _DIGIT_WIDTH, _DIGIT_HEIGHT, _FILLED = 0.62, 0.64, 0.92
+_NUMBER_CONTRAST = 4.5
 _TRAIL_OPACITY = 230
 _VEIL = (255, 255, 255, 165)
 _CACHED_MAPS = 8
 
 
 class GeneralStyle:
-    """Draw agents as numbered discs, targets as tinted rounded squares, and an agent on its target as a ringed disc.
+    """Draw agents as numbered discs, targets as numbered rounded squares in a tint.
+
+    An agent on its target is a ringed disc in a square of its colour.
 
     Width and height are those of the frame in pixels; the others are as in `multigrid.rendering.frame.RenderOptions`.
     """
@@ -126,7 +129,10 @@ class GeneralStyle:
         side, colour = self._sprite_side, self._colours[index]
         square = _cover(_from_square(side, self._square, _CORNER * side))
         if kind == "target":
-            return sprite(tint(colour, TARGET_TINT), square)
+            pale = tint(colour, TARGET_TINT)
+            target = sprite(pale, square)
+            self._write_number(target, index, legible(colour, pale, _NUMBER_CONTRAST))
+            return target
         distance = _from_centre(side) - self._disc
         ring = max(1.0, _RING * side)
         if kind == "settled":
@@ -139,11 +145,11 @@ class GeneralStyle:
             disc.blit(sprite(colour, _cover(distance + ring / 2)), (0, 0))
         else:
             disc = sprite(colour, _cover(distance))
-        self._write_number(disc, index)
+        self._write_number(disc, index, contrast(colour))
         return disc
 
-    def _write_number(self, disc: Any, index: int) -> None:
-        """Write the agent's number on its disc, unless there is one agent only or the longest number does not fit."""
+    def _write_number(self, disc: Any, index: int, ink: Colour) -> None:
+        """Write the agent's number on a sprite, unless there is one agent only or the longest number does not fit."""
         digits = len(str(self._config.num_agents - 1))
         # The diagonal of the text fills the circle inside the ring.
         height = 2 * (self._disc - _RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
@@ -151,7 +157,7 @@ class GeneralStyle:
             return
         self._game.font.init()
         font = self._game.font.Font(None, round(height / _DIGIT_HEIGHT))
-        text = font.render(str(index), True, contrast(self._colours[index]))  # noqa: FBT003 - by position only
+        text = font.render(str(index), True, ink)  # noqa: FBT003 - by position only
         inked = text.get_bounding_rect()
         centred = inked.copy()
         centred.center = disc.get_rect().center

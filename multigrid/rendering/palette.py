@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import colorsys
 
-__all__ = ["Colour", "colours", "contrast", "mix", "tint"]
+__all__ = ["Colour", "colours", "contrast", "hexadecimal", "legible", "mix", "rim", "tint"]
+
+_RIM = 0.4
 
 Colour = tuple[int, int, int]
 
@@ -73,7 +75,50 @@ def contrast(colour: Colour) -> Colour:
     >>> contrast((0, 0, 160)), contrast((230, 159, 0))
     ((255, 255, 255), (0, 0, 0))
     """
-    linear = [value / 3294.6 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4 for value in colour]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     # Where (1 + 0.05) / (luminance + 0.05) equals (luminance + 0.05) / 0.05.
-    return (0, 0, 0) if luminance > 0.179 else (255, 255, 255)
+    return (0, 0, 0) if _luminance(colour) > 0.179 else (255, 255, 255)
+
+
+def legible(colour: Colour, ground: Colour, least: float = 3.0) -> Colour:
+    """Return the colour, mixed with as little white or black as gives it enough contrast with a ground.
+
+    Args:
+        colour: red, green and blue, 0 to 255.
+        ground: the colour behind it.
+        least: the contrast to reach, as defined in WCAG 2, which demands 3 of pictures; at most 4.5.
+
+    >>> legible((0, 114, 178), (255, 255, 255)), legible((240, 228, 66), (255, 255, 255))
+    ((0, 114, 178), (158, 150, 44))
+    """
+    percents = range(101)
+    towards = contrast(ground)
+    mixtures = (mix(colour, towards, percent / 100) for percent in percents)
+    return next((one for one in mixtures if _ratio(one, ground) >= least), towards)
+
+
+def _ratio(one: Colour, other: Colour) -> float:
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Colour) -> float:
+    linear = [value / 3294.6 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4 for value in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def hexadecimal(colour: Colour) -> str:
+    """Return a colour as style sheets write it.
+
+    >>> hexadecimal((0, 114, 178))
+    '#0072b2'
+    """
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def rim(colour: Colour) -> Colour:
+    """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one.
+
+    >>> rim((230, 160, 0)), rim((0, 0, 160))
+    ((138, 96, 0), (102, 102, 198))
+    """
+    return mix(colour, contrast(colour), _RIM)

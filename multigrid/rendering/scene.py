@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.actions import BLOCKED_BY_AGENT
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT, Arrays
+from multigrid.core.blockers import find_blockers, find_requests
+from multigrid.core.repetition import Repetition, find_repetition
 
-__all__ = ["Episode", "Scene", "find_settled", "scene_in", "scene_of"]
+__all__ = ["Episode", "Scene", "Verdict", "find_settled", "scene_between", "scene_in", "scene_of"]
+
+# How long films go on once nothing changes any more, in steps, and how many rounds of a cycle they show.
+_STEPS_AFTER, _ROUNDS = 4, 2
+_BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards", "actions")
 
 
 def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -42,6 +49,17 @@ class Scene(NamedTuple):
     """int64 (K, N, 2), the agents' cells in the K states before this one, the latest last; None for no trails."""
 
 
+class Verdict(NamedTuple):
+    """How an episode ended."""
+
+    text: str
+    """A few words, such as "solved at step 18" or "deadlock from step 21: 5 of 8 agents arrived"."""
+    step: int
+    """The step that they name."""
+    solved: bool
+    """Whether all agents arrived."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
     """An episode of T steps; index 0 is the state after the reset, index t the state after step t."""
@@ -68,6 +86,8 @@ class Episode:
     """float64 (T + 1, N), 0 after the reset."""
     metrics: dict[str, Any]
     """The metrics of the episode, as `multigrid.core.metrics` defines them."""
+    actions: NDArray[np.int64] | None = None
+    """int64 (T + 1, N), the actions, `multigrid.core.blockers.NO_ACTION` for no action; None if they are not known."""
 
     @property
     def num_steps(self) -> int:
@@ -78,6 +98,68 @@ class Episode:
     def settled(self) -> NDArray[np.bool_]:
         """Which agents stand on their targets, as bool (T + 1, N); False for an agent that has left."""
         return find_settled(self.distances, self.present)
+
+    @functools.cached_property
+    def requests(self) -> NDArray[np.int64] | None:
+        """The cells that the agents asked for, as `multigrid.core.blockers.find_requests` returns them, or None."""
+        return None if self.actions is None else find_requests(self.agents, self.actions)
+
+    @functools.cached_property
+    def blockers(self) -> NDArray[np.int64] | None:
+        """Who refused moves are due to, as `multigrid.core.blockers.find_blockers` returns it, or None."""
+        if self.actions is None:
+            return None
+        return find_blockers(self.agents, self.present, self.actions, self.outcomes)
+
+    @functools.cached_property
+    def repetition(self) -> Repetition | None:
+        """From when on nothing new happened although agents were still under way, or None."""
+        if self.metrics["csr"] == 1:
+            return None
+        parts = (self.agents, self.targets, self.present, self.arrivals)
+        return find_repetition(np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1))
+
+    @property
+    def last_shown(self) -> int:
+        """The last step that a film shows: a few steps after the last one in which something new happened."""
+        if self.repetition is None:
+            return self.num_steps
+        step, period = self.repetition
+        return min(self.num_steps, step + max(_STEPS_AFTER, _ROUNDS * period if period > 1 else 0))
+
+    @functools.cached_property
+    def verdict(self) -> Verdict:
+        """How the episode ended."""
+        last, num_agents = self.num_steps, self.config.num_agents
+        if self.metrics["csr"] == 1:
+            step = int(self.metrics["makespan"])
+            return Verdict(f"solved at step {step}", step, solved=True)
+        if self.config.on_target == "restart":
+            arrivals, ending = int(self.arrivals[-1].sum()), "ended"
+            so_far = f"{arrivals} arrival{'s' * (arrivals != 1)}"
+        else:
+            ending = "out of time" if last == self.config.max_cycles else "stopped"
+            agents = "agent" if num_agents == 1 else "agents"
+            so_far = f"{int(self.metrics['success'].sum())} of {num_agents} {agents} arrived"
+        if self.repetition is None:
+            return Verdict(f"{ending} at step {last}: {so_far}", last, solved=False)
+        step, period = self.repetition
+        if period > 1:
+            ending = f"livelock from step {step} on, in a cycle of {period} steps"
+        elif np.isin(self.outcomes[-1], BLOCKED_BY_AGENT).any():
+            ending = f"deadlock from step {step}"
+        else:
+            ending = f"nobody moves from step {step} on"
+        return Verdict(f"{ending}: {so_far}", step, solved=False)
+
+    def until(self, step: int) -> Episode:
+        """Return the episode up to a step, with the metrics and the verdict of the whole one."""
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in _BY_STEP}
+        cut: dict[str, Any] = {name: None if array is None else array[: step + 1] for name, array in arrays.items()}
+        shorter = dataclasses.replace(self, **cut)
+        # A cached property looks here first.
+        shorter.__dict__.update(verdict=self.verdict, repetition=self.repetition)
+        return shorter
 
 
 def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
@@ -124,3 +206,14 @@ def scene_of(episode: Episode, step: int) -> Scene:
         settled=episode.settled[step],
         trail=episode.agents[:step],
     )
+
+
+def scene_between(episode: Episode, step: int, share: float) -> Scene:
+    """Return the scene of an episode between a step and the next; agents have made this share of their moves.
+
+    Raises:
+        ValueError: the episode has no such step, or none after it.
+    """
+    scene, after = scene_of(episode, step), scene_of(episode, step + 1)
+    agents: Any = scene.agents + share * (after.agents - scene.agents)
+    return scene._replace(agents=agents)

@@ -11,20 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
-from multigrid.rendering.palette import Colour, colours, contrast, mix
+from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
 from multigrid.rendering.scene import Episode
 
-__all__ = ["animated_svg", "compare_svg", "hexadecimal", "rim", "still_svg"]
+__all__ = ["animated_svg", "compare_svg", "describe_large", "still_svg"]
 
-_LONGER_SIDE, _LONGEST_COMPARISON = 640, 920
-_LARGEST_CELL, _SMALLEST_CELL = 40, 3
+# In pixels: the longer side of a picture, the longest of a large grid, and the width of a comparison.
+_LONGER_SIDE, _LONGEST_SIDE, _LONGEST_COMPARISON = 640, 1280, 920
+_LARGEST_CELL, _READABLE_CELL, _SMALLEST_CELL = 40, 20, 3
+_FLOOR: Colour = (255, 255, 255)
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
-_RIM = 0.4
+_INK, _BAD = "#1f232b", "#c1121f"
+# Browsers play larger animations slowly.
+_LARGE = 1_000_000
 _FONT = "system-ui,sans-serif"
 # Captions are as far from white as from a dark page.
 _CAPTION_STYLE = f'font-family="{_FONT}" font-size="15" text-anchor="middle" fill="#767b83"'
 _CAPTION_HEIGHT = 30
 _NUMBERS_FROM, _LINES_FROM = 16, 5
+# In pixels: the line below a picture, and its letters.
+_LINE_HEIGHT, _SAID = 22, 14
 # XML cannot represent these.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -34,14 +40,16 @@ def animated_svg(
 ) -> str:
     """Return an SVG that plays an episode in a loop, with a pause at its end.
 
-    Agents glide from cell to cell; a target is filled while its agent stands on it. The SVG has no script, so it also
-    plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
+    Agents glide from cell to cell; a target carries its agent's number, and is filled while that agent stands on it. An
+    episode in which from some step on nothing new happens ends a few steps later, and says so. The SVG has no script,
+    so it also plays in an ``<img>``. With the browser setting for reduced motion, it shows the state after the reset.
 
     Args:
         episode: the episode.
         seconds_per_step: the duration of a step.
         pause: the seconds for which the last state is shown.
-        cell: the side of a cell in pixels; by default the longer side of the picture has about 640 pixels.
+        cell: the side of a cell in pixels; by default the longer side of the picture has about 640 pixels, or
+            of a large grid at most 1,280.
 
     Raises:
         ValueError: an argument is out of range.
@@ -51,6 +59,7 @@ def animated_svg(
     >>> animated_svg(trace_episode(multigrid.scenarios.get("empty-9x7-2"))).count("@keyframes")
     4
     """
+    episode = episode.until(episode.last_shown)
     duration = episode.num_steps * _check_seconds(seconds_per_step, pause)
     clock = _Clock(seconds_per_step, duration + pause) if duration else None
     return _draw(_View(episode, 0, _side(episode, cell), clock))
@@ -156,8 +165,11 @@ def _draw(view: _View) -> str:
     episode, _, side, clock = view
     width, height = (side * length for length in episode.walls.shape)
     # The picture adds the animations to the clock.
-    picture = _picture(view)
-    return _document(width, height, episode.name, [*([clock.style()] if clock else []), *picture])
+    picture, ending = _picture(view), _ending(view, height)
+    line = _LINE_HEIGHT if ending else 0
+    floor = f'<rect y="{height}" width="{width}" height="{line}" fill="{hexadecimal(_FLOOR)}"/>'
+    lines = [*([clock.style()] if clock else []), *([floor, ending] if ending else []), *picture]
+    return _document(width, height + line, episode.name, [f"<desc>{episode.verdict.text}</desc>", *lines])
 
 
 def _document(width: int, height: int, title: str, lines: Sequence[str]) -> str:
@@ -176,13 +188,32 @@ def _document(width: int, height: int, title: str, lines: Sequence[str]) -> str:
 def _picture(view: _View) -> list[str]:
     """Return the elements of a grid with its agents."""
     episode, step, side, _ = view
-    palette = colours(episode.config.num_agents)
+    palette = [legible(colour, _FLOOR) for colour in colours(episode.config.num_agents)]
     present = np.flatnonzero(episode.present[step]).tolist()
     squares = [_target(view, agent, palette[agent]) for agent in present]
     discs = [_agent(view, agent, palette[agent]) for agent in present]
     letters = f'font-family="{_FONT}" font-weight="600" font-size="{_number(0.36 * side)}"'
     outline = f'text-anchor="middle" stroke-width="{_number(0.045 * side)}"'
-    return [_ground(episode, side), *squares, f"<g {letters} {outline}>", *discs, "</g>"]
+    return [_ground(episode, side), f"<g {letters} {outline}>", *squares, *discs, "</g>"]
+
+
+def _ending(view: _View, height: int) -> str:
+    """Return the verdict as a line below the picture, from the step on in which nothing new happens any more."""
+    episode, step, _, clock = view
+    repetition = episode.repetition
+    if repetition is None or (clock is None and step < repetition.step):
+        return ""
+    width = episode.walls.shape[0] * view.side
+    text = episode.verdict.text
+    # About 0.6 of the font's size is the width of a letter.
+    size = min(_SAID, width / (0.6 * len(text)))
+    names = []
+    if clock and repetition.step:
+        names = [clock.frames(np.array([0, repetition.step]), ["opacity:0", "opacity:1"])]
+    return (
+        f'<text x="2" y="{height + 15}" font-family="{_FONT}" font-weight="600" '
+        f'font-size="{_number(size)}" fill="{_BAD}"{_animate("j", names)}>{text}</text>'
+    )
 
 
 def _ground(episode: Episode, side: int) -> str:
@@ -210,21 +241,27 @@ def _target(view: _View, agent: int, colour: Colour) -> str:
     episode, step, side, clock = view
     cells = episode.targets[:, agent]
     settled = episode.settled[:, agent]
-    jumps = ""
+    moves: list[str] = []
+    turns: list[str] = []
     if clock:
-        names = []
-        if (moves := _changes(cells)).size > 1:
-            names.append(clock.frames(moves, [_translate(cells[at], side) for at in moves]))
-        if (turns := _changes(settled)).size > 1:
-            names.append(clock.frames(turns, [f"fill-opacity:{_opacity(settled[at])}" for at in turns]))
-        jumps = _animate("j", names)
+        if (at_steps := _changes(cells)).size > 1:
+            moves = [clock.frames(at_steps, [_translate(cells[at], side) for at in at_steps])]
+        if (at_steps := _changes(settled)).size > 1:
+            turns = [clock.frames(at_steps, [f"fill-opacity:{_opacity(settled[at])}" for at in at_steps])]
+    jumps = _animate("j", moves + turns)
     x, y = (cells[step] * side).tolist()
     inset, size = _number(0.1 * side), _number(0.8 * side)
     square = (
         f'<rect x="{inset}" y="{inset}" width="{size}" height="{size}" rx="{_number(0.2 * side)}" '
         f'transform="translate({x} {y})" fill="{hexadecimal(colour)}" fill-opacity="{_opacity(settled[step])}" '
-        f'stroke="{hexadecimal(colour)}" stroke-opacity=".85" stroke-width="{_number(0.05 * side)}"{jumps}/>'
+        f'stroke="{hexadecimal(colour)}" stroke-width="{_number(0.05 * side)}"{jumps}/>'
     )
+    if side >= _NUMBERS_FROM:
+        middle, base = _number(side / 2), _number(0.63 * side)
+        square += (
+            f'<text x="{middle}" y="{base}" transform="translate({x} {y})" fill="{_INK}"{_animate("j", moves)}>'
+            f"{agent}</text>"
+        )
     fading = _fading(episode, agent, clock)
     return f"<g{_animate('g', fading)}>{square}</g>" if fading else square
 
@@ -285,29 +322,27 @@ def _opacity(settled: np.bool_) -> str:
 def _side(episode: Episode, cell: int | None) -> int:
     if cell is None:
         longer: int = max(episode.walls.shape)
-        return max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGER_SIDE // longer))
+        # Large grids get a larger picture, in which numbers can be read.
+        readable = min(_READABLE_CELL, _LONGEST_SIDE // longer)
+        return max(_SMALLEST_CELL, readable, min(_LARGEST_CELL, _LONGER_SIDE // longer))
     if cell < 1:
         raise ValueError(f"cell is {cell}; expected at least 1 pixel")
     return cell
 
 
-def hexadecimal(colour: Colour) -> str:
-    """Return a colour as style sheets write it.
+def describe_large(name: str, svg: str) -> str:
+    """Return a sentence that names what plays better, if an animation has more than a megabyte, else "".
 
-    >>> hexadecimal((0, 114, 178))
-    '#0072b2'
+    >>> describe_large("small.svg", "<svg/>")
+    ''
     """
-    return "#{:02x}{:02x}{:02x}".format(*colour)
+    if len(svg) <= _LARGE:
+        return ""
+    return (
+        f"{name} has {len(svg) / 1e6:.1f} MB, which browsers play slowly; the page that `multigrid replay` writes and "
+        "the MP4 of `multigrid rollout --mp4` are smaller and smooth"
+    )
 
 
 def _number(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".")
-
-
-def rim(colour: Colour) -> Colour:
-    """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one.
-
-    >>> rim((230, 160, 0)), rim((0, 0, 160))
-    ((138, 96, 0), (102, 102, 198))
-    """
-    return mix(colour, contrast(colour), _RIM)

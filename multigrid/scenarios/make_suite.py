@@ -80,11 +80,12 @@ def _make_delivery() -> Scenario:
             flatten=True,
             max_cycles=64,
         )
-        recorder, policy = RecordEpisode(MultiGridEnv(config)), shortest_path_policy(np.random.default_rng(seed))
+        env, policy = MultiGridEnv(config), shortest_path_policy(np.random.default_rng(seed))
+        recorder = RecordEpisode(env)
         observations, _ = recorder.reset()
         blocked = False
         while recorder.agents:
-            observations, *_, infos = recorder.step(policy(recorder.unwrapped, observations))
+            observations, *_, infos = recorder.step(policy(env, observations))
             blocked = blocked or any(info["outcome"] != Outcome.MOVED for info in infos.values())
         if not blocked:
             return recorder.scenario("delivery-17x13-8")

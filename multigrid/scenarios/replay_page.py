@@ -12,7 +12,7 @@ from typing import Any
 from multigrid._files import replace_file
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.scene import Episode
-from multigrid.rendering.svg import animated_svg, still_svg
+from multigrid.rendering.svg import animated_svg, describe_large, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.suite import find_scenario
 from multigrid.scenarios.tracing import trace_episode
@@ -47,6 +47,8 @@ class Replay:
     def save_svg(self, path: str | PathLike[str], *, step: int | None = None, **options: Any) -> None:
         """Write a picture to a file: the animated episode, or its state after one step.
 
+        Browsers play animations of more than a megabyte slowly; a warning then names what plays well.
+
         Args:
             path: the file; an existing one is replaced.
             step: from 0, the state after the reset, to the last step; None for the animation.
@@ -60,6 +62,8 @@ class Replay:
         """
         svg = animated_svg(self.episode, **options) if step is None else still_svg(self.episode, step, **options)
         self._write(path, svg)
+        if step is None and (said := describe_large(str(path), svg)):
+            warnings.warn(said, stacklevel=2)
 
     def _write(self, path: str | PathLike[str], text: str) -> None:
         with replace_file(Path(path)) as temporary:
@@ -71,8 +75,8 @@ class Replay:
     def _repr_html_(self) -> str:
         # The iframe separates the page's style and script from the notebook's.
         return (
-            f'<iframe srcdoc="{html.escape(self.html)}" title="Replay" sandbox="allow-scripts" width="100%" '
-            f'height="{_FRAME_HEIGHT}" style="border: 0; border-radius: 12px"></iframe>'
+            f'<iframe srcdoc="{html.escape(self.html)}" title="Replay" sandbox="allow-scripts" allowfullscreen '
+            f'width="100%" height="{_FRAME_HEIGHT}" style="border: 0; border-radius: 12px"></iframe>'
         )
 
 

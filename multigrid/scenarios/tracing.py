@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from multigrid.core.arrays import LEFT
+from multigrid.core.blockers import NO_ACTION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios.recording import replay
@@ -25,8 +28,9 @@ class EpisodeTrace:
     >>> trace = EpisodeTrace(env)
     >>> _ = env.reset(seed=0)
     >>> trace.note()
-    >>> _ = env.step({"agent_0": 0, "agent_1": 3})
-    >>> trace.note()
+    >>> actions = {"agent_0": 0, "agent_1": 3}
+    >>> _ = env.step(actions)
+    >>> trace.note(actions)
     >>> trace.episode("first").agents.shape
     (2, 2, 2)
     """
@@ -34,11 +38,18 @@ class EpisodeTrace:
     def __init__(self, env: MultiGridEnv) -> None:
         self._env = env
         self._states: list[dict[str, Any]] = []
+        self._actions: list[list[int] | None] = []
 
-    def note(self) -> None:
-        """Add the environment's current state to the episode."""
+    def note(self, actions: Mapping[str, Any] | None = None) -> None:
+        """Add the environment's current state to the episode, and the actions by agent that led to it.
+
+        Without the actions of all steps, pictures cannot say who was in the way of a refused move.
+        """
         state: Any = self._env.get_state()
         self._states.append({name: state[name] for name in (*_FIELDS, "map_index")})
+        agents = self._env.possible_agents
+        row = None if actions is None else [int(actions.get(agent, NO_ACTION)) for agent in agents]
+        self._actions.append(row)
 
     def episode(self, name: str) -> Episode:
         """Return the episode so far, with a name for its title.
@@ -49,6 +60,8 @@ class EpisodeTrace:
         if not self._states:
             raise ValueError("nothing has been noted; call note() after the reset, and after each step")
         fields = {field: np.stack([state[field] for state in self._states]) for field in _FIELDS}
+        at_reset = [NO_ACTION] * self._env.config.num_agents
+        rows = [at_reset, *(row for row in self._actions[1:] if row is not None)]
         return Episode(
             name=name,
             config=self._env.config,
@@ -61,6 +74,7 @@ class EpisodeTrace:
             outcomes=fields["outcomes"],
             rewards=fields["rewards"],
             metrics=self._env.metrics(),
+            actions=np.array(rows, dtype=np.int64) if len(rows) == len(self._states) else None,
         )
 
 
@@ -76,6 +90,10 @@ def trace_episode(scenario: Scenario) -> Episode:
     """
     env = scenario.env()
     trace = EpisodeTrace(env)
-    for _ in replay(scenario, env):
+    steps = replay(scenario, env)
+    # A scenario without actions raises an error at the first step.
+    for _ in itertools.islice(steps, 1):
         trace.note()
+    for _, actions in zip(steps, [] if scenario.actions is None else scenario.actions.tolist(), strict=True):
+        trace.note(dict(zip(env.possible_agents, actions, strict=True)))
     return trace.episode(scenario.name)

@@ -10,7 +10,7 @@ from multigrid.cli import main
 from multigrid.cli import play as play_module
 from multigrid.cli.play.screen import Screen, figures, headline
 from multigrid.cli.play.session import Session, moves_by_sight
-from multigrid.cli.play.window import KeyboardController
+from multigrid.cli.play.window import KeyboardController, open_window
 from multigrid.scenarios import RecordEpisode, Scenario, load, replay, save
 
 # Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
@@ -201,24 +201,106 @@ def test_the_panel_shows_the_figures():
     session.play(moves_by_sight()["left"])
     assert [value for _, value in figures(session)] == ["0 of 2", "2 / 3", "0", "0", "5", "edge"]
     session.play(moves_by_sight()["left"])
-    kind, first, second = headline(session, running=False)
-    assert (kind, first) == ("out of time", "Out of time after 3 steps: 1 arrived")
-    assert second == "CSR 0   ISR 0.5   sum of costs 4   makespan 3"
+    kind, first, second, _ = headline(session, running=False)
+    assert (kind, first) == ("out of time", "Out of time after 3 steps: 1 of 2 arrived")
+    assert second == "4 steps until arrival, of all agents together"
     assert not session.play(Action.RIGHT)
     assert session.steps == 3
 
 
 def test_the_end_is_announced():
-    """When the last agent has arrived, the end is announced, with the figures, or with what became of a recording."""
+    """When the last agent has arrived, the end is announced, in words, or with what became of a recording."""
     session = Session(GridConfig(walls="a..A\n...."))
     player = KeyboardController(session, lambda: "Not saved: disk full")
     press(player, *[pygame.K_RIGHT] * 4)
-    kind, first, second = headline(session, running=False)
-    assert (kind, first, second[:5]) == ("arrived", "Arrived in 3 steps", "CSR 1")
+    kind, first, second, keys = headline(session, running=False)
+    assert (kind, first, second) == ("arrived", "Solved in 3 steps", "The disc is on the square")
+    assert "N: another layout" in keys
     press(player, pygame.K_f)
-    assert headline(session, running=False)[1:] == (first, "Not saved: disk full")
+    assert headline(session, running=False)[1:3] == (first, "Not saved: disk full")
     session.back()
     assert headline(session, running=False)[0] == "going on"
+
+
+@pytest.mark.parametrize(
+    ("settings", "goal"),
+    [
+        ({"num_agents": 1}, "Goal: bring the disc to the square"),
+        ({"num_agents": 3}, "Goal: every agent on the square with its number"),
+        ({"on_target": "stay"}, "Goal: every agent on the square with its number, all at the same time"),
+        ({"on_target": "restart"}, "Goal: reach targets as often as you can; each time there is a new one"),
+    ],
+)
+def test_the_goal_is_said_before_any_move(settings, goal):
+    """A new game says its goal, and no outcome of a move that nobody has made."""
+    session = Session(GridConfig(size=(6, 4), **settings), seed=1)
+    assert headline(session, running=False)[:3] == ("going on", "Your move", goal)
+    assert figures(session)[-1] == ("last move", "none yet")
+
+
+# Agent 0 has the edge above and on its left, a wall below, and an agent on its right.
+CORNER = "ab.\n#..\nBA."
+REFUSALS = {
+    "up": "the edge of the grid",
+    "left": "the edge of the grid",
+    "down": "a wall",
+    "right": "agent 1 is there",
+}
+
+
+@pytest.mark.parametrize("way", REFUSALS)
+def test_a_refused_move_is_shown(way):
+    """A move that is refused says why, and marks in red the side of the cell that it would have crossed."""
+    session = Session(GridConfig(walls=CORNER, allow_stay=True), others="idle")
+    surface = pygame.Surface((600, 900))
+    session.play(moves_by_sight()[way])
+    assert headline(session, running=False)[1] == f"Agent 0 stays: {REFUSALS[way]}"
+    Screen().draw(surface, session, running=False)
+    red = np.argwhere((pygame.surfarray.array3d(surface) == (193, 18, 31)).all(axis=2))
+    # The picture of 3 x 3 cells is as wide as the window and stands at the top of its room.
+    panel = next(y for y in range(599, 900) if surface.get_at((300, y))[:3] == (214, 218, 225))
+    middle = red.mean(axis=0) - (0, (panel - 600) / 2)
+    expected = {"up": (100, 8), "left": (8, 100), "down": (100, 192), "right": (192, 100)}[way]
+    assert np.abs(middle - expected).max() < 12
+    session.play(Action.STAY)
+    assert headline(session, running=False)[1] == "Your move"
+    session.restart()
+    assert session.refusal is None
+
+
+def test_who_was_in_the_way_is_named():
+    """Of two agents that ask for each other's cells, the other one is named."""
+    for seed in range(50):
+        session = Session(GridConfig(walls="ab.\nB.A"), others="random", seed=seed)
+        session.play(moves_by_sight()["right"])
+        if session.state["outcomes"][0] == Outcome.SWAP:
+            assert session.refusal.reason == "agent 1 wanted to swap places"
+            return
+    pytest.fail("no random agent asked for the player's cell")
+
+
+def test_large_worlds_open_in_large_windows():
+    """Cells of 64 agents have 24 pixels, in which numbers can be read, where the desktop has the room."""
+    session = Session(GridConfig(size=(41, 31), num_agents=64), seed=0)
+    width, height = Screen.first_size(session)
+    assert width == 41 * 24
+    assert 31 * 24 + 100 < height < 31 * 24 + 250
+    with open_window((5000, 4000)) as display:
+        across, down = display.get_desktop_sizes()[0]
+        assert display.get_surface().get_width() <= max(across, 640)
+        assert display.get_surface().get_height() <= max(down, 640)
+
+
+def test_a_won_game_is_framed_in_green():
+    """The picture of a solved world has a green frame, that of one that goes on has none."""
+    session, surface = Session(GridConfig(walls="a.A\n#..")), pygame.Surface((600, 700))
+    greens = []
+    for _ in range(3):
+        Screen().draw(surface, session, running=False)
+        greens.append(int((pygame.surfarray.array3d(surface)[:, :300] == (20, 119, 74)).all(axis=2).sum()))
+        session.play(Action.RIGHT)
+    assert greens[:2] == [0, 0]
+    assert greens[2] > 2000
 
 
 def test_the_picture_is_marked_at_the_chosen_agent_only():

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from helpers import interrupt_multigrid, names, read_gif, read_pixels, read_rows
-from multigrid import GridConfig, MultiGridEnv, Outcome
+from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
 from multigrid.cli.rollout import files
@@ -28,8 +28,10 @@ from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.rollout.worlds import match_observations
 from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
+from multigrid.rendering.caption import describe_step
+from multigrid.rendering.frame import readable_size
 from multigrid.scenarios import Scenario, load, save
-from multigrid.scenarios.tracing import trace_episode
+from multigrid.scenarios.tracing import EpisodeTrace, trace_episode
 
 pytestmark = pytest.mark.heavy
 
@@ -257,7 +259,8 @@ def test_a_gif_shows_every_step(film: Any) -> None:
     info, pictures, durations = read_gif(Path("film.gif"))
     assert (info["loop"], durations) == (0, [250, 250, 250, 1250])
     for index, (pixels, frame) in enumerate(zip(pictures, films.film_frames(film), strict=True)):
-        assert pixels.shape == (307, 512, 3)
+        # Below the picture of 307 lines stands a line of text.
+        assert pixels.shape == (335, 512, 3)
         assert (pixels == frame).all(axis=2).mean() > 0.98
         assert np.abs(pixels - frame).max() < 40
         # Agent a walks along the uppermost row, its disc blue left and right of its number.
@@ -274,11 +277,68 @@ def test_a_gif_is_not_faster_than_players_are(film: Any) -> None:
 
 
 def test_a_gif_shows_episodes_one_after_the_other(film: Any) -> None:
-    """Each of two episodes is held at its end, and the second one begins as the first."""
+    """Each of two episodes is held at its end."""
     films.write_gif(Path("film.gif"), [film, film], 4)
     _, pictures, durations = read_gif(Path("film.gif"))
-    assert (pictures[0] == pictures[4]).all()
+    assert np.abs(pictures[0] - next(films.film_frames(film))).mean() < 1
     assert durations == [250, 250, 250, 1250] * 2
+
+
+def test_films_have_the_size_that_is_asked_for(film: Any) -> None:
+    """`pixels` is the longer side of the picture; by default a cell of a large grid has 24 pixels, up to 1,280."""
+    films.write_gif(Path("film.gif"), [film], 4, pixels=200)
+    assert read_gif(Path("film.gif"))[1][0].shape[1] == 200
+    assert next(films.film_frames(film, pixels=200)).shape == (120 + 15, 200, 3)
+    for size, side in (((5, 3), 512), ((41, 31), 984), ((31, 41), 984), ((200, 100), 1280)):
+        assert readable_size(GridConfig(size=size)) == side
+
+
+def test_smooth_films_have_frames_between_steps(film: Any) -> None:
+    """Four steps a second become 20 frames a second, in which a disc moves by a fifth of a cell each."""
+    films.write_gif(Path("film.gif"), [film], 4, smooth=True)
+    _, pictures, durations = read_gif(Path("film.gif"))
+    assert durations == [50] * 15 + [1050]
+    lefts = []
+    for picture in pictures:
+        row = picture[round(0.5 * 102.4)].astype(int)
+        lefts.append(np.flatnonzero(np.abs(row - (0, 114, 178)).max(axis=1) < 12)[0])
+    np.testing.assert_allclose(np.diff(lefts)[:14], 102.4 / 5, atol=1.6)
+    films.write_mp4(Path("film.mp4"), film, 4, smooth=True)
+    _, frames = decoded("film.mp4")
+    assert len(frames) == 3 * 8 + 1 + 32
+
+
+def stuck(max_cycles: int) -> Any:
+    """An episode in which two agents meet after one step, and ask for each other's cells ever after."""
+    env = parallel_env(walls="a..bc\nB.A.C", max_cycles=max_cycles)
+    trace = EpisodeTrace(env)
+    env.reset()
+    trace.note()
+    while env.agents:
+        actions = {"agent_0": 0, "agent_1": 2, "agent_2": 3}
+        env.step(actions)
+        trace.note(actions)
+    return trace.episode("stuck")
+
+
+def test_films_end_after_a_deadlock() -> None:
+    """Four steps after the last change a film ends; its caption then names the step; short standstills are shown."""
+    episode = stuck(60)
+    assert episode.verdict.text == "deadlock from step 1: 0 of 3 agents arrived"
+    assert len(list(films.film_frames(episode))) == 6
+    assert [describe_step(episode, step)[0] for step in (0, 1, 5)] == [
+        "step 0: 0 of 3 arrived",
+        *[episode.verdict.text] * 2,
+    ]
+    films.write_gif(Path("film.gif"), [episode, episode], 4)
+    assert len(read_gif(Path("film.gif"))[2]) >= 2
+    assert sum(read_gif(Path("film.gif"))[2]) == 2 * (6 * 250 + 1000)
+    films.write_mp4(Path("film.mp4"), episode, 8)
+    assert len(decoded("film.mp4")[1]) == 6 + 8
+    assert stuck(9).verdict.text == "out of time at step 9: 0 of 3 agents arrived"
+    assert len(list(films.film_frames(stuck(9)))) == 10
+    (cut,) = films.fit_frames([episode], 3)
+    assert (cut.verdict, len(list(films.film_frames(cut)))) == (episode.verdict, 3)
 
 
 def test_a_gif_has_whole_episodes_only(film: Any) -> None:
@@ -307,10 +367,10 @@ def test_a_video_shows_every_step(film: Any) -> None:
     assert "yuv420p" in printed
     assert "8 fps" in printed
     frames = list(films.film_frames(film))
-    assert frames[0].shape == (307, 512, 3)
-    assert pixels.shape == (4 + 8, 308, 512, 3)
+    assert frames[0].shape == (335, 512, 3)
+    assert pixels.shape == (4 + 8, 336, 512, 3)
     for index, frame in enumerate([*frames, *[frames[-1]] * 8]):
-        assert np.abs(pixels[index, :307] - frame).mean() < 4
+        assert np.abs(pixels[index, :335] - frame).mean() < 4
         step = min(index, 3)
         np.testing.assert_allclose(pixels[index][51, round((step + 0.5) * 102.4) - 26], (0, 114, 178), atol=25)
     # A player can begin before it has all of the file.

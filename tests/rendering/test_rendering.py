@@ -15,6 +15,7 @@ from multigrid.maps.text import parse_map
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.palette import colours, contrast, mix, tint
 from multigrid.rendering.scene import Scene, scene_of
+from multigrid.rendering.text import draw_text, text_width
 from multigrid.scenarios.tracing import EpisodeTrace
 
 WHITE = (255, 255, 255)
@@ -161,7 +162,10 @@ def test_edges_are_smooth():
     """Between the colour of a shape and the white around it there are colours in between, and no other hue."""
     config = GridConfig(size=(7, 4), num_agents=2)
     frame = Painter(config).frame(scene_with(config, [[1, 0], [2, 3]], [[5, 1], [6, 0]]))
-    seen = np.unique(cell_of(frame, config, 5, 1).reshape(-1, 3), axis=0)
+    cell = cell_of(frame, config, 5, 1)
+    # Above and below the number.
+    quarter = len(cell) // 4
+    seen = np.unique(np.concatenate([cell[:quarter], cell[-quarter:]]).reshape(-1, 3), axis=0)
     first = np.array(tint(colours(2)[0], 0.55))
     shares = (255 - seen) / (255 - first)
     assert len(seen) > 10
@@ -187,6 +191,41 @@ def test_numbers_where_there_is_room(num_agents):
     alone = Painter(GridConfig(size=(13, 9), num_agents=1)).frame(scene_with(config, [[3, 1]], [[0, 0]]))
     assert at(alone, config, 3, 1) == colours(1)[0]
     assert (cell_of(alone, config, 3, 1) != 0).any(axis=2).all()
+
+
+@pytest.mark.parametrize("num_agents", [2, 12])
+def test_targets_carry_the_numbers_of_their_agents(num_agents):
+    """Where there is room, the number on a target is that on its agent, pixel by pixel; nobody alone has one."""
+    config = GridConfig(size=(13, 9), num_agents=num_agents)
+    cells = [[index, index % 3] for index in range(num_agents)]
+    scene = scene_with(config, cells, [[x, y + 5] for x, y in cells])
+    for size, numbered in ((1040, True), (117, False)):
+        frame = Painter(config, size=size).frame(scene)
+        for index, (x, y) in enumerate(cells):
+            agent, target = (cell_of(frame, config, x, down) for down in (y, y + 5))
+            third = len(target) // 3
+            middle = slice(third, -third)
+            on_target = np.abs(target[middle, middle].astype(int) - tint(colours(num_agents)[index], 0.55)).max(axis=2)
+            on_agent = np.abs(agent[middle, middle].astype(int) - colours(num_agents)[index]).max(axis=2)
+            assert (on_target > 0).any() == numbered
+            if numbered:
+                np.testing.assert_array_equal(on_target > 0, on_agent > 0)
+    alone = Painter(GridConfig(size=(13, 9), num_agents=1)).frame(scene_with(config, [[3, 1]], [[5, 4]]))
+    assert len(np.unique(cell_of(alone, config, 5, 4)[12:-12, 12:-12].reshape(-1, 3), axis=0)) == 1
+
+
+def test_small_text_is_evenly_spaced():
+    """Equal letters stand at equal distances, to a quarter of a pixel."""
+    for size in (11, 13, 16, 19):
+        ink = pygame.surfarray.array_alpha(draw_text("l" * 24, size, (0, 0, 0))).sum(axis=1).astype(float)
+        pitch = text_width("l" * 240, size) / 240
+        # The middle of the ink around each letter.
+        middles = []
+        for letter in range(24):
+            columns = np.arange(round(letter * pitch), min(round((letter + 1) * pitch), len(ink)))
+            middles.append((columns * ink[columns]).sum() / ink[columns].sum())
+        assert np.ptp(np.array(middles) - pitch * np.arange(24)) < 1, size
+        assert text_width("agent 0", size) == draw_text("agent 0", size, (0, 0, 0)).get_width()
 
 
 def test_numbers_stand_in_the_middle():

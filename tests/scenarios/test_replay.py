@@ -186,7 +186,9 @@ def discs(svg: str) -> list[tuple[str, int, int]]:
 
 def test_a_still_shows_a_state(episode):
     """A still has the agents that are there, in their colours and cells, and fills the targets of the arrived."""
+    # Of the first three, agent 1's orange is too pale on white.
     hues = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(3)]
+    hues[1] = "#c68900"
     assert discs(still_svg(episode, 0, cell=20)) == [(hues[0], 0, 0), (hues[1], 1, 1), (hues[2], 4, 1)]
     assert discs(still_svg(episode, 2, cell=20)) == [(hues[0], 1, 1), (hues[1], 2, 1), (hues[2], 4, 1)]
     assert discs(still_svg(episode, 3, cell=20)) == [(hues[0], 2, 1), (hues[2], 4, 1)]
@@ -203,6 +205,103 @@ def test_pictures_are_small_and_considerate():
     assert len(svg) < 30_000
     assert "prefers-reduced-motion" in svg
     assert "<script" not in svg
+
+
+def wcag(one: str, other: str) -> float:
+    """The contrast of two colours, as WCAG 2.2 defines it."""
+    luminances = []
+    for colour in (one, other):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        luminances.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
+def test_agents_contrast_with_the_floor():
+    """In the light page, in the dark one and in a picture, 64 agents contrast by 3:1 with the floor, numbers by 4.5."""
+    assert wcag("#000000", "#ffffff") == pytest.approx(21)
+    assert wcag("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    walked = walk(64, 3, (21, 9))
+    page = replay_page(walked)
+    data = json.loads(re.search(r'id="episode">(.*?)</script>', page)[1])
+    floors = re.search(r"--floor: light-dark\((#\w{6}), (#\w{6})\)", page).groups()
+    plain = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(64)]
+    for scheme, floor in zip(("light", "dark"), floors, strict=True):
+        palette = data["palettes"][scheme]
+        assert len(set(palette["colours"])) == 64
+        assert min(wcag(colour, floor) for colour in palette["colours"]) >= 3
+        assert min(map(wcag, palette["colours"], palette["inks"])) >= 4.5
+        # A colour that contrasts enough is the one of films and windows.
+        for colour, before in zip(palette["colours"], plain, strict=True):
+            assert (colour == before) == (wcag(before, floor) >= 3)
+    svg = still_svg(walked, 0, cell=20)
+    assert [disc[0] for disc in discs(svg)] == data["palettes"]["light"]["colours"]
+    strokes = re.findall(r'<rect x=[^>]* stroke="(#\w{6})"', svg)
+    assert len(strokes) == 64
+    assert min(wcag(stroke, "#ffffff") for stroke in strokes) >= 3
+
+
+def test_targets_in_pictures_carry_numbers(episode):
+    """In a picture with cells of 16 pixels each target has the number of its agent, in the middle of its square."""
+    found = {}
+    for text in ET.fromstring(still_svg(episode, 0, cell=20)).iter(f"{SVG}text"):  # noqa: S314 (of our own making)
+        place = re.fullmatch(r"translate\((\d+) (\d+)\)", text.get("transform", ""))
+        if place:
+            found[int(text.text)] = [int(place[1]) / 20, int(place[2]) / 20]
+            assert text.get("x") == "10"
+    assert found == dict(enumerate(episode.targets[0].tolist()))
+    assert "<text" not in still_svg(episode, 0, cell=15)
+
+
+def test_the_page_knows_who_was_in_the_way(episode):
+    """Agents 1 and 2 ask for one cell in step 2; agent 2 runs into the edge in steps 1 and 3."""
+    data = json.loads(re.search(r'id="episode">(.*?)</script>', replay_page(episode))[1])
+    blockers = np.array(unpacked(data["blockers"], 5)).reshape(3, 3, 5)
+    expected = np.zeros((3, 3, 5), int)
+    expected[1, 0, 2], expected[2, 0, 2] = 3, 2
+    assert blockers.tolist() == expected.tolist()
+    # Actions from 1, where a move was refused: agent 1 right in step 2, agent 2 right, left and right.
+    assert unpacked(data["refused"], 5) == [[0] * 5, [0, 0, 1, 0, 0], [0, 1, 3, 1, 0]]
+    assert data["moves"] == [[1, 0], [0, 1], [-1, 0], [0, -1]]
+    assert data["verdict"] == {"text": "stopped at step 4: 2 of 3 agents arrived", "step": 4, "solved": False}
+
+
+def stuck(num_agents: int = 2, steps: int = 40) -> Episode:
+    """An episode in which the first two agents ask for each other's cells, and all others run into the edge."""
+    width = max(4, num_agents)
+    config = GridConfig(size=(width, 3), num_agents=num_agents, max_cycles=steps)
+    env = RecordEpisode(parallel_env(config))
+    agents = [[0, 1], [1, 1], *([x, 0] for x in range(2, num_agents))]
+    targets = [[3, 1], [0, 2], *([x, 2] for x in range(2, num_agents))]
+    env.reset(options={"agents": agents, "targets": targets})
+    while env.agents:
+        env.step({agent: {"agent_0": 0, "agent_1": 2}.get(agent, 3) for agent in env.agents})
+    return trace_episode(env.scenario("stuck"))
+
+
+def test_a_picture_of_a_deadlock_says_so():
+    """Four steps after the last change the picture ends; the line below it appears at the step that it names."""
+    episode = stuck()
+    svg = animated_svg(episode, seconds_per_step=0.5, pause=2, cell=20)
+    assert "animation:4s" in svg
+    assert svg.count("deadlock from step 0: 0 of 2 agents arrived") == 2
+    root = ET.fromstring(svg)  # noqa: S314 (of our own making)
+    assert (root.get("width"), int(root.get("height"))) == ("80", 60 + 22)
+    assert "deadlock" not in still_svg(trace_episode(scenarios.get("maze-9x7-2")), 0)
+
+
+def test_large_pictures_warn(episode, tmp_path, monkeypatch, capsys):
+    """An animation of more than a megabyte is written, and what plays better is named."""
+    monkeypatch.setattr("multigrid.rendering.svg._LARGE", 1000)
+    with pytest.warns(
+        UserWarning, match=r"large.svg has 0.0 MB, which browsers play slowly; the page.*multigrid replay"
+    ):
+        show_episode("maze-9x7-2").save_svg(tmp_path / "large.svg")
+    show_episode("maze-9x7-2").save_svg(tmp_path / "still.svg", step=1)
+    assert main(["replay", "maze-9x7-2", "--svg", "--output", str(tmp_path / "page.html")]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(f"multigrid replay: {tmp_path / 'page.svg'} has")
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize("pause", [0, 1])

@@ -4,7 +4,9 @@ Chromium draws, headless; Playwright drives it.
 """
 
 import io
+import re
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -36,7 +38,10 @@ WALLS = "..#....\n.#...#.\n.......\n...#..."
 NUM_AGENTS = 4
 FLOOR, WALL, DARK_WALL = (255, 255, 255), (70, 70, 78), (13, 14, 17)
 ARRIVAL, BLOCKED = (20, 119, 74), (193, 18, 31)
-HUES = colours(NUM_AGENTS)
+DARK_FLOOR = (39, 43, 51)
+# Agent 1's orange is darker on white, and agent 0's blue lighter on the dark floor, where they contrast by 3:1.
+HUES = [(0, 114, 178), (198, 137, 0), *colours(NUM_AGENTS)[2:]]
+DARK_HUES = [(15, 122, 183), *colours(NUM_AGENTS)[1:]]
 BLOCKED_NAMES = {"edge", "wall", "occupied", "contested", "swap"}
 
 
@@ -299,8 +304,11 @@ def test_following_an_agent(opened, leaving):
     moves = [row.split("\t") for row in page.locator("#moves tr").all_inner_texts()]
     for back, row in enumerate(moves):
         x, y = leaving.cells(step - back)[agent]
+        # By whom, and where to, are judged below.
+        row[1:3] = row[1].split(" ")[0], row[2].split(" \u2192 ")[0]
         assert row == [str(step - back), words[-1 - back], f"{x}, {y}", f"{rewards[-1 - back]:g}"]
-    assert page.locator("#moves .refused").all_inner_texts() == [row[1] for row in moves if row[1] in BLOCKED_NAMES]
+    refused = [text.split(" ")[0] for text in page.locator("#moves .refused").all_inner_texts()]
+    assert refused == [row[1] for row in moves if row[1] in BLOCKED_NAMES]
     page.locator("#grid").click(position=place(page, cell))
     assert (drawn(page)["followed"], page.locator("#details").is_visible()) == (-1, False)
     page.get_by_role("combobox", name="Agent", exact=True).select_option("1")
@@ -308,6 +316,173 @@ def test_following_an_agent(opened, leaving):
     page.locator("body").click(position={"x": 2, "y": 2})
     page.keyboard.press("Escape")
     assert drawn(page)["followed"] == -1
+
+
+class Crossing:
+    """An episode by hand: agents 0 and 1 want one cell, 2 stands behind 0; then 0 and 1 would swap; then all wait."""
+
+    def __init__(self) -> None:
+        env = RecordEpisode(parallel_env(walls="ca.b...\n.......\nB.C.A..\n.......", allow_stay=True, max_cycles=40))
+        env.reset()
+        for row in [(0, 2, 0), (0, 4, 0), (0, 2, 4), *[(0, 2, 0)] * 37]:
+            env.step({f"agent_{agent}": action for agent, action in enumerate(row)})
+        self.shown = show_episode(env.scenario("crossing"))
+
+
+@pytest.fixture(scope="module")
+def crossing() -> Crossing:
+    """The episode by hand."""
+    return Crossing()
+
+
+def comes(page, condition: str) -> None:
+    """Wait until a condition holds; the page's policy forbids Playwright's own way of waiting for one."""
+    end = time.monotonic() + 30
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        page.evaluate("() => new Promise(done => setTimeout(done, 50))")
+
+
+def moves_of(page, agent: int, step: int) -> list[str]:
+    """The latest row of the table of an agent's moves."""
+    page.get_by_role("combobox", name="Agent", exact=True).select_option(str(agent))
+    go_to(page, step)
+    return page.locator("#moves tr").first.inner_text().split("\t")
+
+
+def test_who_was_in_the_way_and_where_an_agent_wanted_to_go(opened, crossing):
+    """A refused move names the agents because of which it was, and the cell that was asked for; it points there."""
+    page = opened(crossing.shown.html)
+    assert moves_of(page, 0, 1) == ["1", "contested with 1", "1, 0 \u2192 2, 0", "0"]
+    assert moves_of(page, 1, 1) == ["1", "contested with 0", "3, 0 \u2192 2, 0", "0"]
+    assert moves_of(page, 2, 1) == ["1", "occupied by 0", "0, 0 \u2192 1, 0", "0"]
+    assert moves_of(page, 0, 2) == ["2", "moved", "2, 0", "0"]
+    assert moves_of(page, 1, 3) == ["3", "swap with 0", "3, 0 \u2192 2, 0", "0"]
+    # The arrow head of agent 1 points to the left.
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("-1")
+    drawn(page)
+    picture = pixels(page)
+    assert at(picture, (3, 0), x=-0.02) == BLOCKED
+    assert at(picture, (3, 0), x=1.04) != BLOCKED
+    page.mouse.move(*place_on_page(page, (3, 0)))
+    drawn(page)
+    assert page.locator("#hint").inner_text() == "agent_1: swap with 0"
+
+
+def test_the_verdict_and_its_step(opened, crossing, leaving):
+    """The page says how the episode ended, and a click goes to the step that is named."""
+    page = opened(crossing.shown.html)
+    verdict = page.locator("#verdict")
+    assert verdict.inner_text() == "deadlock from step 2: 0 of 3 agents arrived"
+    verdict.click()
+    assert drawn(page)["time"] == 2
+    solved = opened(show_episode("maze-9x7-2").html, "solved.html")
+    assert solved.locator("#verdict").inner_text() == "solved at step 7"
+
+
+def test_next_and_previous_events(opened, leaving):
+    """N and P go to arrivals and to moves that are refused for a new reason, of the followed agent or of all."""
+    page, last = opened(leaving.shown.html), leaving.steps
+
+    def happens(agent: int, step: int) -> bool:
+        if f"agent_{agent}" not in leaving.infos[step]:
+            return False
+        arrived = leaving.cells(step)[agent] is None
+        word = leaving.outcome(agent, step)
+        return arrived or (word in BLOCKED_NAMES and (step == 1 or leaving.outcome(agent, step - 1) != word))
+
+    for followed, agents in (("2", [2]), ("-1", range(NUM_AGENTS))):
+        page.get_by_role("combobox", name="Agent", exact=True).select_option(followed)
+        page.locator("h1").click()
+        events = [step for step in range(1, last) if any(happens(agent, step) for agent in agents)]
+        assert len(events) >= 4
+        go_to(page, 0)
+        for step in [*events, last, last]:
+            page.keyboard.press("n")
+            assert drawn(page)["time"] == step
+        for step in [*reversed(events), 0, 0]:
+            page.keyboard.press("P")
+            assert drawn(page)["time"] == step
+    page.get_by_role("button", name="Next event").click()
+    assert drawn(page)["time"] == events[0]
+    page.get_by_role("button", name="Previous event").click()
+    assert drawn(page)["time"] == 0
+
+
+def test_a_link_to_a_step(opened, leaving):
+    """The address names the step and the agent that are shown, and such an address opens the page there."""
+    page = opened(leaving.shown.html)
+    go_to(page, 21)
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("3")
+    comes(page, "location.hash === '#step=21&agent=3'")
+    assert page.locator("#link").get_attribute("href") == "#step=21&agent=3"
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    shown = drawn(page)
+    assert (shown["time"], shown["followed"]) == (21, 3)
+    page.evaluate("location.hash = '#step=7'")
+    assert (drawn(page)["time"], drawn(page)["followed"]) == (7, -1)
+    for nonsense in ("#step=9999", "#step=-1", "#step=x", "#agent=1", "#step=1e1"):
+        page.evaluate("hash => { location.hash = hash; }", nonsense)
+        assert (drawn(page)["time"], drawn(page)["followed"]) == (7, -1)
+
+
+def test_the_list_of_keys(opened, leaving):
+    """A question mark, or the button, lists the keys; Escape closes the list, and nothing else happens meanwhile."""
+    page = opened(leaving.shown.html)
+    dialog = page.get_by_role("dialog", name="Keys")
+    page.get_by_role("combobox", name="Agent", exact=True).select_option("1")
+    page.locator("h1").click()
+    for _ in range(2):
+        page.keyboard.press("?")
+        assert dialog.is_visible()
+        page.keyboard.press("End")
+        page.keyboard.press("Escape")
+        assert not dialog.is_visible()
+    assert (drawn(page)["time"], drawn(page)["followed"]) == (0, 1)
+    page.get_by_role("button", name="Keys").click()
+    listed = set("".join(page.locator(".keys dt").all_inner_texts()).split())
+    page.get_by_role("button", name="Close").click()
+    assert not dialog.is_visible()
+    assert {"Space", "P", "N", "F", "Esc", "?"} <= set(re.findall(r"Space|Esc|Home|End|[A-Z?]", " ".join(listed)))
+
+
+def test_wide_and_full_screens(opened):
+    """At 1,920 pixels the page is as wide, with the panels in two columns; a button fills the screen with the world."""
+    page = opened(show_episode("maze-17x13-8").html, viewport={"width": 1920, "height": 1080})
+    drawn(page)
+    boxes = page.locator("aside > section").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(boxes) > 1880
+    assert len(set(boxes)) == 2
+    assert page.locator(".player").bounding_box()["width"] > 1200
+    before = drawn(page)["side"]
+    page.get_by_role("button", name="Full screen").click()
+    comes(page, "document.fullscreenElement !== null")
+    assert drawn(page)["side"] > before * 1.1
+    assert page.evaluate("document.querySelector('.player').scrollHeight <= innerHeight")
+    page.keyboard.press("f")
+    comes(page, "document.fullscreenElement === null")
+
+
+def test_targets_carry_numbers(opened, leaving):
+    """Within the square of a target stands a number, in the ink of the page, unless its agent is there or has left."""
+    page = opened(leaving.shown.html)
+    picture = pixels(page)
+    side = picture.shape[1] / 7
+    taken = leaving.cells(0)
+    free = [target for target in leaving.targets(0) if target not in taken]
+    assert len(free) >= 2
+    seen = set()
+    for x, y in free:
+        middle = picture[
+            round((y + 0.3) * side) : round((y + 0.7) * side), round((x + 0.3) * side) : round((x + 0.7) * side)
+        ]
+        ink = (middle < 100).all(axis=2)
+        assert 0.02 < ink.mean() < 0.4
+        seen.add(ink.tobytes())
+    assert len(seen) == len(free)
 
 
 def test_an_agent_that_has_left(opened, leaving):
@@ -336,12 +511,12 @@ def test_hovering_shows_a_path(opened, parking):
     before = pixels(page)
     page.mouse.move(*place_on_page(page, cell))
     drawn(page)
-    assert page.locator("#hint").inner_text() == "agent_0"
+    assert parking.outcome(0, step) == "edge"
+    assert page.locator("#hint").inner_text() == "agent_0: edge"
     picture = pixels(page)
     assert start not in parking.cells(step) + parking.targets(step)
     assert at(before, start) == FLOOR
-    expected = 0.9 * np.array(HUES[0]) + 0.1 * np.array(FLOOR)
-    assert near(at(picture, start), expected)
+    assert near(at(picture, start), HUES[0])
     assert page.get_by_role("combobox", name="Agent", exact=True).input_value() == "0"
     page.mouse.move(1, 1)
     drawn(page)
@@ -395,15 +570,15 @@ def test_the_figures(opened, leaving, parking):
 
 
 def test_light_and_dark(opened, leaving):
-    """The page follows the system's scheme until the button says otherwise, and the agents keep their colours."""
-    wall, cell = (2, 0), leaving.cells(0)[1]
+    """The page follows the system's scheme until the button says otherwise; agents have colours that suit it."""
+    wall, cells = (2, 0), leaving.cells(0)
     page = opened(leaving.shown.html)
     button = page.get_by_role("button", name="Dark colours")
-    for pressed, colour in (("false", WALL), ("true", DARK_WALL), ("false", WALL)):
+    for pressed, colour, hues in (("false", WALL, HUES), ("true", DARK_WALL, DARK_HUES), ("false", WALL, HUES)):
         drawn(page)
         assert button.get_attribute("aria-pressed") == pressed
         assert at(pixels(page), wall) == colour
-        assert at(pixels(page), cell, x=0.3) == HUES[1]
+        assert [at(pixels(page), cell, x=0.3) for cell in cells] == hues
         button.click()
     page = opened(leaving.shown.html, "dark.html", color_scheme="dark")
     assert at(pixels(page), wall) == DARK_WALL
@@ -450,13 +625,14 @@ def test_for_keyboards_and_readers(opened, leaving):
     """Tab reaches every control, which then shows an outline; the canvas is described."""
     page = opened(leaving.shown.html)
     reached = []
-    for _ in range(10):
+    for _ in range(18):
         page.keyboard.press("Tab")
         found = "[document.activeElement.id, getComputedStyle(document.activeElement).outlineStyle]"
         name, outline = page.evaluate(found)
         reached.append(name)
         assert name in ("", "body") or outline == "solid", name
     assert {"theme", "scrub", "first", "back", "play", "forward", "last", "speed", "follow"} <= set(reached)
+    assert {"verdict", "link", "keys", "previous-event", "next-event", "full"} <= set(reached)
     assert page.get_by_role("img", name="A grid of 7 by 4 cells with 4 agents").is_visible()
 
 
@@ -519,11 +695,11 @@ def test_the_animated_picture(kind, opened, request):
     svg = animated_svg(recording.shown.episode, seconds_per_step=0.5, pause=3, cell=30)
     page, hues = opened(svg, "picture.svg"), ["#{:02x}{:02x}{:02x}".format(*hue) for hue in HUES]
     last = recording.steps
-    for time in (0, 1, 2.5, 7, 12.25, last / 2, last - 0.5, last, last + 5.9):
+    for moment in (0, 1, 2.5, 7, 12.25, last / 2, last - 0.5, last, last + 5.9):
         page.evaluate(
-            "time => document.getAnimations().forEach(one => { one.pause(); one.currentTime = time; })", time * 500
+            "time => document.getAnimations().forEach(one => { one.pause(); one.currentTime = time; })", moment * 500
         )
-        before, share = int(min(time, last)), time % 1 if time < last else 0
+        before, share = int(min(moment, last)), moment % 1 if moment < last else 0
         after = before + (share > 0)
         discs, squares = visible(page)
         assert squares == pytest.approx({hue: disc[2] for hue, disc in zip(hues, discs, strict=True)}, abs=0.01)

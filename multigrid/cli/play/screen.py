@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multigrid.actions import Outcome
 from multigrid.cli.play.session import Session
 from multigrid.config import GridConfig
-from multigrid.core.metrics import LABELS
 from multigrid.rendering.backend import import_pygame
-from multigrid.rendering.frame import WINDOW_SIZE, Painter
+from multigrid.rendering.frame import Painter, readable_size
 from multigrid.rendering.palette import Colour, colours, contrast
+from multigrid.rendering.text import draw_text, line_height, text_width
 
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["Screen", "figures", "headline", "keys"]
+__all__ = ["Headline", "Screen", "figures", "headline", "keys"]
 
 _INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)
 _PAPER, _SURROUNDINGS, _CAP = (255, 255, 255), (236, 238, 242), (246, 247, 249)
 # The background and the text colour of the status band, by the state of the episode.
 _BANDS: dict[str, tuple[Colour, Colour]] = {
     "going on": ((242, 244, 248), _INK),
-    "arrived": ((219, 242, 227), (12, 84, 45)),
+    "arrived": ((20, 119, 74), (255, 255, 255)),
     "out of time": ((253, 236, 206), (122, 66, 8)),
 }
 _MARGIN = 12
 _LABEL, _VALUE, _TEXT, _KEY = 16, 24, 19, 17
+_HEAD = 24
+_STOP = (193, 18, 31)
+# In pixels, the frame around the picture of a solved world.
+_WON = 8
 _LEAST_PICTURE = 16
 _LARGEST_PANEL = 0.6
 _LEAST_WIDTH = 432
-_LARGE_GRID, _LARGE_WINDOW = 24, 768
 
 
 def figures(session: Session) -> list[tuple[str, str]]:
     """Return the figures below the picture, as pairs of a name and a value.
 
     >>> dict(figures(Session(GridConfig(size=(4, 3), max_cycles=None), seed=0)))
-    {'agent': '0 of 2', 'step': '0', 'reward': '0', 'total': '0', 'distance': '2', 'last move': 'stayed'}
+    {'agent': '0 of 2', 'step': '0', 'reward': '0', 'total': '0', 'distance': '2', 'last move': 'none yet'}
     """
     limit = session.config.max_cycles
     return [
@@ -48,30 +50,56 @@ def figures(session: Session) -> list[tuple[str, str]]:
         ("reward", f"{session.state['rewards'][session.steered]:.3g}"),
         ("total", f"{session.totals[session.steered]:.3g}"),
         ("distance", f"{session.state['distances'][session.steered]:.0f}"),
-        ("last move", Outcome(session.state["outcomes"][session.steered]).name.lower()),
+        (
+            "last move",
+            Outcome(session.state["outcomes"][session.steered]).name.lower() if session.steps else "none yet",
+        ),
     ]
 
 
-def headline(session: Session, *, running: bool) -> tuple[str, str, str]:
-    """Return the state of the episode ("going on", "arrived" or "out of time"), and two lines of text about it.
+class Headline(NamedTuple):
+    """The text of the status band."""
 
-    >>> headline(Session(GridConfig(size=(4, 3))), running=False)
-    ('going on', 'Your move', 'seed 0   others: shortest-path')
+    kind: str
+    """The state of the episode: "going on", "arrived" or "out of time"."""
+    first: str
+    """The first line."""
+    second: str
+    """The second line."""
+    third: str
+    """The third line."""
+
+
+def headline(session: Session, *, running: bool) -> Headline:
+    """Return the state of the episode, and what the status band says about it.
+
+    >>> headline(Session(GridConfig(size=(4, 3), num_agents=1)), running=False)[1:]
+    ('Your move', 'Goal: bring the disc to the square', 'seed 0')
     """
     if session.over:
-        metrics = session.metrics()
-        # Undefined metrics are NaN.
-        values = {label.short: metrics[name] for name, label in LABELS.items() if not math.isnan(metrics[name])}
-        detail = session.note or "   ".join(f"{label} {value:.4g}" for label, value in values.items())
-        steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
-        if session.config.on_target == "restart":
-            return "out of time", f"The end, after {steps}", detail
-        if session.out_of_time:
-            return "out of time", f"Out of time after {steps}: {int(metrics['success'].sum())} arrived", detail
-        return "arrived", f"All arrived in {steps}" if len(session.totals) > 1 else f"Arrived in {steps}", detail
+        return _ending(session)
     others = f"   others: {session.others}" if session.config.num_agents > 1 else ""
+    refusal = session.refusal
     now = "Time runs" if running else "Your move"
-    return "going on", session.note or now, f"{session.name}{others}"
+    if refusal is not None:
+        now = f"Agent {session.steered} stays: {refusal.reason}"
+    return Headline("going on", session.note or now, session.goal, f"{session.name}{others}")
+
+
+def _ending(session: Session) -> Headline:
+    metrics, num_agents = session.metrics(), session.config.num_agents
+    steps = f"{session.steps} step" + ("s" if session.steps != 1 else "")
+    again = "N: another layout   R: the same again   F: save a recording"
+    if session.config.on_target == "restart":
+        arrivals = int(session.state["arrivals"].sum())
+        first = f"The end, after {steps}: {arrivals} arrival{'s' * (arrivals != 1)}"
+        return Headline("out of time", first, session.note or f"{metrics['throughput']:.3g} arrivals a step", again)
+    costs = f"{metrics['sum_of_costs']:.0f} steps until arrival, of all agents together" if num_agents > 1 else ""
+    if session.out_of_time:
+        arrived = f"{int(metrics['success'].sum())} of {num_agents} arrived"
+        return Headline("out of time", f"Out of time after {steps}: {arrived}", session.note or costs, again)
+    who = f": {'both' if num_agents == 2 else f'all {num_agents}'} agents arrived" if num_agents > 1 else ""
+    return Headline("arrived", f"Solved in {steps}{who}", session.note or costs or "The disc is on the square", again)
 
 
 def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
@@ -107,8 +135,7 @@ class Screen:
     def first_size(session: Session) -> tuple[int, int]:
         """Return the width and the height of a new window, in pixels."""
         config = session.config
-        longer = max(config.width, config.height)
-        side = (WINDOW_SIZE if longer <= _LARGE_GRID else _LARGE_WINDOW) / longer
+        side = readable_size(config) / max(config.width, config.height)
         width = max(round(config.width * side), _LEAST_WIDTH)
         panel = _Panel(session, width, running=False).height
         # A flat world gets extra height; without it, the panel would exceed its share and lose the keys.
@@ -134,15 +161,35 @@ class Screen:
             return
         if self._painter is None or self._painted is not config or self._painted_size != size:
             self._painter, self._painted, self._painted_size = Painter(config, size), config, size
+        side = size / longer
         across, down = self._painter.size
         left, top = (width - across) // 2, (height - down) // 2
         surface.blit(self._painter.surface(session.scene()), (left, top))
+        if session.over and not session.out_of_time and config.on_target != "restart":
+            game = import_pygame()
+            game.draw.rect(surface, _BANDS["arrived"][0], game.Rect(left, top, across, down), width=_WON)
         if config.num_agents > 1 and session.present[session.steered]:
-            scene, side = session.scene(), size / longer
+            scene = session.scene()
             for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):
                 x, y = cells[session.steered].tolist()
                 middle = left + (x + 0.5) * side, top + (y + 0.5) * side
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
+        refusal = session.refusal
+        if refusal is not None:
+            x, y = session.scene().agents[session.steered].tolist()
+            _draw_stop(surface, (left + (x + 0.5) * side, top + (y + 0.5) * side), refusal.move, side)
+
+
+def _draw_stop(surface: pygame.Surface, middle: tuple[float, float], move: tuple[int, int], side: float) -> None:
+    """Draw a bar on the side of a cell that a refused move would have crossed."""
+    game = import_pygame()
+    thick, long = max(4, round(0.11 * side)), max(8, round(0.76 * side))
+    bar = game.Rect(0, 0, *((thick, long) if move[0] else (long, thick)))
+    # Inside the cell, so that it is visible at the edge of the grid.
+    reach = (side - thick) / 2 - 1
+    bar.center = round(middle[0] + move[0] * reach), round(middle[1] + move[1] * reach)
+    game.draw.rect(surface, _PAPER, bar.inflate(4, 4), border_radius=3)
+    game.draw.rect(surface, _STOP, bar, border_radius=2)
 
 
 def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: float, weight: int) -> None:
@@ -173,11 +220,11 @@ class _Panel:
     def __init__(self, session: Session, width: int, *, running: bool, without: str = "") -> None:
         self._session, self._width, self._running = session, width, running
         self._columns = 6 if width >= _LEAST_WIDTH else 3 if width >= 230 else 2
-        self._figure_height = _font(_LABEL).get_linesize() + _font(_VALUE).get_linesize() + 13
+        self._figure_height = line_height(_LABEL) + line_height(_VALUE) + 13
         self._rows = 0 if without == "figures" else math.ceil(6 / self._columns)
         self._caps = [] if without else _lay_out(keys(session, running=False), width)
         self._band_top = 8 + self._rows * self._figure_height
-        self._keys_top = self._band_top + 2 * _font(_TEXT).get_linesize() + 20
+        self._keys_top = self._band_top + _band_height() + 8
         self.height = self._keys_top + (self._caps[-1][2] + _cap_height() + 12 if self._caps else 0)
 
     def draw(self, surface: pygame.Surface, top: int) -> None:
@@ -202,7 +249,7 @@ class _Panel:
             left = round(_MARGIN + sum(weights[:column]) * unit)
             down = top + row * self._figure_height
             _write(surface, (left, down), label, _LABEL, _GREY)
-            below = down + _font(_LABEL).get_linesize() + 5
+            below = down + line_height(_LABEL) + 5
             room = round(weights[column] * unit) - 4
             if label == "agent" and self._session.config.num_agents > 1:
                 colour = colours(self._session.config.num_agents)[self._session.steered]
@@ -216,15 +263,19 @@ class _Panel:
 
     def _draw_band(self, surface: pygame.Surface, top: int) -> None:
         game = import_pygame()
-        kind, first, second = headline(self._session, running=self._running)
+        kind, *lines = headline(self._session, running=self._running)
         ground, ink = _BANDS[kind]
-        height = 2 * _font(_TEXT).get_linesize() + 12
-        band = game.Rect(_MARGIN - 4, top, self._width - 2 * (_MARGIN - 4), height)
+        band = game.Rect(_MARGIN - 4, top, self._width - 2 * (_MARGIN - 4), _band_height())
         game.draw.rect(surface, ground, band, border_radius=7)
-        room = band.width - 16
-        surface.blit(_fit_text(first, _TEXT, ink, room), (_MARGIN + 4, top + 5))
-        second_ink = _GREY if kind == "going on" else ink
-        surface.blit(_fit_text(second, _KEY, second_ink, room), (_MARGIN + 4, top + 7 + _font(_TEXT).get_linesize()))
+        room, down = band.width - 16, top + 7
+        for line, size in zip(lines, (_HEAD, _TEXT, _KEY), strict=True):
+            colour = _GREY if kind == "going on" and size == _KEY else ink
+            surface.blit(_fit_text(line, size, colour, room), (_MARGIN + 4, down))
+            down += line_height(size) + 3
+
+
+def _band_height() -> int:
+    return sum(line_height(size) + 3 for size in (_HEAD, _TEXT, _KEY)) + 11
 
 
 def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, int]]:
@@ -241,18 +292,16 @@ def _lay_out(named: list[tuple[str, str]], width: int) -> list[tuple[str, int, i
 
 
 def _key_width(key: str, meaning: str) -> int:
-    wide: int = _font(_KEY).size(key)[0] + 12
-    return wide + (5 + _font(_KEY).size(meaning)[0] if meaning else 0)
+    return text_width(key, _KEY) + 12 + (5 + text_width(meaning, _KEY) if meaning else 0)
 
 
 def _cap_height() -> int:
-    height: int = _font(_KEY).get_linesize() + 7
-    return height
+    return line_height(_KEY) + 7
 
 
 def _draw_key(surface: pygame.Surface, left: int, top: int, key: str, meaning: str) -> None:
     game = import_pygame()
-    cap = game.Rect(left, top, _font(_KEY).size(key)[0] + 12, _cap_height())
+    cap = game.Rect(left, top, text_width(key, _KEY) + 12, _cap_height())
     game.draw.rect(surface, _RULE, cap.move(0, 1), border_radius=5)
     game.draw.rect(surface, _CAP, cap, border_radius=5)
     game.draw.rect(surface, _RULE, cap, width=1, border_radius=5)
@@ -262,28 +311,13 @@ def _draw_key(surface: pygame.Surface, left: int, top: int, key: str, meaning: s
 
 
 def _write(surface: pygame.Surface, at: tuple[int, int], text: str, size: int, colour: Colour) -> None:
-    surface.blit(_font(size).render(text, True, colour), at)  # noqa: FBT003 (pygame takes it by position: smooth edges)
+    surface.blit(draw_text(text, size, colour), at)
 
 
 def _fit_text(text: str, size: int, colour: Colour, room: int) -> Any:
     """Render a text at most `room` pixels wide, in a smaller font or shortened if necessary."""
-    while size > 11 and _font(size).size(text)[0] > room:
+    while size > 11 and text_width(text, size) > room:
         size -= 1
-    while len(text) > 4 and _font(size).size(text)[0] > room:
+    while len(text) > 4 and text_width(text, size) > room:
         text = text[:-4] + "..."
-    return _font(size).render(text, True, colour)  # noqa: FBT003 (as above)
-
-
-def _font(size: int) -> Any:
-    """Return the default font of pygame, `size` pixels high."""
-    font = import_pygame().font
-    if not font.get_init():
-        # After pygame.quit(), fonts that were loaded before it cannot be used.
-        _load_font.cache_clear()
-        font.init()
-    return _load_font(size)
-
-
-@cache
-def _load_font(size: int) -> Any:
-    return import_pygame().font.Font(None, size)
+    return draw_text(text, size, colour)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import MOVES, Action
+from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
+from multigrid.core.blockers import NO_ACTION, NOBODY, find_blockers
 from multigrid.envs.annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
@@ -19,7 +20,7 @@ from multigrid.policies import Policy, random_policy, shortest_path_policy
 from multigrid.rendering.scene import Scene, find_settled
 from multigrid.scenarios import RecordEpisode, Scenario
 
-__all__ = ["Others", "Session", "moves_by_sight"]
+__all__ = ["Others", "Refusal", "Session", "moves_by_sight"]
 
 Others = Literal["idle", "random", "shortest-path"]
 """The policy of the agents that the player does not steer."""
@@ -35,6 +36,15 @@ def moves_by_sight() -> dict[str, Action]:
     for action, (dx, dy) in enumerate(MOVES):
         moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
     return moves
+
+
+class Refusal(NamedTuple):
+    """A move that was refused."""
+
+    move: tuple[int, int]
+    """The step (dx, dy) that the agent asked for, in cells."""
+    reason: str
+    """What was in the way, in words."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,6 +148,40 @@ class Session:
         """Which agents are present: bool (N,), False for an agent that has left."""
         present: NDArray[np.bool_] = self.state["status"] != LEFT
         return present
+
+    @property
+    def goal(self) -> str:
+        """What the player is to reach, in words."""
+        if self.config.on_target == "restart":
+            return "Goal: reach targets as often as you can; each time there is a new one"
+        if self.config.num_agents == 1:
+            return "Goal: bring the disc to the square"
+        at_once = ", all at the same time" if self.config.on_target == "stay" else ""
+        return f"Goal: every agent on the square with its number{at_once}"
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The last move of the agent that the player steers, if it was refused, or None."""
+        outcome = Outcome(self.state["outcomes"][self.steered])
+        if outcome not in BLOCKED or not self._played:
+            return None
+        before, agents = self._past[-1].state, self._env.possible_agents
+        row = [int(self._played[-1].get(agent, NO_ACTION)) for agent in agents]
+        blockers = find_blockers(
+            np.stack([before["location"], self.state["location"]]),
+            np.stack([before["status"], self.state["status"]]) != LEFT,
+            np.array([[NO_ACTION] * len(agents), row]),
+            np.stack([before["outcomes"], self.state["outcomes"]]),
+        )[1, self.steered]
+        others = " and ".join(str(agent) for agent in blockers if agent != NOBODY)
+        reasons = {
+            Outcome.EDGE: "the edge of the grid",
+            Outcome.WALL: "a wall",
+            Outcome.OCCUPIED: f"agent {others} is there",
+            Outcome.CONTESTED: f"agent {others} asked for the same cell",
+            Outcome.SWAP: f"agent {others} wanted to swap places",
+        }
+        return Refusal(MOVES[row[self.steered]], reasons[outcome])
 
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `MultiGridEnv.metrics` does."""

@@ -22,6 +22,8 @@ _STAY = (pygame.K_x, pygame.K_PERIOD)
 _REPEAT_AFTER, _REPEAT_EVERY = 350, 90
 # The longest delay, in milliseconds, before Ctrl-C in the terminal is noticed.
 _LOOK_UP = 100
+# In pixels, if the size of the desktop is not known.
+_LEAST_ROOM = 640
 
 
 class NoDisplayError(RuntimeError):
@@ -135,13 +137,19 @@ def open_window(size: tuple[int, int]) -> Iterator[Any]:
         if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
             raise NoDisplayError("there is no display to open a window on")
         pygame.display.set_caption("multigrid play")
-        pygame.display.set_mode(size, pygame.RESIZABLE)
+        pygame.display.set_mode(_fit_desktop(size), pygame.RESIZABLE)
         pygame.key.set_repeat(_REPEAT_AFTER, _REPEAT_EVERY)
         yield pygame.display
     except pygame.error as error:
         raise NoDisplayError(f"no window can be opened: {error}") from error
     finally:
         pygame.display.quit()
+
+
+def _fit_desktop(size: tuple[int, int]) -> tuple[int, int]:
+    """Return the size of a window, at most as large as the desktop leaves room for."""
+    width, height = pygame.display.get_desktop_sizes()[0]
+    return min(size[0], max(_LEAST_ROOM, round(0.96 * width))), min(size[1], max(_LEAST_ROOM, round(0.9 * height)))
 
 
 def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) -> None:

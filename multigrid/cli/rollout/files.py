@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import EpisodeResult, WorldResult
 from multigrid.cli.rollout.report import summarize
 from multigrid.policies.evaluation import MEASURES
-from multigrid.rendering.svg import animated_svg
+from multigrid.rendering.svg import animated_svg, describe_large
 from multigrid.scenarios import save
 
 if TYPE_CHECKING:
@@ -69,17 +70,21 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions) 
     if result.episode is None:
         return
     name = result.episode.name
+    look: dict[str, Any] = {"trails": options.trails, "pixels": options.pixels, "smooth": options.smooth}
     if "gif" in options.kinds:
         from multigrid.cli._films import write_gif
 
-        write_gif(stage / f"{name}.gif", [result.episode], options.fps, trails=options.trails)
+        write_gif(stage / f"{name}.gif", [result.episode], options.fps, **look)
     if "mp4" in options.kinds:
         from multigrid.cli._films import write_mp4
 
-        write_mp4(stage / f"{name}.mp4", result.episode, options.fps, options.trails)
+        write_mp4(stage / f"{name}.mp4", result.episode, options.fps, **look)
     if "svg" in options.kinds:
+        svg = animated_svg(result.episode, seconds_per_step=1 / options.fps)
         with replace_file(stage / f"{name}.svg") as temporary:
-            temporary.write_text(animated_svg(result.episode, seconds_per_step=1 / options.fps), encoding="utf-8")
+            temporary.write_text(svg, encoding="utf-8")
+        if said := describe_large(f"{name}.svg", svg):
+            sys.stderr.write(f"multigrid rollout: {said}\n")
 
 
 def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOptions) -> None:

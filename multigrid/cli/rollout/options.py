@@ -16,6 +16,7 @@ FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
 
 _PROGRAM = "multigrid rollout"
+_SMALLEST_FILM, _LARGEST_FILM = 64, 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +63,10 @@ class RolloutOptions(WorldOptions):
     """Steps a second in films."""
     trails: int = 0
     """The number of an agent's last cells that its trail covers in GIF and MP4."""
+    pixels: int | None = None
+    """The longer side of the picture in GIF and MP4; by default 512, or for large grids 24 a cell, at most 1280."""
+    smooth: bool = False
+    """In GIF and MP4, agents glide from cell to cell; the files are larger."""
     figure_format: Literal["png", "svg", "pdf"] = "png"
     """The format of figures."""
 
@@ -98,6 +103,8 @@ def check_options(options: RolloutOptions) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
     check_flags(options, episodes=1, seed=0, keep=0, trails=0)
     check_map(options)
+    if options.pixels is not None and not _SMALLEST_FILM <= options.pixels <= _LARGEST_FILM:
+        raise ValueError(f"--pixels is {options.pixels}; expected {_SMALLEST_FILM} to {_LARGEST_FILM}")
     if not 0 < options.fps <= 60:
         raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
     sweep = options.num_agents_sweep or None

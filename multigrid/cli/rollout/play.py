@@ -86,9 +86,10 @@ def play_episode(
     if trace is not None:
         trace.note()
     while env.agents:
-        observations, *_ = face.step(policy(env, observations))
+        actions = policy(env, observations)
+        observations, *_ = face.step(actions)
         if trace is not None:
-            trace.note()
+            trace.note(actions)
     name = f"{world.name}-{seed}"
     return EpisodeResult(
         seed=seed,

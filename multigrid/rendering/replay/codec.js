@@ -32,11 +32,12 @@ const data = JSON.parse(document.getElementById("episode").textContent);
 const { width, height, agents: numAgents, steps: lastStep } = data;
 const moments = lastStep + 1;
 const series = {};
-for (const name of ["cells", "targets", "present", "arrivals", "outcomes"]) {
+for (const name of ["cells", "targets", "present", "arrivals", "outcomes", "refused"]) {
   series[name] = unpack(data[name], numAgents, moments);
 }
 const distancePlaces = unpack(data.distances.places, numAgents, moments);
 const rewardPlaces = unpack(data.rewards.places, moments, numAgents);
+const blockers = unpack(data.blockers, numAgents * data.most_blockers, moments);
 const walls = unpack(data.walls, 1, width * height);
 
 const cellOf = (agent, step) => series.cells[agent * moments + step];
@@ -53,6 +54,20 @@ const rowOf = cell => Math.floor(cell / width);
 const blockedOutcomes = data.outcome_names.map((_, outcome) => data.blocked.includes(outcome));
 // The reset is no move.
 const isBlocked = (agent, step) => step > 0 && blockedOutcomes[outcomeOf(agent, step)];
+// The way that a refused move would have gone, in cells, or null: it was not refused, or is not known.
+const refusedMove = (agent, step) => data.moves[series.refused[agent * moments + step] - 1] ?? null;
+function blockersOf(agent, step) {
+  const found = [];
+  for (let row = agent * data.most_blockers; row < (agent + 1) * data.most_blockers; row++) {
+    const blocker = blockers[row * moments + step];
+    if (blocker > 0) found.push(blocker - 1);
+  }
+  return found;
+}
+// An arrival, or a refused move unless it is refused like the one before.
+const isEvent = (agent, step) =>
+  arrivalsOf(agent, step) > arrivalsOf(agent, step - 1) ||
+  (isBlocked(agent, step) && outcomeOf(agent, step) !== outcomeOf(agent, step - 1));
 
 // What all parts of the page look at. A time of 2.5 is half-way from step 2 to step 3.
 const state = { time: 0, playing: false, speed: 4, followed: -1, hovered: -1 };

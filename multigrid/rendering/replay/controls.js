@@ -3,6 +3,8 @@
 const play = byId("play");
 const speed = byId("speed");
 const theme = byId("theme");
+const help = byId("help");
+const link = byId("link");
 const speeds = [1, 2, 4, 8, 16, 32, 64];
 let due = false;
 let last = null;
@@ -16,6 +18,7 @@ function draw() {
     showNow();
     showAgent();
     scrub.value = String(step);
+    link.href = address();
   }
   displayed = { step, focus: marked };
 }
@@ -42,6 +45,7 @@ function setPlaying(playing) {
   state.playing = playing;
   last = null;
   if (playing && state.time >= lastStep) state.time = 0;
+  if (!playing) writeAddress();
   if (!playing && calm.matches) state.time = Math.floor(state.time);
   play.setAttribute("aria-label", playing ? "Pause" : "Play");
   if (playing) soon();
@@ -53,12 +57,42 @@ function goTo(step) {
   soon();
 }
 
+// To the next event after the current step, or with -1 the one before; of the followed agent, or of all.
+function goToEvent(way) {
+  const agents = state.followed >= 0 ? [state.followed] : Array.from({ length: numAgents }, (_, agent) => agent);
+  let step = way > 0 ? Math.floor(state.time) : Math.ceil(state.time);
+  do step += way;
+  while (step > 0 && step < lastStep && !agents.some(agent => isEvent(agent, step)));
+  goTo(step);
+}
+
+// The part of the address that names a step and an agent. Within a notebook there is no address.
+const hasAddress = location.protocol !== "about:";
+const address = () => `#step=${currentStep()}${state.followed >= 0 ? `&agent=${state.followed}` : ""}`;
+
+function readAddress() {
+  const named = new URLSearchParams(location.hash.slice(1));
+  const number = (name, most) => (/^\d+$/.test(named.get(name) ?? "") && Number(named.get(name)) <= most ? Number(named.get(name)) : -1);
+  if (number("step", lastStep) < 0) return;
+  followAgent(number("agent", numAgents - 1));
+  goTo(number("step", lastStep));
+}
+
+let waiting = 0;
+function writeAddress() {
+  if (!hasAddress) return;
+  // Browsers refuse many changes in a short time.
+  clearTimeout(waiting);
+  waiting = setTimeout(() => history.replaceState(null, "", address()), 300);
+}
+
 const stepBack = () => goTo(Math.ceil(state.time) - 1);
 const stepForward = () => goTo(Math.floor(state.time) + 1);
 
 function followAgent(agent) {
   state.followed = agent;
   state.hovered = -1;
+  writeAddress();
   soon();
 }
 
@@ -90,6 +124,28 @@ byId("first").addEventListener("click", () => goTo(0));
 byId("back").addEventListener("click", stepBack);
 byId("forward").addEventListener("click", stepForward);
 byId("last").addEventListener("click", () => goTo(lastStep));
+byId("previous-event").addEventListener("click", () => goToEvent(-1));
+byId("next-event").addEventListener("click", () => goToEvent(1));
+verdict.addEventListener("click", event => {
+  event.preventDefault();
+  goTo(data.verdict.step);
+});
+link.hidden = !hasAddress;
+link.addEventListener("click", event => {
+  event.preventDefault();
+  history.replaceState(null, "", address());
+  navigator.clipboard?.writeText(location.href).then(() => (link.title = "Copied"), () => {});
+});
+const full = byId("full");
+full.hidden = !document.fullscreenEnabled;
+const player = document.querySelector(".player");
+full.addEventListener("click", () => (document.fullscreenElement ? document.exitFullscreen() : player.requestFullscreen()));
+addEventListener("fullscreenchange", () => {
+  full.setAttribute("aria-pressed", String(document.fullscreenElement !== null));
+  restyle();
+});
+byId("keys").addEventListener("click", () => help.showModal());
+addEventListener("hashchange", readAddress);
 scrub.addEventListener("input", () => goTo(Number(scrub.value)));
 speed.addEventListener("change", () => (state.speed = Number(speed.value)));
 follow.addEventListener("change", () => followAgent(Number(follow.value)));
@@ -105,13 +161,20 @@ const keys = {
   End: () => goTo(lastStep),
   " ": () => play.click(),
   Escape: () => followAgent(-1),
+  n: () => goToEvent(1),
+  p: () => goToEvent(-1),
+  f: () => full.hidden || full.click(),
+  "?": () => help.showModal(),
 };
 addEventListener("keydown", event => {
+  // The list of keys has its own Escape.
+  if (help.open) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const element = event.target.tagName;
   const taken = element === "SELECT" || (element === "BUTTON" && event.key === " ");
-  if (taken || event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  if (taken || event.ctrlKey || event.metaKey || event.altKey || !(key in keys)) return;
   event.preventDefault();
-  keys[event.key]();
+  keys[key]();
 });
 
 const hint = byId("hint");
@@ -119,7 +182,8 @@ function hover(event) {
   const agent = event.pointerType === "touch" ? -1 : agentAt(event);
   hint.hidden = agent < 0;
   if (agent >= 0) {
-    hint.textContent = agentName(agent);
+    const step = currentStep();
+    hint.textContent = agentName(agent) + (isBlocked(agent, step) ? `: ${outcomeText(agent, step)}` : "");
     const box = byId("stage").getBoundingClientRect();
     const left = event.clientX - box.left + 12;
     hint.style.left = `${Math.min(left, box.width - hint.offsetWidth)}px`;
@@ -162,5 +226,6 @@ window.multigrid = Object.freeze({
   }),
 });
 
+readAddress();
 showTheme();
 draw();

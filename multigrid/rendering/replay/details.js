@@ -21,6 +21,25 @@ byId("facts").textContent =
   `collisions ${data.rules.collisions}, on target ${data.rules.on_target}`;
 canvas.setAttribute("aria-label", `A grid of ${width} by ${height} cells with ${plural(numAgents, "agent")}`);
 
+const verdict = byId("verdict");
+verdict.textContent = data.verdict.text;
+verdict.className = data.verdict.solved ? "solved" : "unsolved";
+verdict.href = `#step=${data.verdict.step}`;
+
+// What became of a move, and by whom or with whom.
+function outcomeText(agent, step) {
+  const name = data.outcome_names[outcomeOf(agent, step)];
+  const others = blockersOf(agent, step);
+  return others.length ? `${name} ${name === "occupied" ? "by" : "with"} ${others.join(", ")}` : name;
+}
+
+// The cell after a move; for a refused one also the cell that the agent asked for.
+function moveText(agent, step) {
+  const cell = cellOf(agent, step);
+  const move = refusedMove(agent, step);
+  return move ? `${cellName(cell)} \u2192 ${columnOf(cell) + move[0]}, ${rowOf(cell) + move[1]}` : cellName(cell);
+}
+
 const restart = data.rules.on_target === "restart";
 fillList(byId("metrics"), data.metrics.map(([label, value, meaning]) => [label, figure(value), meaning]));
 
@@ -116,7 +135,7 @@ function showMoves(agent, step) {
     const row = document.createElement("tr");
     const there = isPresent(agent, at - 1);
     const texts = there
-      ? [at, data.outcome_names[outcomeOf(agent, at)], cellName(cellOf(agent, at)), figure(rewardOf(agent, at))]
+      ? [at, outcomeText(agent, at), moveText(agent, at), figure(rewardOf(agent, at))]
       : [at, "has left", "", ""];
     for (const text of texts) row.insertCell().textContent = text;
     if (there && isBlocked(agent, at)) row.cells[1].className = "refused";

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import BLOCKED, Outcome
+from multigrid.actions import BLOCKED, MOVES, Outcome
+from multigrid.core.blockers import MOST_BLOCKERS, NO_ACTION, NOBODY
 from multigrid.core.metrics import LABELS
-from multigrid.rendering.palette import colours, contrast
+from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.scene import Episode
-from multigrid.rendering.svg import hexadecimal, rim
 
-__all__ = ["replay_page"]
+__all__ = ["FLOORS", "replay_page"]
+
+FLOORS: dict[str, Colour] = {"light": (255, 255, 255), "dark": (39, 43, 51)}
+"""The colour of free cells in each scheme of the page; agents contrast with it."""
 
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 
@@ -29,8 +32,9 @@ _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 def replay_page(episode: Episode) -> str:
     """Return an HTML page, in ASCII, that shows an episode; equal episodes give equal pages.
 
-    The page plays, pauses, steps, scrubs, and follows an agent. Its content security policy forbids the network. For
-    tests, ``window.multigrid.lastDrawing()`` returns the latest drawing.
+    The page plays, pauses, steps, scrubs, and follows an agent; "?" lists its keys. With ``#step=21&agent=3`` at the
+    end of its address, it opens at that step and follows that agent. Its content security policy forbids the network.
+    For tests, ``window.multigrid.lastDrawing()`` returns the latest drawing.
 
     >>> import multigrid.scenarios
     >>> from multigrid.scenarios.tracing import trace_episode
@@ -39,6 +43,8 @@ def replay_page(episode: Episode) -> str:
     ('<!doctype html>', True)
     """
     style = _resource("page.css")
+    for scheme, floor in FLOORS.items():
+        style = style.replace(f"{{{{{scheme}_floor}}}}", hexadecimal(floor))
     script = "".join(map(_resource, _SCRIPTS))
     # A "<" can end a script element, even inside quotes.
     data = json.dumps(_data(episode), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -56,7 +62,6 @@ def replay_page(episode: Episode) -> str:
 
 def _data(episode: Episode) -> dict[str, Any]:
     config = episode.config
-    palette = colours(config.num_agents)
     return {
         "name": episode.name,
         "width": config.width,
@@ -64,11 +69,12 @@ def _data(episode: Episode) -> dict[str, Any]:
         "agents": config.num_agents,
         "steps": episode.num_steps,
         "rules": {"collisions": config.collisions, "on_target": config.on_target, "reward": config.reward},
-        "colours": list(map(hexadecimal, palette)),
-        "inks": [hexadecimal(contrast(colour)) for colour in palette],
-        "rims": [hexadecimal(rim(colour)) for colour in palette],
+        "palettes": {scheme: _palette(config.num_agents, floor) for scheme, floor in FLOORS.items()},
         "outcome_names": [outcome.name.lower() for outcome in Outcome],
         "blocked": [int(outcome) for outcome in BLOCKED],
+        "verdict": episode.verdict._asdict(),
+        "moves": MOVES,
+        "most_blockers": MOST_BLOCKERS,
         # Metrics that the rules do not define are NaN.
         "metrics": [
             (label.short, episode.metrics[name], label.meaning)
@@ -81,10 +87,36 @@ def _data(episode: Episode) -> dict[str, Any]:
         "present": pack(episode.present.T),
         "arrivals": pack(episode.arrivals.T),
         "outcomes": pack(episode.outcomes.T),
+        "refused": pack(_refused_actions(episode).T),
+        "blockers": pack(_blockers(episode)),
         "distances": _values(episode.distances.T),
         # In rows of steps, because shared rewards are equal for all agents of a step.
         "rewards": _values(episode.rewards),
     }
+
+
+def _palette(num_agents: int, floor: Colour) -> dict[str, list[str]]:
+    """Return the colours of the agents, of the numbers on them, and of their rims."""
+    palette = [legible(colour, floor) for colour in colours(num_agents)]
+    return {
+        "colours": list(map(hexadecimal, palette)),
+        "inks": [hexadecimal(contrast(colour)) for colour in palette],
+        "rims": [hexadecimal(rim(colour)) for colour in palette],
+    }
+
+
+def _refused_actions(episode: Episode) -> NDArray[np.int64]:
+    """Return int64 (T + 1, N), the number of each refused action plus 1, and 0 for all others."""
+    actions = np.full_like(episode.outcomes, NO_ACTION) if episode.actions is None else episode.actions
+    return np.where(np.isin(episode.outcomes, BLOCKED), actions - NO_ACTION, 0)
+
+
+def _blockers(episode: Episode) -> NDArray[np.int64]:
+    """Return int64 (N * K, T + 1), in K rows for each agent the index of each blocker plus 1, and 0 for nobody."""
+    if episode.blockers is None:
+        return np.zeros((episode.config.num_agents * MOST_BLOCKERS, episode.num_steps + 1), dtype=np.int64)
+    rows: NDArray[np.int64] = episode.blockers.transpose(1, 2, 0).reshape(-1, episode.num_steps + 1) - NOBODY
+    return rows
 
 
 def _cells(episode: Episode, locations: NDArray[np.int64]) -> NDArray[np.int64]:

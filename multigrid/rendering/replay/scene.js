@@ -10,6 +10,7 @@ const shown = new Uint8Array(numAgents);
 let side = 0;
 let drawnTime = 0;
 const inks = {};
+let palette = data.palettes.light;
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -17,8 +18,10 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 function fitScene() {
   const ratio = devicePixelRatio;
   const room = byId("stage").clientWidth * ratio;
-  const tall = Math.max(260, innerHeight - (innerWidth > 820 ? 270 : 300)) * ratio;
-  const exact = Math.min(room / width, tall / height, 72 * ratio);
+  const chrome = document.fullscreenElement ? 176 : innerWidth > 820 ? 270 : 300;
+  const tall = Math.max(260, innerHeight - chrome) * ratio;
+  const exact = Math.min(room / width, tall / height, 120 * ratio);
+  palette = data.palettes[usesDark() ? "dark" : "light"];
   side = exact >= 3 ? Math.floor(exact) : exact;
   canvas.width = ground.width = Math.max(1, Math.floor(side * width));
   canvas.height = ground.height = Math.max(1, Math.floor(side * height));
@@ -80,20 +83,40 @@ function drawScene() {
     const settled = isSettled(agent, before);
     const strength = fade(agent) * (isPresent(agent, after) ? 1 : 1 - share);
     roundedSquare(targetOf(agent, before), settled ? 0.07 : 0.12);
-    pen.fillStyle = pen.strokeStyle = data.colours[agent];
+    pen.fillStyle = pen.strokeStyle = palette.colours[agent];
     pen.globalAlpha = strength * (settled ? 1 : side < 8 ? 0.45 : 0.2);
     pen.fill();
     if (settled || side < 8) continue;
-    pen.globalAlpha = strength * 0.85;
+    pen.globalAlpha = strength;
     pen.lineWidth = outline;
     pen.stroke();
   }
   if (marked >= 0) drawPath(marked);
   for (let agent = 0; agent < numAgents; agent++) {
+    if (!shown[agent] || isSettled(agent, before) || fade(agent) < 1) continue;
+    const target = targetOf(agent, before);
+    pen.globalAlpha = isPresent(agent, after) ? 1 : 1 - share;
+    writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
+  }
+  const inTheWay = marked >= 0 && isBlocked(marked, after) ? blockersOf(marked, after) : [];
+  for (let agent = 0; agent < numAgents; agent++) {
     if (shown[agent] && agent !== marked) drawAgent(agent, before, after, share, fade(agent));
   }
   if (marked >= 0 && shown[marked]) drawAgent(marked, before, after, share, 1);
+  inTheWay.forEach(markBlocker);
   drawnTime = state.time;
+}
+
+// A number in the middle of its place, where there is room for it.
+function writeNumber(agent, x, y, radius, ink) {
+  const number = String(agent);
+  const size = radius * (number.length > 2 ? 0.86 : 1.1);
+  if (size < 6.5 * devicePixelRatio) return;
+  pen.fillStyle = ink;
+  pen.font = `600 ${size}px system-ui, sans-serif`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.fillText(number, x, y + size * 0.06);
 }
 
 function drawAgent(agent, before, after, share, strength) {
@@ -106,28 +129,21 @@ function drawAgent(agent, before, after, share, strength) {
     pen.arc(x, y, size, 0, 2 * Math.PI);
   };
   pen.globalAlpha = strength * (isPresent(agent, after) ? 1 : 1 - share);
-  pen.fillStyle = data.colours[agent];
+  pen.fillStyle = palette.colours[agent];
   circle(radius);
   pen.fill();
   if (side >= 8) {
-    pen.strokeStyle = data.rims[agent];
+    pen.strokeStyle = palette.rims[agent];
     pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
     pen.stroke();
   }
-  const number = String(agent);
-  const size = radius * (number.length > 2 ? 0.86 : 1.1);
-  if (size >= 6.5 * devicePixelRatio) {
-    pen.fillStyle = data.inks[agent];
-    pen.font = `600 ${size}px system-ui, sans-serif`;
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
-    pen.fillText(number, x, y + size * 0.06);
-  }
+  writeNumber(agent, x, y, side * (settled ? 0.31 : 0.34), palette.inks[agent]);
   if (isBlocked(agent, after)) {
     pen.strokeStyle = inks.blocked;
     pen.lineWidth = Math.max(1.2, side * 0.07);
     circle(side * 0.42);
     pen.stroke();
+    if (side >= 8) drawWish(x, y, refusedMove(agent, after));
   }
   if (agent === focus()) {
     pen.strokeStyle = inks.ink;
@@ -136,6 +152,32 @@ function drawAgent(agent, before, after, share, strength) {
     else circle(Math.max(side * 0.47, 4 * devicePixelRatio));
     pen.stroke();
   }
+}
+
+// An arrow head towards the cell that a refused agent asked for.
+function drawWish(x, y, move) {
+  if (move === null) return;
+  const [across, down] = move;
+  const point = (ahead, aside) => pen.lineTo(x + side * (across * ahead - down * aside), y + side * (down * ahead + across * aside));
+  pen.fillStyle = inks.blocked;
+  pen.beginPath();
+  point(0.62, 0);
+  point(0.42, 0.17);
+  point(0.42, -0.17);
+  pen.fill();
+}
+
+// A dashed ring around an agent that was in the way of the marked one.
+function markBlocker(agent) {
+  if (!shown[agent]) return;
+  pen.globalAlpha = 1;
+  pen.strokeStyle = inks.blocked;
+  pen.lineWidth = Math.max(1.5, side * 0.07);
+  pen.setLineDash([side * 0.12, side * 0.1]);
+  pen.beginPath();
+  pen.arc(middle(xs[agent]), middle(ys[agent]), Math.max(side * 0.46, 4 * devicePixelRatio), 0, 2 * Math.PI);
+  pen.stroke();
+  pen.setLineDash([]);
 }
 
 // Where the agent has been, and dotted where it will go.
@@ -149,19 +191,17 @@ function drawPath(agent) {
   };
   const before = Math.floor(state.time);
   const here = [[xs[agent], ys[agent]]];
-  pen.strokeStyle = data.colours[agent];
+  pen.strokeStyle = palette.colours[agent];
   pen.lineWidth = Math.max(1.5, side * 0.13);
   pen.lineCap = pen.lineJoin = "round";
-  pen.globalAlpha = 0.6;
+  pen.globalAlpha = 1;
   line(before + 1, lastStep, shown[agent] ? here : []);
   pen.setLineDash([0, Math.max(4, side * 0.28)]);
   pen.stroke();
   pen.setLineDash([]);
-  pen.globalAlpha = 0.9;
   line(0, before, []);
   if (shown[agent]) pen.lineTo(middle(xs[agent]), middle(ys[agent]));
   pen.stroke();
-  pen.globalAlpha = 1;
 }
 
 // The agent under a point of the page, or -1.

@@ -39,6 +39,9 @@ function drawMarks() {
       brush.fillRect(at(step), up ? axis - 2 * ratio - length : axis + 2 * ratio, bar, length);
     }
   };
+  // The step that the verdict names.
+  brush.fillStyle = data.verdict.solved ? inks.arrival : inks.blocked;
+  for (let top = 0; top < tall; top += 5 * ratio) brush.fillRect(Math.round(inset + data.verdict.step * pitch), top, ratio, 3 * ratio);
   const marked = focus();
   brush.globalAlpha = marked >= 0 ? 0.3 : 1;
   bars(newArrivals, reaches.arrivals, true, inks.arrival);

@@ -1,0 +1,75 @@
+"""Find the agents because of which moves were refused, in a recorded episode."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
+
+__all__ = ["MOST_BLOCKERS", "NOBODY", "NO_ACTION", "find_blockers", "find_requests"]
+
+MOST_BLOCKERS = 3
+"""The most agents that one move can be refused for: the others beside the requested cell."""
+
+NOBODY = -1
+"""The entry for no agent."""
+
+NO_ACTION = -1
+"""The action of an agent that had left, and of every agent at the reset."""
+
+_REQUESTS = (Outcome.MOVED, *BLOCKED_BY_AGENT)
+
+
+def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the cell that each agent asked for: int64 (T + 1, N, 2); one outside the grid is not clipped.
+
+    Args:
+        agents: int64 (T + 1, N, 2), the agents' cells after the reset and after each step.
+        actions: int64 (T + 1, N), the actions that led to them; `NO_ACTION` asks for the own cell.
+
+    >>> cells = np.array([[[0, 0]], [[1, 0]], [[1, 0]]])
+    >>> find_requests(cells, np.array([[NO_ACTION], [0], [3]])).tolist()
+    [[[0, 0]], [[1, 0]], [[1, -1]]]
+    """
+    before = np.concatenate([agents[:1], agents[:-1]])
+    # The last of the directions is no step.
+    requests: NDArray[np.int64] = before + DIRECTIONS[np.where(actions == NO_ACTION, len(DIRECTIONS) - 1, actions)]
+    return requests
+
+
+def find_blockers(
+    agents: NDArray[np.int64],
+    present: NDArray[np.bool_],
+    actions: NDArray[np.int64],
+    outcomes: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return the agents because of which each move was refused: int64 (T + 1, N, MOST_BLOCKERS), filled with `NOBODY`.
+
+    For *occupied* and *swap* it is the agent that stood in the requested cell; for *contested* all others that
+    requested it.
+
+    Args:
+        agents: int64 (T + 1, N, 2), the agents' cells after the reset and after each step.
+        present: bool (T + 1, N), False for an agent that has left.
+        actions: int64 (T + 1, N), see `find_requests`.
+        outcomes: int64 (T + 1, N), as `multigrid.Outcome` numbers them.
+
+    >>> cells = np.array([[[0, 0], [1, 0]]] * 2)
+    >>> occupied = find_blockers(cells, np.ones((2, 2), bool), np.array([[-1, -1], [0, 4]]), np.array([[1, 1], [4, 1]]))
+    >>> occupied[1].tolist()
+    [[1, -1, -1], [-1, -1, -1]]
+    """
+    blockers = np.full((*actions.shape, MOST_BLOCKERS), NOBODY, dtype=np.int64)
+    requests = find_requests(agents, actions)
+    requested = np.isin(outcomes, _REQUESTS) & (actions != NO_ACTION)
+    refused = np.isin(outcomes, BLOCKED_BY_AGENT) & (actions != NO_ACTION)
+    for step, agent in np.argwhere(refused).tolist():
+        if outcomes[step, agent] == Outcome.CONTESTED:
+            others, there = requests[step], requested[step]
+        else:
+            others, there = agents[step - 1], present[step - 1]
+        found = np.flatnonzero((others == requests[step, agent]).all(axis=1) & there)
+        found = found[found != agent]
+        blockers[step, agent, : len(found)] = found
+    return blockers

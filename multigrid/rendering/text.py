@@ -1,0 +1,59 @@
+"""Draw small texts with even spaces between the letters."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from multigrid.rendering.backend import import_pygame
+from multigrid.rendering.palette import Colour
+
+__all__ = ["draw_text", "line_height", "text_width"]
+
+# pygame places the letters of small fonts on whole pixels, which looks uneven; so they are drawn larger and reduced.
+_SCALE = 4
+
+
+def draw_text(text: str, size: int, colour: Colour) -> Any:
+    """Return a surface with a line of text in pygame's own font, `size` pixels high.
+
+    >>> draw_text("agent 0", 16, (0, 0, 0)).get_height()
+    11
+    """
+    large = _font(size).render(text, True, colour)  # noqa: FBT003 (pygame takes it by position: smooth edges)
+    width, height = (max(1, -(-length // _SCALE)) for length in large.get_size())
+    return import_pygame().transform.smoothscale(large, (width, height))
+
+
+def text_width(text: str, size: int) -> int:
+    """Return the width of a text in pixels.
+
+    >>> text_width("", 16), text_width("agent 0", 16) == draw_text("agent 0", 16, (0, 0, 0)).get_width()
+    (0, True)
+    """
+    width: int = -(-_font(size).size(text)[0] // _SCALE)
+    return width
+
+
+def line_height(size: int) -> int:
+    """Return the height of a line of text in pixels.
+
+    >>> line_height(16) >= draw_text("agent 0", 16, (0, 0, 0)).get_height()
+    True
+    """
+    height: int = -(-_font(size).get_linesize() // _SCALE)
+    return height
+
+
+def _font(size: int) -> Any:
+    font = import_pygame().font
+    if not font.get_init():
+        # After pygame.quit(), fonts that were loaded before it cannot be used.
+        _load_font.cache_clear()
+        font.init()
+    return _load_font(size)
+
+
+@cache
+def _load_font(size: int) -> Any:
+    return import_pygame().font.Font(None, _SCALE * size)
