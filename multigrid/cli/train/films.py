@@ -25,6 +25,8 @@ __all__ = ["write_films"]
 
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
+# For a projector.
+_PIXELS = 960
 _EPISODES = 20
 
 
@@ -56,7 +58,7 @@ def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int
             tell(2 * number + 2)
     with bar.doing("writing evaluation.gif, heat.png, comparison.svg and episode.json"):
         episodes = [_get_episode(result) for result in learned]
-        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4)
+        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
         heat = HeatMaps()
         for episode in episodes:
             heat.add(episode)

@@ -67,7 +67,7 @@ class TrainOptions(WorldOptions):
     """Passes over a rollout in an update."""
     gamma: float = 0.95
     """The discount."""
-    entropy: float = 0.01
+    entropy: float = 0.005
     """The weight of the entropy bonus."""
     hidden: tuple[int, ...] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
