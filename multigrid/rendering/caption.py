@@ -28,7 +28,7 @@ def describe_step(episode: Episode, step: int) -> tuple[str, Colour]:
     >>> from multigrid.scenarios.tracing import trace_episode
     >>> episode = trace_episode(multigrid.scenarios.get("empty-9x7-2"))
     >>> describe_step(episode, 2)[0], describe_step(episode, 6)[0]
-    ('step 2: 0 of 2 arrived', 'solved at step 6')
+    ('step 2: 1 of 2 arrived', 'solved at step 6')
     """
     verdict = episode.verdict
     if step >= verdict.step:

@@ -18,7 +18,7 @@ def draw_text(text: str, size: int, colour: Colour) -> Any:
     """Return a surface with a line of text in pygame's own font, `size` pixels high.
 
     >>> draw_text("agent 0", 16, (0, 0, 0)).get_height()
-    11
+    12
     """
     large = _font(size).render(text, True, colour)  # noqa: FBT003 (pygame takes it by position: smooth edges)
     width, height = (max(1, -(-length // _SCALE)) for length in large.get_size())
