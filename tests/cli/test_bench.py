@@ -51,7 +51,7 @@ def test_every_case_has_its_baseline_and_its_goal(content: dict[str, Any]) -> No
         **{f"ParallelEnv, N = {n}{view}": (documented, None) for n in (8, 64, 256) for view in ("", ", view")},
         **{f"vector env, 8 x 1,024{view}": (documented, None) for view in ("", ", view")},
         **{f"vector env, 8 x 1,024{view}, 2 threads": (documented, None) for view in ("", ", view")},
-        cases.REWARDED: (documented, None),
+        **dict.fromkeys((cases.REWARDED, cases.SET_ONE, cases.SET_MANY), (documented, None)),
         **{f"copying what it returns{view}": (documented, None) for view in ("", ", view")},
         "ParallelEnv, N = 16": (documented, 7.7),
         "ParallelEnv, N = 1024": (documented, 7.7),
@@ -70,9 +70,11 @@ def test_ratios_are_those_of_the_times(content: dict[str, Any]) -> None:
         assert row["spread"] >= 0
     value = {row["name"]: row["value"] for row in content["limits"]}
     goals = Counter((row.get("under"), row.get("over")) for row in content["limits"])
-    assert goals == {(4, None): 3, (None, 1.6): 2, (None, 0.5): 1}
+    assert goals == {(4, None): 3, (None, 1.6): 2, (None, 0.5): 1, (5, None): 1, (10, None): 1}
     one, two = "vector env, 8 x 1,024, view", "vector env, 8 x 1,024, view, 2 threads"
     assert value[f"{one}: over copying"] == pytest.approx(cost[one] / cost["copying what it returns, view"], rel=0.01)
+    for name, step in ((cases.SET_ONE, "ParallelEnv, N = 8"), (cases.SET_MANY, "vector env, 8 x 1,024")):
+        assert value[f"{name}, over a step"] == pytest.approx(cost[name] / cost[step], rel=0.01)
     kept = cost["vector env, 8 x 1,024"] / cost[cases.REWARDED]
     assert value[f"{cases.REWARDED}: speed kept"] == pytest.approx(kept, rel=0.01)
     assert value[f"{one}: 2 threads"] == pytest.approx(cost[one] / cost[two], rel=0.01)

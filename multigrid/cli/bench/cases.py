@@ -27,6 +27,8 @@ from multigrid.wrappers import VectorReward
 __all__ = [
     "CROWDS",
     "REWARDED",
+    "SET_MANY",
+    "SET_ONE",
     "Case",
     "Play",
     "crowd_cases",
@@ -44,6 +46,7 @@ CROWDS = ((8, 16), (64, 32), (256, 64))
 """Pairs of a number of agents and the side of their square grid."""
 
 REWARDED = "vector env, 8 x 1,024, own reward"
+SET_ONE, SET_MANY = "ParallelEnv, N = 8: set_state", "vector env, 8 x 1,024: set_state"
 
 _WORLDS = 1024
 _DOCUMENTED = "documented GridWorld"
@@ -105,6 +108,7 @@ def local_cases() -> Iterator[Case]:
     yield from _many_worlds_of_one_agent()
     yield from crowd_cases()
     yield from _rewarded()
+    yield from _states()
     for agents in (16, 1024):
         # The goal is a million steps a second; the documented code plays 0.13 million.
         yield _parallel_case(agents, 256, "a large map, 256 x 256", ("agent", "target"), 7.7)
@@ -134,6 +138,25 @@ def _rewarded() -> Iterator[Case]:
     config = dataclasses.replace(restart_config(agents, size, "agent", "target"), max_cycles=300)
     envs = VectorReward(MultiGridVectorEnv(config, _WORLDS), _nearness)
     yield Case(REWARDED, group_name(agents, size), vector_play(envs), _DOCUMENTED)
+
+
+def _states() -> Iterator[Case]:
+    """Yield the cases of bringing one world, and many, to states of other moments, as search does."""
+    agents, size = CROWDS[0]
+    config = dataclasses.replace(restart_config(agents, size, "agent", "target"), max_cycles=300)
+    for name, env in ((SET_ONE, MultiGridEnv(config)), (SET_MANY, MultiGridVectorEnv(config, _WORLDS))):
+        yield Case(name, group_name(agents, size), _state_play(env), _DOCUMENTED)
+
+
+def _state_play(env: Any) -> Play:
+    """Return a play that sets states in turn; one world counts as its agents, as in a step."""
+    states = []
+    for seed in range(8):
+        env.reset(seed=seed)
+        states.append(env.get_state())
+    turn = itertools.cycle(states)
+    rows = env.num_envs if isinstance(env, MultiGridVectorEnv) else env.config.num_agents
+    return _call_play(lambda: env.set_state(next(turn)), rows)
 
 
 def _nearness(_observations: Any, rewards: Any, _terminations: Any, _truncations: Any, infos: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from multigrid.cli.bench.cases import REWARDED, Case
+from multigrid.cli.bench.cases import REWARDED, SET_MANY, SET_ONE, Case
 from multigrid.cli.bench.scaling import Curve
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def limit_rows(cases: Sequence[Case], curves: Sequence[Curve] = ()) -> list[dict
         rows.append({"name": f"{name}: 2 threads", "value": round(gain, 3), "over": 1.6})
     kept = costs["vector env, 8 x 1,024"] / costs[REWARDED]
     rows.append({"name": f"{REWARDED}: speed kept", "value": round(kept, 3), "over": 0.5})
+    for name, step, most in ((SET_ONE, "ParallelEnv, N = 8", 5.0), (SET_MANY, "vector env, 8 x 1,024", 10.0)):
+        rows.append({"name": f"{name}, over a step", "value": round(costs[name] / costs[step], 3), "under": most})
     return rows + [curve.rise_row() for curve in curves]
 
 
