@@ -84,6 +84,7 @@ def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.
     """
     if not episodes:
         raise ValueError("there are no episodes; expected at least one")
+    episodes = {caption: episode.until(episode.last_shown) for caption, episode in episodes.items()}
     duration = max(episode.num_steps for episode in episodes.values()) * _check_seconds(seconds_per_step, pause)
     clock = _Clock(seconds_per_step, duration + pause) if duration else None
     columns = sum(episode.walls.shape[0] for episode in episodes.values())

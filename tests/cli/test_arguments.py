@@ -57,7 +57,7 @@ REFUSED = {
             "--policy untrained",
             "--policy is untrained, which has no model.zip in it; expected random, shortest-path or",
         ),
-        ("--suite desert", "--suite is desert, but no name is like that; the nearest of 35 names are '"),
+        ("--suite desert", "--suite is desert, but no name is like that; the nearest of 36 names are '"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),
         ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
         ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),

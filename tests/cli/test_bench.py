@@ -111,11 +111,11 @@ def test_the_memory_of_a_world_is_that_of_its_arrays() -> None:
 
 
 def test_the_floor_is_every_byte_that_a_step_returns() -> None:
-    """Two cells, a reward, two flags, and a distance, an outcome and `alive` with a mask each: 62 bytes a row."""
+    """Two cells, a reward, two flags, and a distance, outcome, `arrived` and `alive` with a mask each: 71 a row."""
     env = multigrid.vector_env(5, num_agents=3, size=(6, 4), observe=("agent", "target"))
     env.reset(seed=0)
     returned = list(cases._find_arrays(env.step(np.zeros(15, dtype=np.int64))))
-    assert sum(array.nbytes for array in returned) == 15 * 62
+    assert sum(array.nbytes for array in returned) == 15 * 71
 
 
 @pytest.mark.parametrize("width", [80, 100])

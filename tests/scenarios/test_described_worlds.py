@@ -118,7 +118,7 @@ REFUSED = [
     (("one.txt", "two.txt"), ValueError, "one.txt and two.txt differ in their number of agents: 1 and 2"),
     (("one.json", "one.txt", "two.json"), ValueError, "one.json and two.json differ in their on_target: park and stay"),
     (("maze-9x7",), FileNotFoundError, "there is no file 'maze-9x7', nor a scenario of this name in the suite"),
-    (("maze-9x7",), FileNotFoundError, "the nearest of 35 names are 'maze-9x7-2',"),
+    (("maze-9x7",), FileNotFoundError, "the nearest of 36 names are 'maze-9x7-2',"),
     (("desert:width=9",), FileNotFoundError, "with the generator maze, random_map, rooms, warehouse"),
     (("folder",), IsADirectoryError, "name each file"),
     (("torn.json",), ValueError, "torn.json is not JSON"),

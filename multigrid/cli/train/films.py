@@ -82,24 +82,9 @@ def _most_telling(learned: list[EpisodeResult], shortest: list[EpisodeResult]) -
 
 
 def _compare(folder: Path, learned: EpisodeResult, shortest: EpisodeResult) -> None:
-    episodes = {
-        f"{name}: {_describe(result)}": _get_episode(result)
-        for name, result in (("trained", learned), ("shortest paths", shortest))
-    }
+    named = {"trained": _get_episode(learned), "shortest paths": _get_episode(shortest)}
+    episodes = {f"{name}: {episode.verdict.text}": episode for name, episode in named.items()}
     with replace_file(folder / "comparison.svg") as temporary:
         temporary.write_text(compare_svg(episodes), encoding="utf-8")
     assert learned.recording is not None
     save(learned.recording, folder / "episode.json")
-
-
-def _describe(result: EpisodeResult) -> str:
-    """Return how an episode ended.
-
-    >>> _describe(EpisodeResult(0, 40, {"success": 0.0, "isr": 0.75}, None, None))
-    '75 % arrived in 40 steps'
-    """
-    if result.measures["success"] == 1:
-        return f"all arrived in {result.steps} steps"
-    if np.isnan(result.measures["success"]):
-        return f"{result.measures['throughput'] * result.steps:.0f} arrivals in {result.steps} steps"
-    return f"{result.measures['isr']:.0%}".replace("%", " %") + f" arrived in {result.steps} steps"
