@@ -1,0 +1,53 @@
+"""The pictures and figures of README: as the command makes them, and as the other pages say."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.heavy
+
+ROOT = Path(__file__).parents[2]
+FRONT = ROOT / "docs" / "front"
+
+
+@pytest.fixture(scope="module")
+def front() -> dict[str, Any]:
+    """What is defined in docs/make_front.py."""
+    return runpy.run_path(str(ROOT / "docs" / "make_front.py"))
+
+
+def test_what_needs_no_run_is_current(front: dict[str, Any], tmp_path: Path) -> None:
+    """Badges and bars are what `python docs/make_front.py` writes, from pyproject.toml and docs/speed.md."""
+    front["write_drawn"](tmp_path)
+    for path in tmp_path.iterdir():
+        assert (FRONT / path.name).read_bytes() == path.read_bytes(), f"{path.name} is old: run docs/make_front.py"
+
+
+def test_badges_say_their_words(front: dict[str, Any]) -> None:
+    """A badge has its two words as text and as its title."""
+    assert front["badge"]("a<b", "c").count("a&lt;b") == 2
+
+
+def test_readme_has_the_figures_of_the_pages() -> None:
+    """Each row of README's table of speed has the figures of the row of docs/speed.md with the same numbers."""
+    readme, speed = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/speed.md"))
+    row = re.compile(r"^\| .+ \| ([\d.,]+ us) \| (\S+) \|$", re.MULTILINE)
+    assert len(row.findall(readme)) == 6
+    assert set(row.findall(readme)) <= set(row.findall(speed))
+    for times in re.findall(r"\*\*([\d,]+) times\*\*", readme):
+        assert f"{times}x" in speed
+
+
+def test_readme_is_short() -> None:
+    """README has at most 220 lines, and every picture in it is there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 220
+    pictures = re.findall(r'(?:src|srcset)="([^"]+)"|!\[[^]]*\]\(([^)]+)\)', text)
+    assert len(pictures) >= 8
+    for one, other in pictures:
+        assert (ROOT / (one or other)).is_file()
