@@ -21,7 +21,6 @@ from helpers import interrupt_multigrid, names, read_gif, read_pixels, read_rows
 from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
-from multigrid.cli.rollout import files
 from multigrid.cli.rollout import play as play_module
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy_factory
@@ -477,7 +476,7 @@ def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
 BREAKS = {
     "interrupted among the episodes": (play_module, "play_episode", 4, KeyboardInterrupt(), "interrupted"),
     "interrupted in a film": (films, "scene_of", 4, KeyboardInterrupt(), "interrupted"),
-    "a full disk": (files, "write_gif", 1, OSError("no space left on device"), "no space left on device"),
+    "a full disk": (films, "write_gif", 1, OSError("no space left on device"), "no space left on device"),
 }
 
 
@@ -529,7 +528,7 @@ def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> No
     def ended(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(files, "write_gif", ended)
+    monkeypatch.setattr(films, "write_gif", ended)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as error:
         main(["rollout", "--episodes", "1", "--gif", "--output", "out"])
