@@ -78,7 +78,7 @@ REFUSED = {
         ("--map maze-9x7-2 maze-11x9-4", "maze-9x7-2 and maze-11x9-4 differ in their size"),
         ("--num-threads 0", "--num-threads is 0; expected at least 1"),
         ("--vectorizer supersuit --num-cpus -1", "--num-cpus is -1; expected at least 0"),
-        ("--num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
+        ("--size 5 --num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
         ("--size 0", "size is 0; expected"),
         ("--max-cycles 0", "max_cycles is 0; expected"),
         ("--max-cycles None", "--max-cycles is None"),
