@@ -58,7 +58,7 @@ class Info(TypedDict):
     >>> import multigrid
     >>> observations, infos = multigrid.parallel_env(num_agents=2).reset(seed=0)
     >>> infos["agent_0"]
-    {'distance': 6.0, 'outcome': 1, 'arrived': 0}
+    {'distance': 4.0, 'outcome': 1, 'arrived': 0}
     """
 
     distance: float

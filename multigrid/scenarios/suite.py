@@ -25,7 +25,7 @@ def names() -> list[str]:
     """Return the names of the suite's scenarios, KIND-WIDTHxHEIGHT-AGENTS, by kind and number of agents.
 
     >>> names()[:3]
-    ['empty-9x7-2', 'empty-11x9-4', 'empty-17x13-8']
+    ['delivery-17x13-8', 'empty-9x7-2', 'empty-11x9-4']
     """
     return sorted(_stems(), key=lambda name: (name.split("-")[0], int(name.split("-")[2])))
 
@@ -48,7 +48,7 @@ def name_nearest(name: object) -> str:
     """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message.
 
     >>> name_nearest("rooms-17x13")
-    "the nearest of 36 names are 'rooms-17x13-8', 'rooms-11x9-4' and 'rooms-21x17-16'"
+    "the nearest of 36 names are 'rooms-17x13-8', 'rooms-41x31-64' and 'rooms-21x17-16'"
     """
     known = names()
     first, second, third = difflib.get_close_matches(str(name)[:100], known, n=3, cutoff=0)

@@ -175,7 +175,7 @@ class SlowGridWorld(Slow, Oracle):
     @property
     def over(self) -> bool:
         """Whether the agent stands on the target."""
-        return np.array_equal(self.agent, self.target)
+        return np.array_equal(self._agent_location, self._target_location)
 
     def copied(self) -> SlowGridWorld:
         """A copy with a stream of its own."""
@@ -186,12 +186,12 @@ class SlowGridWorld(Slow, Oracle):
         self.seed(seed)
         if options is None:
             return Oracle.reset(self)
-        (self.agent,), (self.target,) = map(np.array, (options["agents"], options["targets"]))
-        return plain((self._observation(), self._info()))
+        (self._agent_location,), (self._target_location,) = map(np.array, (options["agents"], options["targets"]))
+        return plain((self._get_obs(), self._get_info()))
 
     def shown(self) -> Any:
         """Where the agent and the target are."""
-        return [[self.agent.tolist()], [self.target.tolist()]]
+        return [[self._agent_location.tolist()], [self._target_location.tolist()]]
 
 
 def perform(one: Any, call: str, argument: Any) -> Any:
@@ -553,7 +553,7 @@ class GridWorldMachine(Machine):
 
     def next_action(self, player: Player, random: np.random.Generator, straight: bool) -> Any:
         """An action."""
-        return chosen(random, 4, straight, player.model.agent, player.model.target)
+        return chosen(random, 4, straight, player.model._agent_location, player.model._target_location)
 
     @rule(player=Machine.players, seed=st.none() | SEEDS, layout=st.none() | SEEDS, then=PLAYS)
     def reset(self, player: Player, seed: int | None, layout: int | None, then: Play) -> None:
