@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib.metadata
+import io
 import itertools
 import json
 import os
@@ -25,6 +26,7 @@ from multigrid.cli._files import make_folder
 from multigrid.cli.train import sb3 as train_module
 from multigrid.cli.train.held_out import HeldOut
 from multigrid.cli.train.options import SB3Options
+from multigrid.cli.train.progress import TrainingBar
 from multigrid.cli.train.report import print_report
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
@@ -376,6 +378,23 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch:
     assert names(Path("run")) == WRITTEN
     columns = "steps,episodes,success_rate,mean_steps,reward_per_step,seconds"
     assert Path("run/metrics.csv").read_text().splitlines() == [columns]
+
+
+def test_the_bar_cuts_no_words_in_80_columns() -> None:
+    """A long second line leaves the words and numbers of the bar whole."""
+    shown = io.StringIO()
+    bar = TrainingBar(Console(file=shown, width=80, force_terminal=True, color_system=None), 800_000)
+    figures, doing = "held-out success 100%  reward/step 0.017", "writing the curve, evaluation.gif and comparison.svg"
+    with bar.shown():
+        bar.update(completed=800_000, figures=figures)
+        with bar.doing(doing):
+            pass
+        with bar.doing(f"{doing} again", 40) as tell:
+            tell(10)
+    lines = shown.getvalue()
+    assert "100% " + figures in lines
+    assert doing in lines
+    assert "\u2026" not in lines
 
 
 def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:

@@ -456,7 +456,7 @@ def test_wide_and_full_screens(opened):
     boxes = page.locator("aside > section").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
     assert max(boxes) > 1880
     assert len(set(boxes)) == 2
-    assert page.locator(".player").bounding_box()["width"] > 1200
+    assert page.locator(".player").bounding_box()["width"] > 1100
     before = drawn(page)["side"]
     page.get_by_role("button", name="Full screen").click()
     comes(page, "document.fullscreenElement !== null")
@@ -619,6 +619,16 @@ def test_on_a_phone(opened):
     page.get_by_role("combobox", name="Agent", exact=True).select_option("-1")
     page.locator("#grid").tap(position=place(page, cell))
     assert drawn(page)["followed"] == 5
+
+
+def test_beside_a_narrow_panel(opened, leaving):
+    """At 900 pixels the buttons fill a line of their own, and the speed ends the next one."""
+    page = opened(leaving.shown.html, viewport={"width": 900, "height": 700})
+    drawn(page)
+    line, buttons, ending = (page.locator(name).bounding_box() for name in (".controls", ".buttons", ".right"))
+    assert buttons["width"] == line["width"]
+    assert ending["x"] + ending["width"] == pytest.approx(line["x"] + line["width"], abs=1)
+    assert ending["y"] >= buttons["y"] + buttons["height"]
 
 
 def test_for_keyboards_and_readers(opened, leaving):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -14,7 +14,7 @@ from multigrid.cli.train.curve import Curve
 from multigrid.config import GridConfig
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
 __all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_curve"]
 
@@ -25,6 +25,14 @@ COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 """The columns of metrics.csv that `RolloutCounts` fills."""
 
 
+class _Lines(Progress):
+    """Progress bars whose columns are as wide as their own line needs, so that a long text narrows no other line."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        for task in self.tasks:
+            yield self.make_tasks_table([task])
+
+
 class TrainingBar:
     """The progress bar of a training, in steps of all agents; `completed` of them were trained earlier.
 
@@ -33,7 +41,7 @@ class TrainingBar:
 
     def __init__(self, console: Console, total: int, completed: int = 0) -> None:
         self._console = console
-        self._progress = Progress(
+        self._progress = _Lines(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),

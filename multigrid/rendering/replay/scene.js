@@ -137,7 +137,7 @@ function drawAgent(agent, before, after, share, strength) {
     pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
     pen.stroke();
   }
-  writeNumber(agent, x, y, side * (settled ? 0.31 : 0.34), palette.inks[agent]);
+  writeNumber(agent, x, y, side * 0.34, palette.inks[agent]);
   if (isBlocked(agent, after)) {
     pen.strokeStyle = inks.blocked;
     pen.lineWidth = Math.max(1.2, side * 0.07);
