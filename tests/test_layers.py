@@ -144,7 +144,7 @@ names = [getattr(multigrid, name).__name__ for name in ("maps", "policies", "wra
 print(json.dumps([[multigrid.scenarios.names()[0], *names], before]))
 """
     names, before = run(code)
-    assert names == ["empty-9x7-2", "multigrid.maps", "multigrid.policies", "multigrid.wrappers"]
+    assert names == ["delivery-17x13-8", "multigrid.maps", "multigrid.policies", "multigrid.wrappers"]
     assert before == ["multigrid.registration"]
 
 

@@ -47,6 +47,7 @@ EXCLUDED = {
     "multigrid.scenarios.planner": "searches for as long as its world is hard",
     "multigrid.registration": "registers ids again, which Gymnasium warns of",
     "multigrid.envs.one_world": "what two faces share; it is called through them",
+    "multigrid.envs.agent_dicts": "a base of MultiGridEnv, through which it is called",
     "multigrid.envs.many_worlds": "a base of the vector env, through which it is called",
     "multigrid.envs.world_rows": "a base of the vector env, through which it is called",
     "multigrid.envs.exclusive": "a decorator, for methods of envs",
@@ -231,6 +232,7 @@ def makers() -> dict[str, Callable[[], Any]]:
     known: dict[str, Callable[[], Any]] = {
         "GridWorldEnv": alone,
         "MultiGridEnv": small,
+        "MultiGridAECEnv": lambda: started(multigrid.env(num_agents=2)),
         "MultiGridVectorEnv": many,
         "GridWorldVectorEnv": lambda: started(GridWorldVectorEnv(3, render_mode="rgb_array")),
         "ParallelVectorEnv": lambda: started(ParallelVectorEnv([small, small])),

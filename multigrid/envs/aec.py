@@ -24,6 +24,9 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     The agents act in turn, and the world moves when the last of a cycle has acted. `unwrapped` is the MultiGridEnv;
     this env does not notice calls of its `reset`, `step` and `set_state`.
 
+    Raises:
+        TypeError: `parallel` is not a MultiGridEnv.
+
     >>> game = env(size=(4, 3), num_agents=2)
     >>> game.reset(seed=0)
     >>> state = game.get_state()
@@ -35,6 +38,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     """
 
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
+        if not isinstance(parallel, MultiGridEnv):
+            raise TypeError(f"parallel is of type {type(parallel).__name__}; expected a MultiGridEnv")
         super().__init__(_Turns(parallel))
 
     def __copy__(self) -> Any:

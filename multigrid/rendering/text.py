@@ -51,6 +51,11 @@ def _font(size: int) -> Any:
         # After pygame.quit(), fonts that were loaded before it cannot be used.
         _load_font.cache_clear()
         font.init()
+    try:
+        _load_font(size).size("")
+    except import_pygame().error:
+        # Somebody has quit pygame and begun it again.
+        _load_font.cache_clear()
     return _load_font(size)
 
 

@@ -14,5 +14,5 @@ def test_help_is_shown_instead_of_a_training(name: str) -> None:
     done = run_python("-m", f"multigrid.examples.{name}", "--help", timeout=120)
     assert done.returncode == 0, done.stderr
     assert all(flag in done.stdout for flag in ("--steps", "--seed", "--episodes"))
-    assert "held-out episodes before" not in done.stdout
+    assert done.stdout.startswith("usage:")
     assert run_python("-m", f"multigrid.examples.{name}", "--step-count", "3", timeout=120).returncode == 2
