@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-import tyro
 from rich.console import Console
 
 from benchmarks.environments import default_folder, set_up_peers
 from benchmarks.measuring import FULL, QUICK, measure
 from benchmarks.peers import BASELINE
 from benchmarks.report import print_report
+from multigrid.cli._options import parse
 
 FORMATS = (".png", ".svg", ".pdf")
 """The suffixes of a plot."""
@@ -42,7 +42,7 @@ class BenchmarkOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, measure, print, and return the exit code."""
-    options = tyro.cli(BenchmarkOptions, args=list(arguments), prog="python -m benchmarks")
+    options = parse(BenchmarkOptions, arguments, "python -m benchmarks")
     folder = options.peers_folder.absolute()
     if options.setup_peers:
         console = Console(soft_wrap=True, highlight=False, markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 import shutil
@@ -13,16 +14,29 @@ from typing import Annotated, Any, ClassVar, TypeVar, Union
 
 import tyro
 from tyro.constructors import (
+    MISSING_NONPROP,
     ConstructorRegistry,
     PrimitiveConstructorSpec,
     PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
     UnsupportedTypeAnnotationError,
 )
 
 from multigrid.config import GridConfig
 from multigrid.scenarios.described_worlds import find_world
 
-__all__ = ["LARGEST_SEED", "WorldOptions", "check_flags", "check_map", "check_no_grid", "parse_flags", "read_some"]
+__all__ = [
+    "LARGEST_SEED",
+    "WorldOptions",
+    "check_flags",
+    "check_map",
+    "check_no_grid",
+    "parse",
+    "parse_flags",
+    "read_some",
+]
 
 LARGEST_SEED = 2**31 - 1
 
@@ -76,18 +90,34 @@ def parse_flags(kind: type[_Options], arguments: Sequence[str], prog: str, start
     grid = _find_grid(grid, given)
     # The flags cannot hold walls, so they are put back after the parsing.
     begin = dataclasses.replace(begin, grid=dataclasses.replace(grid, walls=None))
-    with _make_registry():
-        options = tyro.cli(
-            kind,
-            args=arguments,
-            prog=prog,
-            description=_wrap(inspect.getdoc(kind) or ""),
-            default=begin,
-            config=(tyro.conf.SuppressFixed,),
-        )
+    options = parse(kind, arguments, prog, begin)
     if grid.walls is not None:
         options = dataclasses.replace(options, grid=dataclasses.replace(options.grid, walls=grid.walls))
     return options
+
+
+def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some | None = None) -> _Some:
+    """Parse the flags of a command, the fields of a dataclass; `start` has their defaults, if it is not None.
+
+    Raises:
+        SystemExit: the flags cannot be parsed, or ask for help, which is printed.
+
+    >>> @dataclasses.dataclass
+    ... class Options:
+    ...     steps: int = 0
+    >>> parse(Options, ["--steps", "1e6"], "multigrid train")
+    Options(steps=1000000)
+    """
+    description = _wrap(inspect.getdoc(kind) or "")
+    with _make_registry():
+        return tyro.cli(
+            kind,
+            args=list(arguments),
+            prog=prog,
+            description=description,
+            default=MISSING_NONPROP if start is None else start,
+            config=(tyro.conf.SuppressFixed,),
+        )
 
 
 def read_some(kind: type[_Some], arguments: Sequence[str], prog: str) -> _Some:
@@ -193,7 +223,37 @@ def _make_registry() -> ConstructorRegistry:
         alone = info.type is type(None) and not inside
         return UnsupportedTypeAnnotationError(()) if alone else None
 
+    described: list[StructTypeInfo] = []
+
+    @registry.struct_rule
+    def help_text(info: StructTypeInfo) -> StructConstructorSpec | None:
+        if described:
+            return None
+        described.append(info)
+        try:
+            spec = ConstructorRegistry.get_struct_spec(info)
+        finally:
+            described.pop()
+        if not isinstance(spec, StructConstructorSpec):
+            return None
+        return dataclasses.replace(spec, fields=tuple(map(_mend_help, spec.fields)))
+
     return registry
+
+
+def _mend_help(field: StructFieldSpec) -> StructFieldSpec:
+    """Return a field whose help has a line for each paragraph; tyro keeps line ends of an indented docstring."""
+    return dataclasses.replace(field, helptext=functools.partial(_join_lines, field.helptext))
+
+
+def _join_lines(text: str | Callable[[], str | None] | None) -> str | None:
+    r"""Return a text with a line for each paragraph.
+
+    >>> _join_lines("One text,\n    in two lines.\n\nAnother one.")
+    'One text, in two lines.\n\nAnother one.'
+    """
+    found = text() if callable(text) else text
+    return None if found is None else "\n\n".join(" ".join(part.split()) for part in found.split("\n\n"))
 
 
 def _mend_union(spec: PrimitiveConstructorSpec[Any]) -> PrimitiveConstructorSpec[Any]:

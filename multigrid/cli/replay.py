@@ -11,6 +11,7 @@ from typing import Annotated
 
 import tyro
 
+from multigrid.cli._options import parse
 from multigrid.scenarios.replay_page import show_episode
 
 __all__ = ["ReplayOptions", "main"]
@@ -30,7 +31,7 @@ class ReplayOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, write the page, and return the exit code."""
-    for path in _write(tyro.cli(ReplayOptions, args=list(arguments), prog="multigrid replay")):
+    for path in _write(parse(ReplayOptions, arguments, "multigrid replay")):
         sys.stdout.write(f"{path}\n")
     return 0
 

@@ -25,6 +25,13 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import tyro
+
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("agilerl", "peft", "torch", text=__doc__)
+
 import numpy as np
 import torch
 from agilerl.algorithms import IPPO
@@ -145,4 +152,4 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "leave", e
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

@@ -24,6 +24,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import tyro
+
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("momaland", "requests", text=__doc__)
+
 import numpy as np
 from gymnasium.spaces import Box
 from momaland.utils.parallel_wrappers import LinearizeReward, RecordEpisodeStatistics
@@ -170,4 +177,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

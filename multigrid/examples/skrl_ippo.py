@@ -19,6 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import tyro
+
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("skrl", "torch", text=__doc__)
+
 import torch
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.memories.torch import RandomMemory
@@ -29,14 +36,13 @@ from skrl.utils import set_seed
 from skrl.utils.model_instantiators.torch import categorical_model, deterministic_model
 
 import multigrid
+from multigrid.config import OnTarget
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skrl.models.torch import Model
-
-    from multigrid.config import OnTarget
 
 __all__ = ["arrival_rate", "main", "make_models", "make_trainer"]
 
@@ -142,4 +148,4 @@ def main(*, steps: int = 8000, seed: int = 0, on_target: OnTarget = "park", epis
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

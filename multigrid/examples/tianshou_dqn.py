@@ -22,6 +22,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import tyro
+
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("tianshou", "torch", text=__doc__)
+
 import numpy as np
 import torch
 from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
@@ -131,4 +138,4 @@ def main(*, steps: int = 24_000, seed: int = 0, on_target: OnTarget = "park", ep
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

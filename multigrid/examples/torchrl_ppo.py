@@ -20,7 +20,14 @@ which is older than multigrid requires; the warning is ignored.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import tyro
+
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("torch", "tensordict", "torchrl", text=__doc__)
 
 import numpy as np
 import torch
@@ -36,10 +43,8 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import multigrid
+from multigrid.config import OnTarget
 from multigrid.integrations.training import FIRST_TRAINING_SEED
-
-if TYPE_CHECKING:
-    from multigrid.config import OnTarget
 
 __all__ = ["add_advantages", "arrival_rate", "main", "make_env", "make_nets", "make_objectives"]
 
@@ -169,4 +174,4 @@ def main(*, steps: int = 6000, seed: int = 0, on_target: OnTarget = "leave", epi
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

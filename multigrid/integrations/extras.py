@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["install_command", "missing_library"]
+__all__ = ["exit_without", "install_command", "missing_library"]
 
 _NAME = "multigrid-marl"
 
@@ -56,3 +58,24 @@ def missing_library(module: str, error: ModuleNotFoundError, extra: str) -> Modu
     library = (error.name or "a library").partition(".")[0]
     message = f"{module} needs {library}, which is not installed: {install_command(extra)}"
     return ModuleNotFoundError(message, name=error.name)
+
+
+def exit_without(*libraries: str, text: str | None) -> None:
+    """End a program that is asked for help, or cannot run, if one of these libraries is not installed.
+
+    Args:
+        libraries: the names by which they are imported.
+        text: says what the program does and what to install. It is printed.
+
+    Raises:
+        SystemExit: a library is missing; 0 if the command line asks for help, 1 if not.
+
+    >>> exit_without("json", "numpy", text="Needs NumPy.")
+    """
+    missing = [library for library in libraries if find_spec(library) is None]
+    if not missing:
+        return
+    sys.stdout.write(f"{(text or '').strip()}\n")
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        sys.exit(0)
+    sys.exit(f"not installed: {', '.join(missing)}")

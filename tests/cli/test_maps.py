@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -111,14 +112,27 @@ def test_other_numbers_are_no_whole_ones(word: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_help_fits_the_terminal(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    """No line of the help is longer than the terminal is wide, so that none is broken within a word."""
+@pytest.mark.parametrize("command", ["train", "train --engine rllib", "play", "rollout", "replay", "bench"])
+def test_help_fits_the_terminal(
+    command: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line of the help is longer than the terminal is wide, and each is as long as its words allow."""
     monkeypatch.setenv("COLUMNS", str(width))
     with pytest.raises(SystemExit, match="0"):
-        main(["play", "--help"])
+        main([*command.split(), "--help"])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) > 40
+    assert len(lines) > 15
     assert [line for line in lines if len(line) > width] == []
+    texts = [line.replace("│", " ").rstrip() for line in lines]
+    column = next(line.index("show this help") for line in texts if "show this help" in line)
+    # A line is broken at a space, or after a comma. A frame takes 2 columns.
+    heads = [re.findall(r"^[^\s,]*,?", text[column:])[0] if not text[:column].strip() else "" for text in texts]
+    short = [
+        text
+        for text, head in itertools.zip_longest(texts, heads[1:])
+        if head and text[column - 2 : column] == "  " and text[column:] and len(text) + 1 + len(head) < width - 2
+    ]
+    assert short == []
 
 
 def test_walls_are_no_flag(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from stable_baselines3 import PPO
 
-from helpers import names, read_rows, run_python
+from helpers import AROUND, names, read_rows, run_python
 from multigrid.cli import _exit_on_signals, main
 from multigrid.cli.train import checkpoints
 from multigrid.cli.train import sb3 as train_module
@@ -290,8 +290,8 @@ def test_the_engine_of_a_run_is_read_from_it(home: Path) -> None:
         assert find_engine(["--resume", "run", "--engine", "sb3"]) == "sb3"
 
 
-def test_help_loads_no_learner() -> None:
-    """The flags of both engines are listed without the libraries that train."""
+def test_help_loads_no_learner(tmp_path: Path) -> None:
+    """The flags of both engines are listed without the libraries that train, and nothing is compiled."""
     code = (
         "import sys; from multigrid.cli import main\n"
         "for engine in ('sb3', 'rllib'):\n"
@@ -299,7 +299,9 @@ def test_help_loads_no_learner() -> None:
         "    except SystemExit as done: assert done.code == 0\n"
         "print({'torch', 'stable_baselines3', 'matplotlib', 'ray', 'imageio', 'pygame'} & set(sys.modules))"
     )
-    assert run_python("-c", code).stdout.splitlines()[-1] == "set()"
+    done = run_python("-c", code, env={**AROUND, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})
+    assert done.stdout.splitlines()[-1] == "set()"
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGHUP")

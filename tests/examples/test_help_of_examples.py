@@ -6,6 +6,37 @@ import pytest
 
 from helpers import run_python
 
+LIBRARIES = {
+    "agilerl_ippo": ("agilerl", "peft", "torch"),
+    "momaland_wrappers": ("momaland", "requests"),
+    "skrl_ippo": ("skrl", "torch"),
+    "tianshou_dqn": ("tianshou", "torch"),
+    "torchrl_ppo": ("tensordict", "torch", "torchrl"),
+}
+"""What examples import that no extra installs."""
+
+RUN = """
+import runpy, sys
+from importlib.machinery import ModuleSpec
+from unittest.mock import MagicMock
+
+class Stubs:
+    def find_spec(self, name, *_):
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in LIBRARIES else None
+    def create_module(self, spec):
+        return MagicMock(__path__=[])
+    def exec_module(self, module):
+        pass
+
+*LIBRARIES, kind, name = sys.argv.pop(1).split()
+if kind == "missing":
+    sys.modules.update(dict.fromkeys(LIBRARIES))
+else:
+    sys.meta_path.insert(0, Stubs())
+runpy.run_module(f"multigrid.examples.{name}", run_name="__main__", alter_sys=True)
+"""
+"""Runs an example where its libraries are missing, or replaced by mocks, with the flags of the command line."""
+
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["sb3_shaping", "sb3_her", "sb3_pixels", "custom_reward"])
@@ -16,3 +47,24 @@ def test_help_is_shown_instead_of_a_training(name: str) -> None:
     assert all(flag in done.stdout for flag in ("--steps", "--seed", "--episodes"))
     assert done.stdout.startswith("usage:")
     assert run_python("-m", f"multigrid.examples.{name}", "--step-count", "3", timeout=120).returncode == 2
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_help_of_examples_without_their_libraries(name: str) -> None:
+    """Without a library, an example says what it does and what to install; only who asks for help gets exit code 0."""
+    words = " ".join([*LIBRARIES[name], "missing", name])
+    shown, played = (run_python("-c", RUN, words, *flags) for flags in (["--help"], ["--seed", "1"]))
+    assert (shown.returncode, played.returncode) == (0, 1)
+    assert shown.stdout == played.stdout
+    assert 'Install: ``pip install "multigrid-marl"' in shown.stdout
+    assert (shown.stderr, "Traceback" in played.stderr) == ("", False)
+    assert all(library in played.stderr for library in LIBRARIES[name])
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_flags_of_examples_with_libraries_of_their_own(name: str) -> None:
+    """The help lists the arguments of ``main``; an unknown flag is refused before anything is trained."""
+    words = " ".join([*LIBRARIES[name], "there", name])
+    shown, refused = (run_python("-c", RUN, words, *flags) for flags in (["--help"], ["--step-count", "3"]))
+    assert (shown.returncode, refused.returncode) == (0, 2), shown.stderr + refused.stderr
+    assert all(flag in shown.stdout for flag in ("--seed", "--episodes"))

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import tyro
 from rich.console import Console
 
 import multigrid
+from multigrid.cli._options import parse
 from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, compare
 from multigrid.cli.bench.intervals import FEWEST_TURNS
 from multigrid.cli.bench.measuring import FULL, QUICK, measure
@@ -43,7 +43,7 @@ class BenchOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, measure, print, and return the exit code."""
-    options = tyro.cli(BenchOptions, args=list(arguments), prog="multigrid bench")
+    options = parse(BenchOptions, arguments, "multigrid bench")
     console = Console(stderr=True, quiet=options.json)
     if options.against is None:
         content = measure(QUICK if options.quick else FULL, console)
