@@ -45,6 +45,8 @@ class StateBuffer:
         self.arrays = arrays._replace(**self._fields)
         self.address_table = pack(self.arrays)
         self.num_worlds = num_worlds
+        # Indexing takes longer than copying a small field.
+        self._first = self._row(0)
 
     def read(self, states: Any) -> None:
         """Copy states from stacked arrays by name, (K, ...).
@@ -75,13 +77,16 @@ class StateBuffer:
         for k, state in enumerate(states):
             label = "the state" if len(states) == 1 else f"state {k}"
             _check_version(state, label)
-            for name in FIELDS:
-                _copy(state, name, self._fields[name][k, ...], label)
+            for name, field in self._first if k == 0 else self._row(k):
+                _copy(state, name, field, label)
             bits = _read_generator(self.arrays.streams[k], state, label)
             if bits["bit_generator"] != "PCG64" and not any_generator:
                 raise ValueError(f"np_random in {label} is a {bits['bit_generator']}; expected a PCG64")
             bit_states.append(bits)
         return bit_states
+
+    def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
+        return [(name, self._fields[name][k, ...]) for name in FIELDS]
 
     def check(self, config: GridConfig) -> None:
         """Check the copied states.
@@ -95,8 +100,10 @@ class StateBuffer:
         if not COMPILED:
             # An interrupted check leaves the scratch dirty.
             clean_scratch(self.arrays)
-        # In interpreted code, 64-bit arithmetic is meant to wrap.
-        with np.errstate(over="ignore"):
+            # 64-bit arithmetic is meant to wrap.
+            with np.errstate(over="ignore"):
+                breach = find_breach(self.address_table, 0, self.num_worlds, False)
+        else:
             breach = find_breach(self.address_table, 0, self.num_worlds, False)
         if breach != SOUND:
             raise ValueError(format_breach(self.arrays, int(breach), config))
@@ -123,6 +130,9 @@ def _check_version(state: Any, label: str, shape: tuple[int, ...] = ()) -> None:
     if not isinstance(state, dict):
         raise TypeError(f"{label} is of type {type(state).__name__}; {_EXPECTED}")
     version: Any = state.get("version")
+    # The usual case first: NumPy's functions take longer than all the rest.
+    if type(version) is int and version == VERSION and not shape:
+        return
     is_whole = version.dtype.kind in "iu" if isinstance(version, np.ndarray) else is_int(version)
     if not is_whole or np.any(version != VERSION):
         found = shorten(version) if "version" in state else "missing, as in states of older versions"
@@ -134,10 +144,13 @@ def _check_version(state: Any, label: str, shape: tuple[int, ...] = ()) -> None:
 def _copy(states: dict[str, Any], name: str, field: NDArray[Any], label: str) -> None:
     """Copy a field of one or more states into an array of the required shape and dtype."""
     array = states.get(name)
+    if field.ndim == 0 and type(array) is field.dtype.type:
+        field[()] = array
+        return
     if type(array) is not np.ndarray or array.dtype is not field.dtype or array.shape != field.shape:
         array = _check_field(states, name, field, label)
     # A bool that is neither 0 nor 1 in memory is True to NumPy, and anything to compiled code.
-    field[...] = array.view(np.uint8) != 0 if field.dtype == np.bool_ else array
+    field[...] = array.view(np.uint8) != 0 if field.dtype.kind == "b" else array
 
 
 def _check_field(states: dict[str, Any], name: str, field: NDArray[Any], label: str) -> NDArray[Any]:

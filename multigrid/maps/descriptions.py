@@ -67,6 +67,8 @@ def find_generator(description: str) -> str | None:
     >>> find_generator("random-map:width=9,height=7,density=0.2"), find_generator("maps/maze.txt")
     ('random_map', None)
     """
+    if not isinstance(description, str):
+        raise TypeError(f"the description is of type {type(description).__name__}; expected a str")
     name = description.partition(":")[0].replace("-", "_")
     return name if name in GENERATORS else None
 
