@@ -22,7 +22,16 @@ from tyro.constructors import (
 from multigrid.config import GridConfig
 from multigrid.scenarios.described_worlds import find_world
 
-__all__ = ["LARGEST_SEED", "WorldOptions", "check_flags", "check_map", "check_no_grid", "parse_flags", "read_some"]
+__all__ = [
+    "LARGEST_SEED",
+    "WorldOptions",
+    "check_flags",
+    "check_map",
+    "check_no_grid",
+    "parse_flags",
+    "read_some",
+    "wrap_help",
+]
 
 LARGEST_SEED = 2**31 - 1
 
@@ -81,7 +90,7 @@ def parse_flags(kind: type[_Options], arguments: Sequence[str], prog: str, start
             kind,
             args=arguments,
             prog=prog,
-            description=_wrap(inspect.getdoc(kind) or ""),
+            description=wrap_help(inspect.getdoc(kind) or ""),
             default=begin,
             config=(tyro.conf.SuppressFixed,),
         )
@@ -106,8 +115,12 @@ def read_some(kind: type[_Some], arguments: Sequence[str], prog: str) -> _Some:
     return some
 
 
-def _wrap(text: str) -> str:
-    """Break paragraphs into lines that the terminal does not break within a word."""
+def wrap_help(text: str) -> str:
+    """Break paragraphs into lines that the terminal does not break within a word.
+
+    >>> wrap_help("Play with the keyboard.")
+    ' Play with the keyboard.'
+    """
     paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
     # tyro joins lines unless the second one begins with something else than a letter.
     wrapper = textwrap.TextWrapper(

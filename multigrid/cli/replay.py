@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Annotated
 
 import tyro
 
+from multigrid.cli._options import wrap_help
 from multigrid.scenarios.replay_page import show_episode
 
 __all__ = ["ReplayOptions", "main"]
@@ -30,7 +32,8 @@ class ReplayOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, write the page, and return the exit code."""
-    for path in _write(tyro.cli(ReplayOptions, args=list(arguments), prog="multigrid replay")):
+    description = wrap_help(inspect.getdoc(ReplayOptions) or "")
+    for path in _write(tyro.cli(ReplayOptions, args=list(arguments), prog="multigrid replay", description=description)):
         sys.stdout.write(f"{path}\n")
     return 0
 

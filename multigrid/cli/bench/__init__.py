@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import tyro
 from rich.console import Console
 
 import multigrid
+from multigrid.cli._options import wrap_help
 from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, compare
 from multigrid.cli.bench.intervals import FEWEST_TURNS
 from multigrid.cli.bench.measuring import FULL, QUICK, measure
@@ -43,7 +45,8 @@ class BenchOptions:
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, measure, print, and return the exit code."""
-    options = tyro.cli(BenchOptions, args=list(arguments), prog="multigrid bench")
+    description = wrap_help(inspect.getdoc(BenchOptions) or "")
+    options = tyro.cli(BenchOptions, args=list(arguments), prog="multigrid bench", description=description)
     console = Console(stderr=True, quiet=options.json)
     if options.against is None:
         content = measure(QUICK if options.quick else FULL, console)
