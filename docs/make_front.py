@@ -93,7 +93,7 @@ def bars(theme: str) -> Figure:
     axes.set_xscale("log")
     axes.set_xlim(0.01, 300)
     axes.set_xlabel("microseconds per step of an agent", color=ink)
-    axes.tick_params(colors=ink)
+    axes.tick_params(which="both", colors=ink)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(ink)
     return figure

@@ -137,7 +137,11 @@ def read_some(kind: type[_Some], arguments: Sequence[str], prog: str) -> _Some:
 
 
 def _wrap(text: str) -> str:
-    """Break paragraphs into lines that the terminal does not break within a word."""
+    """Break paragraphs into lines that the terminal does not break within a word.
+
+    >>> _wrap("Play with the keyboard.")
+    ' Play with the keyboard.'
+    """
     paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
     # tyro joins lines unless the second one begins with something else than a letter.
     wrapper = textwrap.TextWrapper(

@@ -18,7 +18,7 @@ __all__ = ["animated_svg", "compare_svg", "describe_large", "still_svg"]
 
 # In pixels: the longer side of a picture, the longest of a large grid, and the width of a comparison.
 _LONGER_SIDE, _LONGEST_SIDE, _LONGEST_COMPARISON = 640, 1280, 920
-_LARGEST_CELL, _READABLE_CELL, _SMALLEST_CELL = 40, 20, 3
+_LARGEST_CELL, _LARGEST_COMPARED, _READABLE_CELL, _SMALLEST_CELL = 40, 64, 20, 3
 _FLOOR: Colour = (255, 255, 255)
 _WALL, _LINE, _EDGE = "#46464e", "#c9cbd0", "#a9acb3"
 _INK, _BAD = "#1f232b", "#c1121f"
@@ -26,8 +26,8 @@ _INK, _BAD = "#1f232b", "#c1121f"
 _LARGE = 1_000_000
 _FONT = "system-ui,sans-serif"
 # Captions are as far from white as from a dark page.
-_CAPTION_STYLE = f'font-family="{_FONT}" font-size="15" text-anchor="middle" fill="#767b83"'
-_CAPTION_HEIGHT = 30
+_CAPTION_STYLE = f'font-family="{_FONT}" text-anchor="middle" fill="#767b83"'
+_CAPTION, _CAPTION_HEIGHT = 15, 30
 _NUMBERS_FROM, _LINES_FROM = 16, 5
 # In pixels: the line below a picture, and its letters.
 _LINE_HEIGHT, _SAID = 22, 14
@@ -69,7 +69,7 @@ def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.
     """Return an SVG that plays episodes beside one another in a loop, each under its caption; see `animated_svg`.
 
     Args:
-        episodes: the episodes by caption, from left to right. The shorter ones wait for the longest one.
+        episodes: by caption, from left to right; each ends as in `animated_svg`, and then waits for the longest one.
         seconds_per_step: the duration of a step.
         pause: the seconds for which the last state is shown.
 
@@ -88,20 +88,21 @@ def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.
     duration = max(episode.num_steps for episode in episodes.values()) * _check_seconds(seconds_per_step, pause)
     clock = _Clock(seconds_per_step, duration + pause) if duration else None
     columns = sum(episode.walls.shape[0] for episode in episodes.values())
-    side = max(_SMALLEST_CELL, min(_LARGEST_CELL, _LONGEST_COMPARISON // columns))
+    side = max(_SMALLEST_CELL, min(_LARGEST_COMPARED, _LONGEST_COMPARISON // columns))
     left, height, panels = 0, 0, []
     for caption, episode in episodes.items():
         width = side * episode.walls.shape[0]
         text = html.escape(_UNWRITABLE.sub(chr(0xFFFD), caption))
+        style = f'{_CAPTION_STYLE} font-size="{_fit_letters(caption, _CAPTION, width)}"'
         panels += [
-            f'<text x="{_number(left + width / 2)}" y="20" {_CAPTION_STYLE}>{text}</text>',
+            f'<text x="{_number(left + width / 2)}" y="20" {style}>{text}</text>',
             f'<g transform="translate({left} {_CAPTION_HEIGHT})">',
             *_picture(_View(episode, 0, side, clock)),
             "</g>",
         ]
         left, height = left + width + side, max(height, side * episode.walls.shape[1])
-    style = [clock.style()] if clock else []
-    return _document(left - side, height + _CAPTION_HEIGHT, " and ".join(episodes), [*style, *panels])
+    lines = [clock.style(), *panels] if clock else panels
+    return _document(left - side, height + _CAPTION_HEIGHT, " and ".join(episodes), lines)
 
 
 def still_svg(episode: Episode, step: int, *, cell: int | None = None) -> str:
@@ -204,17 +205,19 @@ def _ending(view: _View, height: int) -> str:
     repetition = episode.repetition
     if repetition is None or (clock is None and step < repetition.step):
         return ""
-    width = episode.walls.shape[0] * view.side
-    text = episode.verdict.text
-    # About 0.6 of the font's size is the width of a letter.
-    size = min(_SAID, width / (0.6 * len(text)))
+    text, width = episode.verdict.text, episode.walls.shape[0] * view.side
     names = []
     if clock and repetition.step:
         names = [clock.frames(np.array([0, repetition.step]), ["opacity:0", "opacity:1"])]
     return (
         f'<text x="2" y="{height + 15}" font-family="{_FONT}" font-weight="600" '
-        f'font-size="{_number(size)}" fill="{_BAD}"{_animate("j", names)}>{text}</text>'
+        f'font-size="{_fit_letters(text, _SAID, width)}" fill="{_BAD}"{_animate("j", names)}>{text}</text>'
     )
+
+
+def _fit_letters(text: str, size: float, width: int) -> str:
+    """Return the size of the font, at most `size`, for a line in a room: a letter is about 0.6 times as wide."""
+    return _number(min(size, width / (0.6 * max(1, len(text)))))
 
 
 def _ground(episode: Episode, side: int) -> str:
@@ -337,12 +340,8 @@ def describe_large(name: str, svg: str) -> str:
     >>> describe_large("small.svg", "<svg/>")
     ''
     """
-    if len(svg) <= _LARGE:
-        return ""
-    return (
-        f"{name} has {len(svg) / 1e6:.1f} MB, which browsers play slowly; the page that `multigrid replay` writes and "
-        "the MP4 of `multigrid rollout --mp4` are smaller and smooth"
-    )
+    better = "the page that `multigrid replay` writes and the MP4 of `multigrid rollout --mp4` are smaller and smooth"
+    return f"{name} has {len(svg) / 1e6:.1f} MB, which browsers play slowly; {better}" if len(svg) > _LARGE else ""
 
 
 def _number(value: float) -> str:

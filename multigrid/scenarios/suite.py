@@ -51,7 +51,7 @@ def name_nearest(name: object) -> str:
     "the nearest of 36 names are 'rooms-17x13-8', 'rooms-41x31-64' and 'rooms-21x17-16'"
     """
     known = names()
-    first, second, third = difflib.get_close_matches(str(name)[:100], known, n=3, cutoff=0)
+    first, second, third = difflib.get_close_matches(name[:100] if isinstance(name, str) else "", known, n=3, cutoff=0)
     return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"
 
 

@@ -291,6 +291,29 @@ def test_large_worlds_open_in_large_windows():
         assert display.get_surface().get_height() <= max(down, 640)
 
 
+def test_keys_held_while_the_program_was_busy_move_once():
+    """Repeats that wait together with the release are left out; those of a key still held and new presses are not."""
+    player = KeyboardController(Session(GridConfig(walls=".........\na.......A", num_agents=1)), save=str)
+    down, up = (pygame.event.Event(kind, key=pygame.K_RIGHT, mod=0) for kind in (pygame.KEYDOWN, pygame.KEYUP))
+    places = []
+    for batch in ([down], [down, down, up], [down, up, down, up], [down, down, up], [down], [down], [up]):
+        player.handle_all(batch)
+        places.append(cells(player.session)[0][0])
+    assert places == [1, 1, 3, 4, 5, 6, 6]
+
+
+def test_the_frame_of_a_won_game_is_thin_around_small_cells():
+    """The green frame is at most a tenth of a cell wide, so that it hides no agent at the edge."""
+    session, surface = Session(GridConfig(walls="a.A" + "." * 27 + "\n" + "." * 30)), pygame.Surface((900, 500))
+    for _ in range(2):
+        session.play(Action.RIGHT)
+    Screen().draw(surface, session, running=False)
+    green = np.flatnonzero((pygame.surfarray.array3d(surface)[450] == (20, 119, 74)).all(axis=1))
+    # The upper edge of the frame: the first run of green pixels, in cells of 30.
+    thick = int(np.flatnonzero(np.diff(green) > 1)[0]) + 1
+    assert 2 <= thick <= 3
+
+
 def test_a_won_game_is_framed_in_green():
     """The picture of a solved world has a green frame, that of one that goes on has none."""
     session, surface = Session(GridConfig(walls="a.A\n#..")), pygame.Surface((600, 700))

@@ -19,7 +19,7 @@ from multigrid.rendering.palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.scene import Episode
-from multigrid.rendering.svg import animated_svg, still_svg
+from multigrid.rendering.svg import animated_svg, compare_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.replay_page import Replay, show_episode
 from multigrid.scenarios.tracing import trace_episode
@@ -251,6 +251,33 @@ def test_targets_in_pictures_carry_numbers(episode):
             assert text.get("x") == "10"
     assert found == dict(enumerate(episode.targets[0].tolist()))
     assert "<text" not in still_svg(episode, 0, cell=15)
+
+
+def test_captions_fit_above_their_pictures(episode):
+    """In a comparison of small worlds, captions are at most about as wide as the picture below, and centred on it."""
+    captions = ["shortest paths: 88 % arrived in 64 steps", "", "trained: all arrived in 17 steps" * 3]
+    tree = ET.fromstring(compare_svg(dict.fromkeys(captions, episode)))  # noqa: S314 (of our own making)
+    pictures = [part for part in tree.findall(f"{SVG}g") if "translate" in part.get("transform", "")]
+    texts = tree.findall(f"{SVG}text")
+    assert [text.text or "" for text in texts] == captions
+    for caption, text, picture in zip(captions, texts, pictures, strict=True):
+        left = float(re.match(r"translate\((\d+)", picture.get("transform"))[1])
+        width = float(picture.find(f"{SVG}rect").get("width"))
+        assert float(text.get("x")) == pytest.approx(left + width / 2)
+        # In system-ui, letters are about half as wide as the font's size.
+        assert 0.5 * float(text.get("font-size")) * len(caption) < width
+    assert float(texts[1].get("font-size")) == 15
+
+
+def test_a_comparison_ends_when_nothing_new_happens():
+    """An episode in which nobody moves any more ends a few steps later, also beside another one."""
+    env = RecordEpisode(parallel_env(walls="aB\nbA", num_agents=2, max_cycles=100, allow_stay=True))
+    env.reset()
+    for _ in range(100):
+        env.step(dict.fromkeys(env.agents, 4))
+    stuck = trace_episode(env.scenario("stuck"))
+    total = re.search(r"animation:([\d.]+)s", compare_svg({"stuck": stuck}, seconds_per_step=1, pause=0))
+    assert float(total[1]) == stuck.last_shown < 20
 
 
 def test_the_page_knows_who_was_in_the_way(episode):

@@ -30,8 +30,8 @@ _MARGIN = 12
 _LABEL, _VALUE, _TEXT, _KEY = 16, 24, 19, 17
 _HEAD = 24
 _STOP = (193, 18, 31)
-# In pixels, the frame around the picture of a solved world.
-_WON = 8
+# The frame around the picture of a solved world: a share of a cell's side, its least and its largest width in pixels.
+_WON, _LEAST_WON, _LARGEST_WON = 0.08, 3, 8
 _LEAST_PICTURE = 16
 _LARGEST_PANEL = 0.6
 _LEAST_WIDTH = 432
@@ -167,7 +167,8 @@ class Screen:
         surface.blit(self._painter.surface(session.scene()), (left, top))
         if session.over and not session.out_of_time and config.on_target != "restart":
             game = import_pygame()
-            game.draw.rect(surface, _BANDS["arrived"][0], game.Rect(left, top, across, down), width=_WON)
+            thick = min(max(_LEAST_WON, round(_WON * side)), _LARGEST_WON)
+            game.draw.rect(surface, _BANDS["arrived"][0], game.Rect(left, top, across, down), width=thick)
         if config.num_agents > 1 and session.present[session.steered]:
             scene = session.scene()
             for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):

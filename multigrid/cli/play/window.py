@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pygame
@@ -63,6 +63,16 @@ class KeyboardController:
             pygame.K_ESCAPE: self._quit,
             pygame.K_q: self._quit,
         }
+
+    def handle_all(self, events: Sequence[pygame.event.Event]) -> None:
+        """Handle the pending events of pygame, in order.
+
+        Repeats of a key whose release is pending too are left out: they came while the program was busy.
+        """
+        for number, event in enumerate(events):
+            ups = [later.key for later in events[number:] if later.type == pygame.KEYUP]
+            if not (event.type == pygame.KEYDOWN and event.key in self._held and event.key in ups):
+                self.handle(event)
 
     def handle(self, event: pygame.event.Event) -> None:
         """Handle an event of pygame."""
@@ -160,8 +170,7 @@ def show(controller: KeyboardController, screen: Screen, ticks_per_second: int) 
         assert surface is not None
         screen.draw(surface, controller.session, running=controller.running)
         pygame.display.flip()
-        for event in _events(due if controller.running else None):
-            controller.handle(event)
+        controller.handle_all(_events(due if controller.running else None))
         if controller.running and time.monotonic() >= due:
             controller.tick()
             due = time.monotonic() + 1 / ticks_per_second
