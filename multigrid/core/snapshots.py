@@ -46,7 +46,7 @@ class StateBuffer:
         self.address_table = pack(self.arrays)
         self.num_worlds = num_worlds
         # Indexing takes longer than copying a small field.
-        self._first = self._row(0)
+        self._first = self._row(0) if num_worlds else []
 
     def read(self, states: Any) -> None:
         """Copy states from stacked arrays by name, (K, ...).
