@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from multigrid.rendering.backend import import_pygame
@@ -14,51 +14,42 @@ __all__ = ["draw_text", "line_height", "text_width"]
 _SCALE = 4
 
 
+@lru_cache(maxsize=1024)
 def draw_text(text: str, size: int, colour: Colour) -> Any:
-    """Return a surface with a line of text in pygame's own font, `size` pixels high.
+    """Return a surface with a line of text in pygame's own font, `size` pixels high; do not draw on it.
 
     >>> draw_text("agent 0", 16, (0, 0, 0)).get_height()
     12
     """
-    large = _font(size).render(text, True, colour)  # noqa: FBT003 (pygame takes it by position: smooth edges)
+    large = _load_font(size).render(text, True, colour)  # noqa: FBT003 (pygame takes it by position: smooth edges)
     width, height = (max(1, -(-length // _SCALE)) for length in large.get_size())
     return import_pygame().transform.smoothscale(large, (width, height))
 
 
+@lru_cache(maxsize=1024)
 def text_width(text: str, size: int) -> int:
     """Return the width of a text in pixels.
 
     >>> text_width("", 16), text_width("agent 0", 16) == draw_text("agent 0", 16, (0, 0, 0)).get_width()
     (0, True)
     """
-    width: int = -(-_font(size).size(text)[0] // _SCALE)
+    width: int = -(-_load_font(size).size(text)[0] // _SCALE)
     return width
 
 
+@lru_cache(maxsize=64)
 def line_height(size: int) -> int:
     """Return the height of a line of text in pixels.
 
     >>> line_height(16) >= draw_text("agent 0", 16, (0, 0, 0)).get_height()
     True
     """
-    height: int = -(-_font(size).get_linesize() // _SCALE)
+    height: int = -(-_load_font(size).get_linesize() // _SCALE)
     return height
 
 
-def _font(size: int) -> Any:
-    font = import_pygame().font
-    if not font.get_init():
-        # After pygame.quit(), fonts that were loaded before it cannot be used.
-        _load_font.cache_clear()
-        font.init()
-    try:
-        _load_font(size).size("")
-    except import_pygame().error:
-        # Somebody has quit pygame and begun it again.
-        _load_font.cache_clear()
-    return _load_font(size)
-
-
-@cache
 def _load_font(size: int) -> Any:
-    return import_pygame().font.Font(None, _SCALE * size)
+    # Fonts are not kept: one that was loaded before pygame.quit() crashes the process afterwards.
+    font = import_pygame().font
+    font.init()
+    return font.Font(None, _SCALE * size)

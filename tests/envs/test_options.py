@@ -44,7 +44,7 @@ def test_help_shows_the_options(name: str) -> None:
     """help() of a function names every option, and the names of the rules."""
     text = pydoc.plain(pydoc.render_doc(getattr(multigrid, name)))
     for field in FIELDS:
-        assert re.search(rf"\b{field.name}: .*= {re.escape(repr(field.default))}[,)]", text), field.name
+        assert re.search(rf"\b{field.name}: .*= {re.escape(repr(field.default))}[,)\n]", text), field.name
     assert "'block_both'" in text
 
 

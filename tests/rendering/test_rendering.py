@@ -228,6 +228,15 @@ def test_small_text_is_evenly_spaced():
         assert text_width("agent 0", size) == draw_text("agent 0", size, (0, 0, 0)).get_width()
 
 
+def test_text_is_drawn_after_pygame_was_begun_again():
+    """Fonts do not outlive pygame.quit(), after which one of before crashes the process."""
+    before = pygame.surfarray.array_alpha(draw_text("before", 17, (0, 0, 0))).sum()
+    pygame.quit()
+    pygame.init()
+    assert pygame.surfarray.array_alpha(draw_text("before it", 17, (0, 0, 0))).sum() > before > 0
+    assert text_width("after", 17) > 0
+
+
 def test_numbers_stand_in_the_middle():
     """As much of a number is left of the middle of its disc as right of it, give or take a pixel, and so above."""
     config = GridConfig(size=(4, 3), num_agents=3)
