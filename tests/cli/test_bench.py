@@ -135,6 +135,17 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     assert baselines == ["1"] * 5
 
 
+def test_a_case_that_was_not_measured_has_no_limit() -> None:
+    """Of two versions, the older one may lack a case, which neither of them then measures."""
+    names = ("vector env, 8 x 1,024", cases.REWARDED, cases.SET_MANY)
+    measured = [
+        cases.Case(name, "", lambda _: (0.0, 1), "", costs=costs)
+        for name, costs in zip(names, ([2.0], [], [8.0]), strict=True)
+    ]
+    (row,) = report.limit_rows(measured)
+    assert (row["name"], row["value"]) == (f"{cases.SET_MANY}, over a step", 4.0)
+
+
 def test_a_verdict_counts_the_goals() -> None:
     """The goals that are reached are counted over all tables, and those that are missed are named."""
     steps = [
