@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -27,6 +27,7 @@ Observation: TypeAlias = dict[str, NDArray[np.int64]]
 
 _INTEGERS = frozenset({int, np.int64})
 _DIRECTIONS = MappingProxyType({int(action): DIRECTIONS[action] for action in Action if action != Action.STAY})
+_OVERRIDABLE = ("_get_obs", "_get_info", "_render_frame")
 _AGENT, _TARGET = 0, 1
 _ONLY_MAP = np.zeros(1, np.int64)
 # Both coordinates of the agent and of the target before the first episode, as in the documented code.
@@ -62,14 +63,6 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 4}
 
-    _is_plain: ClassVar[bool] = True
-    """Whether the class overrides none of `_get_obs`, `_get_info` and `_render_frame`."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        names = ("_get_obs", "_get_info", "_render_frame")
-        cls._is_plain = all(getattr(cls, name) is getattr(GridWorldEnv, name) for name in names)
-
     def __init__(self, render_mode: str | None = None, size: int = 5) -> None:
         if isinstance(size, bool) or not isinstance(size, int | np.integer):
             raise TypeError(f"size is {shorten(size)} of type {type(size).__name__}; expected an integer of at least 2")
@@ -79,6 +72,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         config = GridConfig(size=int(size), num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
         self.__size = int(size)
+        # Python reads an attribute of an instance faster than one of its class.
+        self._is_plain = all(getattr(type(self), name) is getattr(GridWorldEnv, name) for name in _OVERRIDABLE)
         self.observation_space = spaces.observation_space(config)
         self.action_space = spaces.action_space(config)
         self.__early_locations = np.full((2, 2), _NOWHERE, dtype=np.int64)

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tyro
-from numpy.typing import NDArray
 
 from multigrid import GridConfig, Outcome
 from multigrid.examples import ppo
@@ -22,31 +20,15 @@ from multigrid.wrappers.vector_reward import RewardFunction
 
 __all__ = ["REWARDS", "main", "nearness", "step_cost"]
 
-_Bools = NDArray[np.bool_]
 
-
-def step_cost(
-    observations: Any,  # noqa: ARG001
-    rewards: NDArray[np.float64],
-    terminations: _Bools,  # noqa: ARG001
-    truncations: _Bools,  # noqa: ARG001
-    infos: dict[str, Any],
-) -> NDArray[np.float64]:
+def step_cost(_observations: Any, rewards: Any, _terminations: Any, _truncations: Any, infos: dict[str, Any]) -> Any:
     """Return the env's rewards, less 0.01 for each step until an agent has arrived."""
-    own: NDArray[np.float64] = rewards - 0.01 * (infos["outcome"] != Outcome.PARKED)
-    return own
+    return rewards - 0.01 * (infos["outcome"] != Outcome.PARKED)
 
 
-def nearness(
-    observations: Any,  # noqa: ARG001
-    rewards: NDArray[np.float64],
-    terminations: _Bools,  # noqa: ARG001
-    truncations: _Bools,  # noqa: ARG001
-    infos: dict[str, Any],
-) -> NDArray[np.float64]:
+def nearness(_observations: Any, rewards: Any, _terminations: Any, _truncations: Any, infos: dict[str, Any]) -> Any:
     """Return the env's rewards, less 0.01 for each cell between an agent and its target."""
-    own: NDArray[np.float64] = rewards - 0.01 * infos["distance"]
-    return own
+    return rewards - 0.01 * infos["distance"]
 
 
 REWARDS: dict[str, RewardFunction | None] = {"own": None, "step_cost": step_cost, "nearness": nearness}

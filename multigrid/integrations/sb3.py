@@ -78,6 +78,7 @@ class MultiGridVecEnv(VecEnv):
         self._leaves = worlds.config.on_target == "leave"
         # Agents that cannot leave are always alive, so their infos omit it.
         self._omitted = frozenset() if self._leaves else frozenset({"alive"})
+        self._names = ("distance", "outcome", "arrived", "alive")[: 3 + self._leaves]
         self._fixed = frozenset([*vars(worlds), "config"])
         self._actions: Any = None
         self._masks = np.ones((worlds.num_envs, worlds.config.num_actions), dtype=bool)
@@ -208,13 +209,13 @@ class MultiGridVecEnv(VecEnv):
                 f"the wrapped vector env returns infos of type {type(vector_infos).__name__}; expected the dict of "
                 "arrays of multigrid.vector_env(...); leave out the wrapper that changes it"
             )
+        columns = [vector_infos[name].tolist() for name in self._names if name in vector_infos]
         # Dict displays are faster than dict(), and this runs for every row of every step.
-        infos: list[dict[str, Any]] = [{"distance": distance} for distance in vector_infos["distance"].tolist()]
-        for name in ("outcome", "arrived", "alive"):
-            if name in vector_infos and name not in self._omitted:
-                for info, value in zip(infos, vector_infos[name].tolist(), strict=True):
-                    info[name] = value
-        return infos
+        if len(columns) == 1:
+            return [{"distance": distance} for distance in columns[0]]
+        if len(columns) == 3:
+            return [{"distance": a, "outcome": b, "arrived": c} for a, b, c in zip(*columns, strict=True)]
+        return [{"distance": a, "outcome": b, "arrived": c, "alive": d} for a, b, c, d in zip(*columns, strict=True)]
 
     def _report_ends(self, vector_infos: Mapping[str, Any], infos: list[dict[str, Any]]) -> None:
         """Replace the infos of worlds that have ended by those of the last step, and store those of the reset."""

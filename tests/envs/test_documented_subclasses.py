@@ -529,11 +529,11 @@ def test_classes_that_override_nothing_are_found_once():
         def _get_obs(self):
             return None
 
-    assert GridWorldEnv._is_plain
-    assert type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})._is_plain
-    assert not type("Mixing", (Mixed, GridWorldEnv), {})._is_plain
-    assert not adds_to_what_is_told(GridWorldEnv)._is_plain
-    assert not is_changed_twice(GridWorldEnv)._is_plain
+    assert GridWorldEnv()._is_plain
+    assert type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})()._is_plain
+    assert not type("Mixing", (Mixed, GridWorldEnv), {})()._is_plain
+    assert not adds_to_what_is_told(GridWorldEnv)()._is_plain
+    assert not is_changed_twice(GridWorldEnv)()._is_plain
 
 
 def test_wrappers_set_locations_too():
