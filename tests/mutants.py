@@ -43,6 +43,7 @@ ROOT = Path(__file__).parents[1]
 # By mutated file, in the order in which they are run: the quickest first.
 TESTS = {
     "core/rules.py": [
+        "envs/test_documented_subclasses.py",
         "core/test_rules.py",
         "core/test_worlds.py",
         "core/test_metrics.py",
@@ -50,7 +51,6 @@ TESTS = {
         "envs/test_parallel.py",
         "envs/test_vector.py",
         "envs/test_contract.py",
-        "envs/test_documented_subclasses.py",
     ],
     "core/placement.py": [
         "core/test_worlds.py",

@@ -39,8 +39,8 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     Observations are ``{"agent": [x, y], "target": [x, y]}``, int64 (2,) each; actions 0 right ``[1, 0]``, 1 up
     ``[0, 1]``, 2 left ``[-1, 0]``, 3 down ``[0, -1]``, clipped to the grid; the reward is 1 for reaching the target,
-    which terminates the episode, else 0; the info is ``{"distance": L1 distance as float}``. There is no limit of
-    steps: that is ``gymnasium.make(..., max_episode_steps=300)``.
+    which terminates the episode, else 0; the info is ``{"distance": L1 distance as float}``. Episodes are not
+    truncated; pass ``max_episode_steps`` to ``gymnasium.make``.
 
     A subclass may override ``_get_obs``, ``_get_info`` and ``_render_frame``, and set ``_agent_location`` and
     ``_target_location``, as the documents teach.
@@ -72,7 +72,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         config = GridConfig(size=int(size), num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
         self.__size = int(size)
-        # Python reads an attribute of an instance faster than one of its class.
+        # Whether the class overrides none of them; on the instance, where Python reads it faster.
         self._is_plain = all(getattr(type(self), name) is getattr(GridWorldEnv, name) for name in _OVERRIDABLE)
         self.observation_space = spaces.observation_space(config)
         self.action_space = spaces.action_space(config)
@@ -172,7 +172,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     def _agent_location(self) -> NDArray[np.int64]:
         """The agent's cell: int64 (2,), a copy that cannot be written to; ``[-1, -1]`` before the first episode.
 
-        It can be set to any cell, the target's too: the episode goes on from there, also after its end. Whether the
+        It can be set to any cell, the target's too: stepping continues from there, even after termination. Whether the
         agent has reached its target is found by the next step.
         """
         return self._read_location(_AGENT)
@@ -316,12 +316,12 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         return observation, info
 
     def render(self) -> NDArray[np.uint8] | None:
-        """Return the frame, uint8 (512, 512, 3), in "rgb_array" mode; None in the others."""
+        """Return the frame, uint8 (window_size, window_size, 3), in "rgb_array" mode; None in the others."""
         return self._render_frame() if self.render_mode == "rgb_array" else None
 
     @one_at_a_time
     def _render_frame(self) -> NDArray[np.uint8] | None:
-        """Show the frame and return None in "human" mode; return the frame, uint8 (512, 512, 3), in the others.
+        """Show the frame and return None in "human" mode; return the frame, as `render` does, in the others.
 
         Raises:
             ResetNeeded: there was no reset yet.

@@ -30,7 +30,7 @@ _RULES = tuple(
 
 
 class _Described(NamedTuple):
-    """What a description says; None stands for nothing."""
+    """What a description says; None if it is not given."""
 
     name: str
     walls: NDArray[np.bool_]
@@ -41,7 +41,7 @@ class _Described(NamedTuple):
 
 
 def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: GridConfig | None = None) -> GridConfig:
-    """Return the configuration of a world on maps that are described by words; each episode has a new layout.
+    """Return a `GridConfig` for maps given as files, names of the suite or generators; each episode has a new layout.
 
     A description is one of these, in order of preference:
 
@@ -49,11 +49,12 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
       ``multigrid train``;
     - the name of a scenario of the suite;
     - GENERATOR:KEY=VALUE,... with a generator of `multigrid.maps` and its arguments, such as
-      ``rooms:width=11,height=9,room_size=3``. The seed is 0 by default, and ``maps=N`` makes N maps, with the seeds
-      from it on.
+      ``rooms:width=11,height=9,room_size=3``. The seed is 0 by default, and ``maps=N`` makes N maps, with
+      the seeds seed, seed + 1, ...
 
-    Several descriptions are a pool of maps of one size, of which each episode draws one. Scenarios and runs also give
-    the number of agents, the rules and the observations; the letters of a picture give the number of agents.
+    Several descriptions form a pool; each episode samples one of its maps, which all have the same size. Scenarios
+    and runs also give the number of agents, the rules and the observations; the letters of a picture give the
+    number of agents.
 
     Args:
         maps: one description or more.

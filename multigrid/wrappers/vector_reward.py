@@ -29,22 +29,23 @@ class VectorReward(gymnasium.vector.VectorWrapper):
     The function is called once a step, with ``(observations, rewards, terminations, truncations, infos)`` of all rows,
     and returns a reward for each row. In every autoreset mode these describe the step that was played: in SAME_STEP
     mode the rows of worlds that the step has reset are the final observations and infos, metrics included. The function
-    must not write into the arrays; `rewards` alone are its own.
+    may write into `rewards`, and into no other array.
 
     Rows that have played no step get a reward of 0, whatever the function returns: those of agents that have left, and
     in NEXT_STEP mode those of a step that only resets their world.
 
-    Everything else that a step returns is the env's. The metrics do not depend on rewards. The wrapper stores nothing
-    between steps, so states of the env are states of this wrapper; `unwrapped` has the other methods of the env.
+    Observations, terminations, truncations and infos are returned unchanged, metrics included. The wrapper stores
+    nothing between steps, so states of the env are states of this wrapper; `unwrapped` has the env's other methods.
 
-    Gymnasium's ``TransformReward`` gives its function the rewards alone, and applies it to every row.
+    Gymnasium's ``TransformReward`` gives its function the rewards alone, and applies it to rows of worlds that were
+    only reset, too.
 
     Args:
         env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.
         function: a `RewardFunction`; it returns finite numbers of shape (num_envs,).
 
     Raises:
-        TypeError: `env` is another env, or `function` is no function.
+        TypeError: `env` is not a vector env of multigrid, or `function` is no function.
 
     >>> import multigrid
     >>> def step_cost(observations, rewards, terminations, truncations, infos):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import doctest
 import functools
@@ -139,8 +140,10 @@ def descendants(process: int) -> list[int]:
     """The processes that a process has begun, and those that they have."""
     begun = []
     for thread in Path(f"/proc/{process}/task").glob("*"):
-        for child in (thread / "children").read_text().split():
-            begun += [int(child), *descendants(int(child))]
+        # A thread may end between its listing and its reading.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            children = (thread / "children").read_text().split()
+            begun += [grandchild for child in children for grandchild in [int(child), *descendants(int(child))]]
     return begun
 
 
@@ -652,6 +655,7 @@ def test_sigterm_ends_ray_and_its_processes(tmp_path: Path) -> None:
         said = process.communicate(timeout=120)[1]
     finally:
         process.kill()
+        process.communicate()
     assert (process.returncode, "SIGTERM received" in said) == (128 + signal.SIGTERM, False)
     assert len(begun) > 2
     assert gone(begun)

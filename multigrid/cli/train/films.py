@@ -25,23 +25,26 @@ __all__ = ["write_films"]
 
 _GIF_EPISODES = 6
 _GIF_FRAMES = 160
-# For a projector.
+# The longer side, in pixels, for a projector.
 _PIXELS = 960
 _EPISODES = 20
 
 
 def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: TrainingBar) -> None:
-    """Play 20 episodes with a trained policy, and write evaluation.gif, heat.png, comparison.svg and episode.json.
+    """Play 20 layouts with a trained policy and with shortest paths, and write what shows them.
+
+    The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
+    the trained agents solve and shortest paths do not; without one, of the first layout.
 
     Args:
         folder: of the run.
-        config: the world.
+        config: the configuration of the environment.
         model: the policy.
         first_seed: the seed of the first episode; the seeds of the others follow.
         bar: shows the progress.
     """
     world = NamedConfig("held-out", config)
-    learned, shortest = [], []
+    learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
     with bar.doing("playing the episodes of the films and of heat.png", 2 * _EPISODES) as tell:
         for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
             learned.append(
@@ -54,7 +57,7 @@ def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int
                 )
             )
             tell(2 * number + 1)
-            shortest.append(play_episode(world, make_policy_factory("shortest-path"), seed, watch=True))
+            shortest.append(play_episode(world, shortest_paths, seed, watch=True))
             tell(2 * number + 2)
     with bar.doing("writing evaluation.gif, heat.png, comparison.svg and episode.json"):
         episodes = [_get_episode(result) for result in learned]
@@ -74,7 +77,7 @@ def _get_episode(result: EpisodeResult) -> Episode:
 
 
 def _most_telling(learned: list[EpisodeResult], shortest: list[EpisodeResult]) -> int:
-    """Return the number of the first episode in which the trained agents alone succeed; without one, 0."""
+    """Return the number of the first episode that the trained agents solve and shortest paths do not; else 0."""
     alone = [
         mine.measures["success"] > theirs.measures["success"] for mine, theirs in zip(learned, shortest, strict=True)
     ]
