@@ -23,6 +23,7 @@ LAYERS = [
     {"core"},
     {"rendering"},
     {"envs"},
+    {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
     {"cli", "__init__", "__main__", "registration"},
     {"examples"},
@@ -90,13 +91,13 @@ def test_imports_make_no_circle():
 
 @pytest.mark.parametrize("parts", MODULES, ids=name_of)
 def test_who_may_import_what(parts):
-    """The game knows NumPy and Numba; pygame belongs to rendering and play, learners to integrations and commands."""
+    """Game and planners know NumPy and Numba; pygame belongs to rendering and play, learners to what trains them."""
     top = parts[0]
     others = {module.split(".")[0] for module, _ in imported(MODULES[parts])}
     others -= {"multigrid", "numpy", "__future__"} | sys.stdlib_module_names
     if any(top in layer for layer in LAYERS[:3]):
         assert others == set()
-    if top == "core":
+    if top in ("core", "planning"):
         assert others <= {"numba", "llvmlite"}
     else:
         assert not others & {"numba", "llvmlite"}

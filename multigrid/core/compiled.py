@@ -19,7 +19,16 @@ except ImportError:
         stacklevel=2,
     )
 
-__all__ = ["COMPILED", "announce_compilation", "inlined", "kernel", "make_interpreted", "unsigned"]
+__all__ = [
+    "COMPILED",
+    "announce_compilation",
+    "compile_cached",
+    "inlined",
+    "kernel",
+    "list_sources",
+    "make_interpreted",
+    "unsigned",
+]
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """Whether kernels are compiled; with NUMBA_DISABLE_JIT=1 they are not."""
@@ -27,8 +36,12 @@ COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _list_sources() -> list[Path]:
-    """Return the files that kernels depend on, including those of the constants that they import."""
+def list_sources() -> list[Path]:
+    """Return the files that core's kernels depend on, including those of the constants that they import.
+
+    >>> any(path.name == "rules.py" for path in list_sources())
+    True
+    """
     here = Path(__file__).parent
     others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
     return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
@@ -38,25 +51,30 @@ if COMPILED:
     from multigrid.core.kernel_cache import KernelCache, print_message
     from multigrid.core.uninterrupted import run_uninterrupted
 
-    _CACHE = KernelCache(_list_sources(), Path(__file__).parent / "__pycache__")
+    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__")
 
 
 def kernel(function: _Function) -> _Function:
     """Compile a function of the game, and cache the machine code for later processes."""
-    return _compile(function, forceinline=False)
+    return compile_cached(function, _CACHE, forceinline=False) if COMPILED else function
 
 
 def inlined(function: _Function) -> _Function:
     """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
-    return _compile(function, forceinline=True)
+    return compile_cached(function, _CACHE, forceinline=True) if COMPILED else function
 
 
-def _compile(function: _Function, *, forceinline: bool) -> _Function:
-    if not COMPILED:
-        return function
+def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool) -> _Function:
+    """Compile a function when it is first called, and keep the machine code in a cache.
+
+    Args:
+        function: the function.
+        cache: where its machine code is kept.
+        forceinline: whether to inline it into its callers.
+    """
     dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
     dispatcher.compile = functools.partial(run_uninterrupted, dispatcher.compile)
-    return _CACHE.enable_for(dispatcher)  # type: ignore[no-any-return]
+    return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
 
 
 if COMPILED:

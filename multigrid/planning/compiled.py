@@ -1,0 +1,50 @@
+"""Compile the kernels of the planners, which have a cache of their own: who does not plan does not wait for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from multigrid.core.compiled import COMPILED, compile_cached
+from multigrid.core.compiled import list_sources as list_sources_of_core
+
+__all__ = ["announce_compilation", "inlined", "kernel", "list_sources"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def list_sources() -> list[Path]:
+    """Return the files that the planners' kernels depend on: those of core's kernels, and the planners' own.
+
+    >>> any(path.name == "graph.py" for path in list_sources())
+    True
+    """
+    return [*list_sources_of_core(), *sorted(Path(__file__).parent.glob("*.py"))]
+
+
+if COMPILED:
+    from multigrid.core.kernel_cache import KernelCache, print_message
+
+    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__")
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function of a planner when it is first called; unlike core's kernels, it may allocate."""
+    return compile_cached(function, _CACHE, forceinline=False) if COMPILED else function
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
+    return compile_cached(function, _CACHE, forceinline=True) if COMPILED else function
+
+
+@functools.cache
+def announce_compilation() -> None:
+    """Print to stderr that the planners must be compiled, once a process, if that is so."""
+    if COMPILED and _CACHE.is_empty:
+        how = (
+            "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"
+        )
+        print_message(f"compiling the planners, {how} ...")
