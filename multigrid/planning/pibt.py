@@ -1,0 +1,321 @@
+"""Priority inheritance with backtracking, PIBT: one joint step at a time.
+
+PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022. In each step the agents choose their
+cells one after the other, those longest away from their targets first. Each chooses the neighbour nearest to its
+target; an agent that stands there chooses next, in the place of the first; if it cannot make way, the first takes its
+next best cell.
+
+The swap operation: Okumura, "Improving LaCAM for scalable eventually optimal multi-agent pathfinding", IJCAI 2023. Two
+agents that meet in a corridor have to exchange their places, which is possible only at a cell with three or more
+neighbours. So one of them moves backwards until there is one, and pulls the other after it.
+
+Under *park* an agent on its target never makes way; under *leave* it is gone from the next step on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.graph import NOWHERE, Graph, distance_tables
+from multigrid.planning.luck import draw_bits
+from multigrid.planning.search import Budget, Found, Rule
+from multigrid.planning.team import NOBODY, UNDECIDED, Team, make_team
+
+__all__ = ["begin_step", "choose_cells", "end_step", "search", "sort_by_wait", "step_team"]
+
+# The lower bits of a key break ties between cells that are equally far from the target.
+_TIE_BITS = 16
+_NUM_MOVES = 4
+_STEPS_BETWEEN_LOOKS = 64
+
+
+def search(
+    graph: Graph,
+    starts: NDArray[np.int32],
+    goals: NDArray[np.int32],
+    *,
+    on_target: Rule,
+    horizon: int | None,
+    budget: Budget,
+    seed: int,
+) -> Found:
+    """Play PIBT until all agents have arrived; see `multigrid.planning.search`.
+
+    PIBT does not find every plan, and knows no bound but the shortest paths. Without a horizon it gives up after ten
+    steps for each cell of the graph, and a hundred more.
+
+    >>> from multigrid.planning.graph import build_graph
+    >>> graph = build_graph(np.zeros((3, 2), bool))
+    >>> budget = Budget(time_limit=None, max_expansions=None).start()
+    >>> found = search(graph, np.int32([0, 4]), np.int32([4, 0]), on_target="stay", horizon=None, budget=budget, seed=0)
+    >>> found.status, found.lower_bound, len(found.paths)
+    ('feasible', 4, 3)
+    """
+    distances = distance_tables(graph.neighbours, goals)
+    team = make_team(graph.neighbours, distances, goals, seed)
+    team.now[:] = starts
+    away = distances[np.arange(len(starts)), starts]
+    team.order[:] = np.argsort(-away, kind="stable")
+    parks, leaves = on_target == "park", on_target == "leave"
+    lower_bound = int(np.maximum(away, on_target == "stay").sum())
+    most = 10 * len(graph.cells) + 100 if horizon is None else horizon
+    paths, steps, arrived = [starts[None]], 0, False
+    while not arrived and steps < most and not budget.is_over(steps):
+        count = budget.expansions_left(steps, min(_STEPS_BETWEEN_LOOKS, most - steps))
+        played = np.empty((count, len(starts)), np.int32)
+        made = int(_play(team, played, parks, leaves))
+        arrived = made < count or has_arrived(team)
+        paths.append(played[:made])
+        steps += made
+    if not arrived:
+        return Found(None, lower_bound, "unknown", steps)
+    return Found(np.concatenate(paths), lower_bound, "feasible", steps)
+
+
+@kernel
+def _play(team: Team, played: Any, parks: bool, leaves: bool) -> int:
+    """Play steps until all agents have arrived, or `played`, int32 (T, N), is full; return how many."""
+    for step in range(played.shape[0]):
+        step_team(team, parks, leaves)
+        sort_by_wait(team)
+        played[step] = team.now
+        if has_arrived(team):
+            return step + 1
+    return int(played.shape[0])
+
+
+@kernel
+def has_arrived(team: Team) -> bool:
+    """Return whether each agent stands on its target or has left."""
+    for i in range(team.now.shape[0]):
+        if team.now[i] != team.goals[i] and team.now[i] != NOWHERE:
+            return False
+    return True
+
+
+@kernel
+def step_team(team: Team, parks: bool, leaves: bool) -> None:
+    """Move all agents by one step.
+
+    Args:
+        team: its `now` becomes the cells after the step.
+        parks: whether agents on their targets stay there for good.
+        leaves: whether agents on their targets leave.
+    """
+    begin_step(team, parks, leaves)
+    choose_cells(team)
+    end_step(team)
+    for i in range(team.now.shape[0]):
+        team.now[i] = team.after[i]
+        arrived = team.now[i] == team.goals[i] or team.now[i] == NOWHERE
+        team.waited[i] = 0 if arrived else team.waited[i] + 1
+
+
+@kernel
+def sort_by_wait(team: Team) -> None:
+    """Sort `order` by the time that agents have waited, the longest first; equal ones keep their order."""
+    order, waited = team.order, team.waited
+    for k in range(1, order.shape[0]):
+        agent = order[k]
+        place = k
+        while place > 0 and waited[order[place - 1]] < waited[agent]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = agent
+
+
+@kernel
+def begin_step(team: Team, parks: bool, leaves: bool) -> None:
+    """Write where the agents are; decide for those that have no choice."""
+    for i in range(team.now.shape[0]):
+        cell = team.now[i]
+        has_arrived = cell == team.goals[i]
+        team.after[i] = UNDECIDED
+        if cell == NOWHERE or (leaves and has_arrived):
+            team.after[i] = NOWHERE
+            continue
+        team.occupant[cell] = i
+        if parks and has_arrived:
+            team.after[i] = cell
+            team.reserved[cell] = i
+
+
+@kernel
+def end_step(team: Team) -> None:
+    """Clear what `begin_step` and the agents' choices have written for each cell."""
+    for i in range(team.now.shape[0]):
+        if team.now[i] != NOWHERE:
+            team.occupant[team.now[i]] = NOBODY
+            team.reserved[team.now[i]] = NOBODY
+        if team.after[i] >= 0:
+            team.reserved[team.after[i]] = NOBODY
+
+
+@kernel
+def choose_cells(team: Team) -> bool:
+    """Choose the next cells of all agents that are undecided; return whether each found one.
+
+    Without decisions made before, each finds one: at worst, the agents keep their cells.
+    """
+    for k in range(team.order.shape[0]):
+        first = team.order[k]
+        if team.after[first] == UNDECIDED and not _choose(team, first):
+            return False
+    return True
+
+
+@kernel
+def _choose(team: Team, first: int) -> bool:
+    """Choose the next cells of an agent and of those that make way for it; return whether there are such cells."""
+    now, after, reserved, stack = team.now, team.after, team.reserved, team.stack
+    depth = 0
+    stack[0] = first
+    _consider(team, first)
+    success = False
+    while depth >= 0:
+        agent = stack[depth]
+        # At an agent's second turn, the one that was to make way for it has chosen.
+        if not success:
+            other = _take_option(team, agent)
+            if other >= 0:
+                depth += 1
+                stack[depth] = other
+                _consider(team, other)
+                continue
+            success = other == NOBODY
+        if success:
+            _pull(team, agent)
+        else:
+            after[agent] = now[agent]
+            reserved[now[agent]] = agent
+        depth -= 1
+    return success
+
+
+@inlined
+def _take_option(team: Team, agent: int) -> int:
+    """Reserve the best option that is left; return who has to make way, `NOBODY`, or `UNDECIDED` if none is left."""
+    now, after, reserved = team.now, team.after, team.reserved
+    while team.tried[agent] < team.num_options[agent]:
+        cell = team.options[agent, team.tried[agent]]
+        team.tried[agent] += 1
+        other = team.occupant[cell]
+        is_held = other != NOBODY and other != agent
+        if reserved[cell] != NOBODY or (is_held and after[other] == now[agent]):
+            continue
+        reserved[cell] = agent
+        after[agent] = cell
+        return other if is_held and after[other] == UNDECIDED else NOBODY
+    return UNDECIDED
+
+
+@inlined
+def _pull(team: Team, agent: int) -> None:
+    """Let the agent that has to swap with another follow it, if it has taken its first option."""
+    follower = team.pulled[agent]
+    if team.tried[agent] != 1 or follower == NOBODY:
+        return
+    cell = team.now[agent]
+    if team.after[follower] == UNDECIDED and team.reserved[cell] == NOBODY:
+        team.after[follower] = cell
+        team.reserved[cell] = follower
+
+
+@kernel
+def _consider(team: Team, agent: int) -> None:
+    """Sort the cells that an agent can be in after the step: the nearest to its target first, ties at random."""
+    options, keys, distances = team.options[agent], team.keys, team.distances[agent]
+    here = team.now[agent]
+    count = 0
+    for a in range(_NUM_MOVES + 1):
+        cell = team.neighbours[here, a]
+        if cell == NOWHERE:
+            continue
+        key = (np.int64(distances[cell]) << _TIE_BITS) + draw_bits(team.luck)
+        place = count
+        while place > 0 and keys[place - 1] > key:
+            keys[place], options[place] = keys[place - 1], options[place - 1]
+            place -= 1
+        keys[place], options[place] = key, cell
+        count += 1
+    team.tried[agent] = 0
+    team.num_options[agent] = count
+    team.pulled[agent] = _find_partner(team, agent)
+    if team.pulled[agent] != NOBODY:
+        for k in range(count // 2):
+            options[k], options[count - 1 - k] = options[count - 1 - k], options[k]
+
+
+@kernel
+def _find_partner(team: Team, agent: int) -> int:
+    """Return the agent with which another has to exchange its place, if it can, or `NOBODY`."""
+    here, best = team.now[agent], team.options[agent, 0]
+    if best == here:
+        return NOBODY
+    other = team.occupant[best]
+    if (
+        other != NOBODY
+        and team.after[other] == UNDECIDED
+        and _must_swap(team, agent, other, here, best)
+        and _can_swap(team, best, here)
+    ):
+        return int(other)
+    # An agent that has come out of a corridor stays out of it until the other one has come out, too.
+    for a in range(_NUM_MOVES):
+        cell = team.neighbours[here, a]
+        if cell == NOWHERE or cell == best:
+            continue
+        other = team.occupant[cell]
+        if other != NOBODY and _must_swap(team, other, agent, here, best) and _can_swap(team, best, here):
+            return int(other)
+    return NOBODY
+
+
+@inlined
+def _leave_corridor(team: Team, cell: int, behind: int) -> tuple[int, int]:
+    """Return the number of ways on from a cell, and one of them.
+
+    Not counted are the way back, and dead ends in which an agent stands on its target.
+    """
+    count, way = 0, NOWHERE
+    for a in range(_NUM_MOVES):
+        other = team.neighbours[cell, a]
+        if other == NOWHERE or other == behind:
+            continue
+        stander = team.occupant[other]
+        if team.degrees[other] == 1 and stander != NOBODY and team.goals[stander] == other:
+            continue
+        count += 1
+        way = other
+    return count, way
+
+
+@kernel
+def _must_swap(team: Team, pusher: int, puller: int, pusher_cell: int, puller_cell: int) -> bool:
+    """Return whether an agent can reach its target only if it exchanges its place with the one before it."""
+    toward, back = team.distances[pusher], team.distances[puller]
+    while toward[puller_cell] < toward[pusher_cell]:
+        count, way = _leave_corridor(team, puller_cell, pusher_cell)
+        if count > 1:
+            return False
+        if count == 0:
+            break
+        pusher_cell, puller_cell = puller_cell, way
+    pusher_wants = toward[pusher_cell] == 0 or toward[puller_cell] < toward[pusher_cell]
+    return bool(pusher_wants and back[pusher_cell] < back[puller_cell])
+
+
+@kernel
+def _can_swap(team: Team, pusher_cell: int, puller_cell: int) -> bool:
+    """Return whether the corridor in which one agent pulls the other leads to a cell with three ways."""
+    first = pusher_cell
+    while puller_cell != first:
+        count, way = _leave_corridor(team, puller_cell, pusher_cell)
+        if count != 1:
+            return count > 1
+        pusher_cell, puller_cell = puller_cell, way
+    return False

@@ -1,0 +1,99 @@
+"""The arrays of priority inheritance with backtracking, allocated once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.graph import NOWHERE
+from multigrid.planning.luck import make_luck
+
+__all__ = ["NOBODY", "UNDECIDED", "Team", "make_team"]
+
+NOBODY = -1
+"""In place of an agent."""
+
+UNDECIDED = -2
+"""In place of the next cell of an agent that has not chosen yet."""
+
+_NUM_OPTIONS = 5
+
+
+class Team(NamedTuple):
+    """The arrays of PIBT for the N agents of one world on a graph of C cells; allocated once.
+
+    >>> team = make_team(np.array([[-1, -1, -1, -1, 0]], np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int32))
+    >>> team.now.shape
+    (1,)
+    """
+
+    neighbours: Any
+    """int32 (C, 5), as in `Graph`."""
+    degrees: Any
+    """int32 (C,): the number of other cells next to each cell."""
+    distances: Any
+    """int32 (N, C), as `distance_tables` returns them."""
+    goals: Any
+    """int32 (N,)."""
+    now: Any
+    """int32 (N,): the cell of each agent, `NOWHERE` for one that has left."""
+    after: Any
+    """int32 (N,): its cell after the step, or `UNDECIDED`."""
+    occupant: Any
+    """int32 (C,): the agent in each cell, or `NOBODY`."""
+    reserved: Any
+    """int32 (C,): the agent that will be in each cell after the step, or `NOBODY`."""
+    order: Any
+    """int32 (N,): the agents in the order in which they choose."""
+    waited: Any
+    """int32 (N,): the number of steps since each agent was on its target."""
+    options: Any
+    """int32 (N, 5): the cells that an agent considers, the best first."""
+    tried: Any
+    """int32 (N,): how many of its options an agent has tried."""
+    num_options: Any
+    """int32 (N,)."""
+    pulled: Any
+    """int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`."""
+    stack: Any
+    """int32 (N,): the agents that are choosing, each waiting for the next."""
+    keys: Any
+    """int64 (5,): by which options are sorted."""
+    luck: Any
+    """int64 (1,), see `multigrid.planning.luck`."""
+
+
+def make_team(
+    neighbours: NDArray[np.int32], distances: NDArray[np.int32], goals: NDArray[np.int32], seed: int = 0
+) -> Team:
+    """Return the arrays for the agents of one world; `now` is to be set, and `order`, `begin_step` prepares the rest.
+
+    Args:
+        neighbours: int32 (C, 5), as in `Graph`.
+        distances: int32 (N, C), as `distance_tables` returns them.
+        goals: int32 (N,).
+        seed: breaks ties.
+    """
+    num_agents, num_cells = distances.shape
+    degrees = (neighbours != NOWHERE).sum(axis=1, dtype=np.int32) - 1
+    return Team(
+        neighbours,
+        degrees.astype(np.int32),
+        distances,
+        goals,
+        now=np.full(num_agents, NOWHERE, np.int32),
+        after=np.full(num_agents, NOWHERE, np.int32),
+        occupant=np.full(num_cells, NOBODY, np.int32),
+        reserved=np.full(num_cells, NOBODY, np.int32),
+        order=np.arange(num_agents, dtype=np.int32),
+        waited=np.zeros(num_agents, np.int32),
+        options=np.zeros((num_agents, _NUM_OPTIONS), np.int32),
+        tried=np.zeros(num_agents, np.int32),
+        num_options=np.zeros(num_agents, np.int32),
+        pulled=np.zeros(num_agents, np.int32),
+        stack=np.zeros(num_agents, np.int32),
+        keys=np.zeros(_NUM_OPTIONS, np.int64),
+        luck=make_luck(seed),
+    )
