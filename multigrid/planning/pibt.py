@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.arrays import NOBODY
+from multigrid.core.rules import LEAVE, PARK
 from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import NOWHERE, Graph, distance_tables
 from multigrid.planning.luck import draw_bits
 from multigrid.planning.search import Budget, Found, Rule
-from multigrid.planning.team import NOBODY, UNDECIDED, Team, make_team
+from multigrid.planning.team import UNDECIDED, Team, make_team
 
 __all__ = ["begin_step", "choose_cells", "end_step", "search", "sort_by_wait", "step_team"]
 
@@ -56,18 +58,17 @@ def search(
     ('feasible', 4, 3)
     """
     distances = distance_tables(graph.neighbours, goals)
-    team = make_team(graph.neighbours, distances, goals, seed)
+    team = make_team(graph.neighbours, distances, goals, on_target, seed)
     team.now[:] = starts
     away = distances[np.arange(len(starts)), starts]
     team.order[:] = np.argsort(-away, kind="stable")
-    parks, leaves = on_target == "park", on_target == "leave"
     lower_bound = int(np.maximum(away, on_target == "stay").sum())
     most = 10 * len(graph.cells) + 100 if horizon is None else horizon
     paths, steps, arrived = [starts[None]], 0, False
     while not arrived and steps < most and not budget.is_over(steps):
         count = budget.expansions_left(steps, min(_STEPS_BETWEEN_LOOKS, most - steps))
         played = np.empty((count, len(starts)), np.int32)
-        made = int(_play(team, played, parks, leaves))
+        made = int(_play(team, played))
         arrived = made < count or has_arrived(team)
         paths.append(played[:made])
         steps += made
@@ -77,10 +78,10 @@ def search(
 
 
 @kernel
-def _play(team: Team, played: Any, parks: bool, leaves: bool) -> int:
+def _play(team: Team, played: Any) -> int:
     """Play steps until all agents have arrived, or `played`, int32 (T, N), is full; return how many."""
     for step in range(played.shape[0]):
-        step_team(team, parks, leaves)
+        step_team(team)
         sort_by_wait(team)
         played[step] = team.now
         if has_arrived(team):
@@ -98,15 +99,13 @@ def has_arrived(team: Team) -> bool:
 
 
 @kernel
-def step_team(team: Team, parks: bool, leaves: bool) -> None:
+def step_team(team: Team) -> None:
     """Move all agents by one step.
 
     Args:
         team: its `now` becomes the cells after the step.
-        parks: whether agents on their targets stay there for good.
-        leaves: whether agents on their targets leave.
     """
-    begin_step(team, parks, leaves)
+    begin_step(team)
     choose_cells(team)
     end_step(team)
     for i in range(team.now.shape[0]):
@@ -129,17 +128,18 @@ def sort_by_wait(team: Team) -> None:
 
 
 @kernel
-def begin_step(team: Team, parks: bool, leaves: bool) -> None:
+def begin_step(team: Team) -> None:
     """Write where the agents are; decide for those that have no choice."""
+    rule = team.rule[0]
     for i in range(team.now.shape[0]):
         cell = team.now[i]
-        has_arrived = cell == team.goals[i]
+        is_there = cell == team.goals[i]
         team.after[i] = UNDECIDED
-        if cell == NOWHERE or (leaves and has_arrived):
+        if cell == NOWHERE or (rule == LEAVE and is_there):
             team.after[i] = NOWHERE
             continue
         team.occupant[cell] = i
-        if parks and has_arrived:
+        if rule == PARK and is_there:
             team.after[i] = cell
             team.reserved[cell] = i
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Budget", "Found", "Rule", "Status"]
+__all__ = ["Budget", "Found", "Rule", "Status", "count_costs", "run_chunks"]
 
 Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
 Rule = Literal["stay", "leave", "park"]
@@ -89,3 +90,57 @@ class Budget:
             expansions: the number of expansions so far.
         """
         return self.seconds_left <= 0 or (self.max_expansions is not None and expansions >= self.max_expansions)
+
+
+def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: Rule) -> NDArray[np.int64]:
+    """Return the cost of each agent, int64 (N,): the step of its arrival, as `multigrid.core.metrics` counts it.
+
+    Under *stay* it is the first step of the last stay on the target, and at least 1.
+
+    Args:
+        paths: int32 (T + 1, N), as in `Found`, after which each agent has arrived.
+        goals: int32 (N,).
+        on_target: the rule.
+
+    >>> count_costs(np.array([[7], [8], [7], [8]]), np.array([8]), "stay").tolist()
+    [3]
+    """
+    there = paths == goals
+    if on_target != "stay":
+        return there.argmax(axis=0)
+    away = ~there
+    last_away = len(paths) - 1 - away[::-1].argmax(axis=0)
+    return np.where(away.any(axis=0), np.maximum(last_away + 1, 1), 1)
+
+
+_SHORTEST_CHUNK = 0.01
+
+
+def run_chunks(run: Callable[[int], int], budget: Budget, done: int, count: int) -> int:
+    """Call a kernel again and again, so that the clock is looked at every few hundredths of a second.
+
+    How the work is divided into calls depends on the speed of the machine; its result must not.
+
+    Args:
+        run: does up to so many expansions, and returns how many; fewer if there is something to look at.
+        budget: what the search may use.
+        done: the number of expansions so far.
+        count: the number of expansions to do.
+
+    Returns:
+        The number of expansions done.
+
+    >>> run_chunks(lambda count: count, Budget(None, 30).start(), 10, 100)
+    20
+    """
+    chunk, total = 1, 0
+    while total < count and not budget.is_over(done + total):
+        asked = budget.expansions_left(done + total, min(chunk, count - total))
+        began = budget.seconds
+        made = run(asked)
+        total += made
+        if made < asked:
+            break
+        if budget.seconds - began < _SHORTEST_CHUNK:
+            chunk *= 2
+    return total

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.arrays import NOBODY
+from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.luck import make_luck
+from multigrid.planning.search import Rule
 
-__all__ = ["NOBODY", "UNDECIDED", "Team", "make_team"]
-
-NOBODY = -1
-"""In place of an agent."""
+__all__ = ["UNDECIDED", "Team", "make_team"]
 
 UNDECIDED = -2
 """In place of the next cell of an agent that has not chosen yet."""
@@ -24,7 +24,8 @@ _NUM_OPTIONS = 5
 class Team(NamedTuple):
     """The arrays of PIBT for the N agents of one world on a graph of C cells; allocated once.
 
-    >>> team = make_team(np.array([[-1, -1, -1, -1, 0]], np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int32))
+    >>> alone, zero = np.array([[-1, -1, -1, -1, 0]], np.int32), np.zeros(1, np.int32)
+    >>> team = make_team(alone, zero[None], zero, "stay")
     >>> team.now.shape
     (1,)
     """
@@ -59,6 +60,8 @@ class Team(NamedTuple):
     """int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`."""
     stack: Any
     """int32 (N,): the agents that are choosing, each waiting for the next."""
+    rule: Any
+    """int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`."""
     keys: Any
     """int64 (5,): by which options are sorted."""
     luck: Any
@@ -66,7 +69,11 @@ class Team(NamedTuple):
 
 
 def make_team(
-    neighbours: NDArray[np.int32], distances: NDArray[np.int32], goals: NDArray[np.int32], seed: int = 0
+    neighbours: NDArray[np.int32],
+    distances: NDArray[np.int32],
+    goals: NDArray[np.int32],
+    on_target: Rule,
+    seed: int = 0,
 ) -> Team:
     """Return the arrays for the agents of one world; `now` is to be set, and `order`, `begin_step` prepares the rest.
 
@@ -74,6 +81,7 @@ def make_team(
         neighbours: int32 (C, 5), as in `Graph`.
         distances: int32 (N, C), as `distance_tables` returns them.
         goals: int32 (N,).
+        on_target: the rule.
         seed: breaks ties.
     """
     num_agents, num_cells = distances.shape
@@ -94,6 +102,7 @@ def make_team(
         num_options=np.zeros(num_agents, np.int32),
         pulled=np.zeros(num_agents, np.int32),
         stack=np.zeros(num_agents, np.int32),
+        rule=np.array([ON_TARGET_RULES.index(on_target)]),
         keys=np.zeros(_NUM_OPTIONS, np.int64),
         luck=make_luck(seed),
     )

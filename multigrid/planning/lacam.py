@@ -1,0 +1,171 @@
+"""LaCAM*: a complete search of configurations, which goes on improving its plan until the time is over.
+
+LaCAM: Okumura, AAAI 2023, "LaCAM: search-based algorithm for quick multi-agent pathfinding". LaCAM*: IJCAI 2023,
+"Improving LaCAM for scalable eventually optimal multi-agent pathfinding"; AAMAS 2024, "Engineering LaCAM*". A
+depth-first search of configurations, in which PIBT chooses the next one under constraints that exclude those chosen
+before. A configuration that is found again passes its cheaper ways on.
+
+What LaCAM* minimises is the sum of the steps in which an agent moves, or is not on its target. Under *park* and *leave*
+that is the sum of costs; under *stay* the sum of costs can be more, because an agent that leaves its target pays for
+its time there, too. So the plans are compared by the sum of costs, and *optimal* is said only if that is the bound.
+
+Between its expansions, large-neighbourhood search improves the plan, see `multigrid.planning.improvement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
+from multigrid.planning.graph import Graph, distance_tables
+from multigrid.planning.improvement import Improver
+from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
+from multigrid.planning.search import Budget, Found, Rule, Status, count_costs, run_chunks
+from multigrid.planning.team import make_team
+
+__all__ = ["search"]
+
+_NODES_BETWEEN_LOOKS = 4096
+_GROUPS_IN_TURN, _NODES_IN_TURN = 100, 200
+_MOST_BYTES = 2**30
+
+
+def search(
+    graph: Graph,
+    starts: NDArray[np.int32],
+    goals: NDArray[np.int32],
+    *,
+    on_target: Rule,
+    horizon: int | None,
+    budget: Budget,
+    seed: int,
+) -> Found:
+    """Search with LaCAM*; see `multigrid.planning.search`.
+
+    An expansion is that of a configuration, or a group of agents whose paths are searched again.
+
+    >>> from multigrid.planning.graph import build_graph
+    >>> graph = build_graph(np.zeros((3, 2), bool))
+    >>> budget = Budget(time_limit=None, max_expansions=None).start()
+    >>> found = search(graph, np.int32([0, 4]), np.int32([4, 0]), on_target="stay", horizon=None, budget=budget, seed=0)
+    >>> found.status, found.lower_bound, len(found.paths)
+    ('optimal', 4, 3)
+    """
+    return _Search(graph, starts, goals, on_target, horizon, budget, seed).run()
+
+
+class _Search:
+    def __init__(
+        self,
+        graph: Graph,
+        starts: NDArray[np.int32],
+        goals: NDArray[np.int32],
+        on_target: Rule,
+        horizon: int | None,
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        self.goals, self.on_target, self.horizon, self.budget = goals, on_target, horizon, budget
+        distances = distance_tables(graph.neighbours, goals)
+        away = distances[np.arange(len(starts)), starts]
+        self.lower_bound = int(np.maximum(away, on_target == "stay").sum())
+        self.is_too_far = horizon is not None and int(away.max(initial=0)) > horizon
+        self.team = make_team(graph.neighbours, distances, goals, on_target, seed)
+        self.team.now[:] = starts
+        self.team.order[:] = np.argsort(-away, kind="stable")
+        self.nodes = make_nodes(len(starts))
+        add_start(self.nodes, self.team)
+        self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
+        self.expansions = 0
+        self.best: NDArray[np.int32] | None = None
+        self.best_costs = np.zeros(0, np.int64)
+        self.can_improve = False
+
+    def run(self) -> Found:
+        if self.is_too_far:
+            return Found(None, self.lower_bound, "unsolvable", 0)
+        try:
+            if int(self.nodes.state[GOAL]) != NONE:
+                self._take(trace_back(self.nodes))
+            while self.best is None and self._goes_on():
+                self._expand(_NODES_BETWEEN_LOOKS)
+            while self._goes_on():
+                if self.can_improve:
+                    self._improve()
+                self._expand(_NODES_IN_TURN)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+        return self._result()
+
+    def _goes_on(self) -> bool:
+        """Return whether there is time and something to do."""
+        if self.budget.is_over(self.expansions) or self._sum() == self.lower_bound:
+            return False
+        return self.is_open or self.can_improve
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are configurations to expand, and memory for more."""
+        nodes = self.nodes
+        return int(nodes.state[TOP]) != NONE and len(nodes.parent) * nodes.bytes_of_a_node <= _MOST_BYTES
+
+    def _sum(self) -> int:
+        """Return the sum of costs of the best plan, `NO_BOUND` without one."""
+        return NO_BOUND if self.best is None or not self._is_in_time(self.best_costs) else int(self.best_costs.sum())
+
+    def _is_in_time(self, costs: NDArray[np.int64]) -> bool:
+        return self.horizon is None or int(costs.max(initial=0)) <= self.horizon
+
+    def _expand(self, count: int) -> None:
+        if not self.is_open:
+            return
+        goal = int(self.nodes.state[GOAL])
+        before = NO_BOUND if goal == NONE else int(self.nodes.cost[goal])
+
+        def run(chunk: int) -> int:
+            self.nodes = make_room(self.nodes, chunk + 1)
+            return int(expand(self.nodes, self.team, self._sum(), chunk))
+
+        self.expansions += run_chunks(run, self.budget, self.expansions, count)
+        goal = int(self.nodes.state[GOAL])
+        if goal != NONE and int(self.nodes.cost[goal]) < before:
+            self._take(trace_back(self.nodes))
+        if int(self.nodes.state[TOP]) == NONE and goal != NONE:
+            # All configurations from which a cheaper plan could begin are known.
+            self.lower_bound = max(self.lower_bound, min(int(self.nodes.cost[goal]), self._sum()))
+
+    def _improve(self) -> None:
+        self.expansions += run_chunks(self.improver.run, self.budget, self.expansions, _GROUPS_IN_TURN)
+        self._take_costs(self.improver.costs(), self.improver.paths)
+
+    def _take(self, paths: NDArray[np.int32]) -> None:
+        """Keep a plan that was found, and go on from it, if it is better than the best."""
+        costs = count_costs(paths, self.goals, self.on_target)
+        if self._take_costs(costs, lambda: paths):
+            self.can_improve = len(self.goals) > 1 and self.improver.load(paths)
+
+    def _take_costs(self, costs: NDArray[np.int64], make_paths: Callable[[], NDArray[np.int32]]) -> bool:
+        """Keep a plan with such costs if it is better than the best: less late, or if equally late, cheaper."""
+        if self.best is not None and self._rank(costs) >= self._rank(self.best_costs):
+            return False
+        self.best = make_paths()
+        self.best_costs = costs
+        return True
+
+    def _rank(self, costs: NDArray[np.int64]) -> tuple[int, int]:
+        late = 0 if self.horizon is None else int(np.maximum(costs - self.horizon, 0).sum())
+        return late, int(costs.sum())
+
+    def _result(self) -> Found:
+        if self.best is not None and self._is_in_time(self.best_costs):
+            total = self._sum()
+            status: Status = "optimal" if total == self.lower_bound else "feasible"
+            steps = int(self.best_costs.max(initial=0))
+            return Found(self.best[: steps + 1], self.lower_bound, status, self.expansions)
+        has_searched_all = int(self.nodes.state[TOP]) == NONE and self.best is None
+        status = "unsolvable" if has_searched_all else "unknown"
+        return Found(None, self.lower_bound, status, self.expansions)
