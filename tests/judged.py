@@ -148,7 +148,7 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
         elif rule == "stay":
             placed = may_be_placed and step == -1
             law((step != -1) == (standing[i] and steps > 0 and not placed), f"agent {i}: arrival step")
-            law(count >= (step != -1), f"agent {i}: arrivals")
+            law(count >= (step != -1) and (step == -1 or count <= step), f"agent {i}: arrivals")
         else:
             law((step != -1) == (count > 0) and step >= count - (count == 0) * 2, f"agent {i}: arrivals")
 

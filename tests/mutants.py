@@ -75,6 +75,7 @@ TESTS = {
         "core/test_worlds.py::test_states_of_cells_out_of_reach_are_refused",
         "envs/test_contract.py::test_bad_states_are_refused",
         "envs/test_documented_subclasses.py",
+        "envs/test_starts_on_targets.py",
         "envs/test_safety.py",
         "core/test_worlds.py",
         "envs/test_parallel.py",
@@ -123,6 +124,7 @@ TESTS = {
         "core/test_placement.py",
         "envs/test_contract.py::test_bad_options_are_refused",
         "envs/test_documented_subclasses.py::test_bad_locations",
+        "envs/test_starts_on_targets.py",
     ],
 }
 
@@ -361,14 +363,17 @@ core/invariants.py
         a state has no two equal targets: If 5 -> False
         under restart, a state may have two equal targets: If 4 -> True
     _check_arrivals
-        who is parked stands on its target: BoolOp 3 -> _1 and _2_1 and _2_2_1 == _2_2_2
-        arrivals are as many as on_target allows: BoolOp 6 -> _1 or _3
+        who is parked stands on its target: BoolOp 4 -> _1 and _2 and _3_1 and _3_2_1 == _3_2_2
+        arrivals are as many as on_target allows: BoolOp 5 -> _1 or _3
         an arrival has its step: If 4 -> _2
-        no arrival is to come: BoolOp 12 -> _1
-        outcomes are such: BoolOp 13 -> _1
+        no arrival is to come: BoolOp 11 -> _1
+        outcomes are such: BoolOp 12 -> _1
         distances are those of the cells: If 6 -> _1 < 0
         only an agent alone may be placed on its target: BoolOp 1 -> _1
-        an agent that was placed has not arrived yet: BoolOp 2 -> _1 and _2
+        an agent that was placed has not arrived yet: BoolOp 3 -> _1 and _2
+        under stay, agents may start on their targets: BoolOp 2 -> _2
+        under restart, agents may start on their targets: IfExp 1 -> _3
+        under restart, no agent is on its target later: IfExp 1 -> _1 or _3
     _check_ends
         nobody terminates alone: If 1 -> not _1 and _2
         nobody is truncated alone: Compare 8 -> _1 and not _2_2
@@ -436,8 +441,10 @@ maps/layouts.py
         a cell by hand is not negative: Compare 1 -> -1 <= _2 < _3
         a cell by hand is no wall: If 2 -> _1 < _2
         no two have one cell by hand: If 3 -> _1 > _2
-        an agent does not begin on its target: If 4 -> _1 is _2
-        a target by hand is in reach: If 5 -> _2 == 0
+        an agent does not begin on its target: If 4 -> False
+        under stay and restart, an agent may begin there: If 4 -> _1
+        who starts on its target can reach another cell: If 5 -> False
+        a target by hand is in reach: If 6 -> _2 == 0
     check_cells
         cells by hand are integers: Constant 4 -> "iuf"
         there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)

@@ -194,23 +194,23 @@ def _check_shared_cells(w: Arrays, e: int) -> int:
 def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     """Return the first broken rule of 11 to 15, on arrivals, outcomes and distances."""
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
-    # Between two steps, `rules.place_agent` may move a single agent under *stay* to its target.
-    may_be_placed = on_target == STAY and w.location.shape[1] == 1
+    # A layout by hand may start agents on their targets; between two steps `rules.place_agent` may place a single one.
+    may_await = steps == 0 if on_target == RESTART else on_target == STAY and (steps == 0 or w.location.shape[1] == 1)
     for i in range(w.location.shape[1]):
         dx = abs(w.location[e, i, 0] - w.target[e, i, 0])
         dy = abs(w.location[e, i, 1] - w.target[e, i, 1])
         stands = dx + dy == 0
         arrivals, arrival_step = w.arrivals[e, i], w.arrival_step[e, i]
-        is_placed = may_be_placed and stands and arrival_step == NEVER
-        if (on_target != STAY or (steps == 0 and not is_placed)) and stands != (w.status[e, i] != TRAVELLING):
+        awaits_arrival = may_await and stands and arrival_step == NEVER
+        if on_target != STAY and not awaits_arrival and stands != (w.status[e, i] != TRAVELLING):
             return 11
         most = 1 if on_target in (PARK, LEAVE) else steps
-        if arrivals < 0 or arrivals > most or (stands and arrivals == 0 and not is_placed):
+        if arrivals < 0 or arrivals > most or (stands and arrivals == 0 and not awaits_arrival):
             return 12
         if on_target in (PARK, LEAVE) and not stands and arrivals > 0:
             return 12
         # Under *stay* the step is kept only while the agent stands there.
-        has_step = (stands and not is_placed) if on_target == STAY else arrivals > 0
+        has_step = (stands and not awaits_arrival) if on_target == STAY else arrivals > 0
         if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
             return 13
         if w.outcomes[e, i] < 0 or w.outcomes[e, i] > _LAST_OUTCOME:

@@ -7,7 +7,9 @@ are placed in index order. For each: draw a cell (x, then y, uniform) until it i
 then draw its target the same way until it is a free cell other than its own location, reachable from it, and not an
 earlier agent's target. A cell that can reach no other is never used. If, once the agent is placed, exactly one cell
 of its component has no agent and exactly two have no target, and that cell is one of the two, then it is the target,
-and nothing is drawn; otherwise only its own cell might be left as a target for the last agent of the component.
+and nothing is drawn; otherwise only its own cell might be left as a target for the last agent of the component. A
+layout by hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first step if it
+still stands there after the moves.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.

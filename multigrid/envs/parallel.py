@@ -148,7 +148,7 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         Args:
             seed: the seed of a new random stream; None continues the stream.
             options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand, ``{"map": i}`` the map of
-                a pool; other keys are ignored.
+                a pool; other keys are ignored. An agent may start on its target under "stay" and "restart".
 
         Returns:
             Observations and infos by agent; all of them new objects.

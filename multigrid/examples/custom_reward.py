@@ -12,6 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("torch", "tyro", text=__doc__)
+
 import tyro
 
 from multigrid import GridConfig, Outcome

@@ -13,8 +13,7 @@ the independent learners. VDN sums the agents' values and does not read the stat
     python -m multigrid.examples.qmix                  # QMIX
     python -m multigrid.examples.qmix --method iql     # independent learners; --n-step 10 for longer returns
 
-Several learners, each with its own nets, worlds and replay, are trained in one batch. The agents of a world must end
-together, so `on_target` must be "park" or "stay".
+Several learners are trained in one batch. `on_target` must be "park" or "stay": the agents of a world end together.
 """
 
 from __future__ import annotations
@@ -22,6 +21,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from typing import Any
+
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("torch", text=__doc__)
 
 import numpy as np
 import torch
@@ -269,8 +273,7 @@ class Trainer:
             values = self.agents(look["observed"])
         actions: Tensor = values.argmax(-1)
         share = max(options.epsilon, 1 - (1 - options.epsilon) * step / (options.exploring * options.steps))
-        strays = torch.rand(actions.shape) < share
-        return torch.where(strays, torch.randint(values.shape[-1], actions.shape), actions)
+        return torch.where(torch.rand(actions.shape) < share, torch.randint(values.shape[-1], actions.shape), actions)
 
     def learn(self, replay: Replay) -> None:
         """Take a gradient step on a sample of the replay."""
@@ -342,8 +345,6 @@ def main(method: str = "qmix", *, verbose: bool = True, **settings: Any) -> dict
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="QMIX, VDN or independent Q-learning where an agent has to give way.")
     parser.add_argument("--method", choices=METHODS, default="qmix")
-    parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--learners", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--n-step", type=int, default=1)
+    for flag, default in (("--steps", 1500), ("--learners", 1), ("--seed", 0), ("--n-step", 1)):
+        parser.add_argument(flag, type=int, default=default)
     main(**vars(parser.parse_args()))

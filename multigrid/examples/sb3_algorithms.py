@@ -24,6 +24,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("sb3_contrib", "stable_baselines3", "torch", "tyro", text=__doc__)
+
 import numpy as np
 import torch
 import tyro

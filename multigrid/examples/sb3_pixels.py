@@ -12,6 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("stable_baselines3", "torch", "tyro", text=__doc__)
+
 import numpy as np
 import torch
 import tyro

@@ -17,6 +17,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from multigrid.integrations.extras import exit_without
+
+if __name__ == "__main__":
+    exit_without("stable_baselines3", "torch", "tyro", text=__doc__)
+
 import gymnasium
 import numpy as np
 import torch

@@ -216,14 +216,19 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 def moments(settings: dict[str, Any]) -> tuple[MultiGridVectorEnv, list[dict[str, Any]]]:
-    """An env of one world, and its states after a reset, in mid-episode and at the end."""
+    """An env of one world, and its states after a reset, after a step with rewards, and at the end."""
     env = vector_env(1, **{"walls": [FOUR_BY_THREE, "#...\n....\n...."], "num_agents": 3, "max_cycles": 9, **settings})
-    env.reset(seed=2)
-    states, random = [env.get_state()], np.random.default_rng(5)
-    while not states[-1]["episode_over"].all():
-        env.step(random.integers(0, 4, env.num_envs))
-        states.append(env.get_state())
-    return env, [states[0], states[len(states) // 2], states[-1]]
+    random = np.random.default_rng(5)
+    for seed in itertools.count(2):
+        env.reset(seed=seed)
+        states = [env.get_state()]
+        while not states[-1]["episode_over"].all():
+            env.step(random.integers(0, 4, env.num_envs))
+            states.append(env.get_state())
+        rewarded = [state for state in states if state["rewards"].any()]
+        if rewarded:
+            break
+    return env, [states[0], rewarded[0], states[-1]]
 
 
 def changes(states: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

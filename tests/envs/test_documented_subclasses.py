@@ -323,6 +323,17 @@ def test_the_end_is_found_by_the_next_step():
     assert env.step(3)[1:4] == (0, False, False)
 
 
+def test_an_agent_set_where_it_stands_has_still_arrived():
+    """Setting the locations that the env has changes nothing, also after the end."""
+    env = GridWorldEnv(size=3)
+    env.reset(seed=0, options={"agents": [[0, 1]], "targets": [[0, 2]]})
+    assert env.step(1)[1:4] == (1, True, False)
+    before = env.get_state()
+    env._agent_location, env._target_location = [0, 2], [0, 2]
+    assert shown(env.get_state()) == shown(before)
+    assert env.metrics()["success"].tolist() == [True]
+
+
 def test_several_agents_cannot_be_placed():
     """A state in which one of several agents is on its target, and has not arrived, is refused."""
     env = parallel_env(size=3, num_agents=2, on_target="stay")

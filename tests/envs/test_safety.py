@@ -18,8 +18,10 @@ import pytest
 from faces import WALLS, Parallel
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
+from multigrid.core import rules
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES
+from multigrid.core.snapshots import StateBuffer
 from multigrid.scenarios import Scenario
 
 PLAYER = Parallel("")  # plays any ParallelEnv
@@ -70,9 +72,37 @@ def test_bools_that_are_neither_0_nor_1_are_true() -> None:
     state["truncated"] = (state["truncated"].astype(np.uint8) * 2).view(np.bool_)
     env.set_state(state)
     assert env._world.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
+    buffer = StateBuffer(env._world.arrays, 1)
+    buffer.read_each([state], any_generator=False)
+    assert buffer.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
+
+
+def test_a_reset_that_was_not_played_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows a reset, such as its seed, is recorded only if the kernel has completed."""
+    env = started(seed=3)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rules, "begin_worlds", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            env.reset(seed=8)
+    assert env.np_random_seed == 3
+    env.reset(seed=8)
+    assert env.np_random_seed == 8
 
 
 # Generators ------------------------------------------------------------------------------------------------------
+
+
+def test_a_generator_that_a_user_holds_follows_a_reset() -> None:
+    """The generator that `np_random` returned draws what comes after a reset, also if `np_random` is not read again."""
+    env, other = started(seed=3), started(seed=3)
+    held = env.np_random
+    env.reset()
+    other.reset()
+    assert held.integers(2**40) == other.np_random.integers(2**40)
 
 
 class Odd(np.random.Generator):
