@@ -21,7 +21,7 @@ def list_sources() -> list[Path]:
     >>> any(path.name == "graph.py" for path in list_sources())
     True
     """
-    return [*list_sources_of_core(), *sorted(Path(__file__).parent.glob("*.py"))]
+    return [*list_sources_of_core(), *sorted(Path(__file__).parent.rglob("*.py"))]
 
 
 if COMPILED:

@@ -1,0 +1,182 @@
+"""What two agents can do without a conflict between them: the pairs of costs that both can have at once.
+
+All conflicts of two agents, whatever their cause (crossing ways, corridors, targets in the way), are reasoned about in
+this way: as in the increasing cost tree search of Sharon et al. (AIJ 2013), by costs, and as in the pairwise symmetry
+reasoning of Li et al. (AIJ 2021), for two agents at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.cbs.spaces import is_open, is_stop
+from multigrid.planning.compiled import inlined, kernel
+
+__all__ = ["Side", "find_joint_costs", "make_staircase"]
+
+
+class Side(NamedTuple):
+    """One of two agents."""
+
+    offsets: NDArray[np.int32]
+    """Its nodes up to its largest cost, as `trace_nodes` returns them, and so are the next two."""
+    cells: NDArray[np.int32]
+    costs: NDArray[np.int32]
+    blocked: NDArray[np.uint8]
+    """As `make_blocked` returns it."""
+    goal: int
+    smallest: int
+    """Its smallest cost."""
+    largest: int
+    """The largest cost that is looked at."""
+    earliest: int
+    """The first step in which it may stop."""
+    leaves: bool
+    """Whether it leaves its goal when it has stopped."""
+
+
+@inlined
+def index_nodes(offsets: Any, cells: Any, step: int, index: Any) -> None:
+    """Write the place of each node of a step in the list of that step."""
+    if step + 1 < offsets.shape[0]:
+        for n in range(offsets[step], offsets[step + 1]):
+            index[cells[n]] = n - offsets[step]
+
+
+@kernel
+def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any) -> int:
+    """Write what one agent can do in a step, and return how many options these are.
+
+    Args:
+        neighbours: int32 (C, 5).
+        side: the agent's `Side`.
+        step: the step.
+        code: the agent's place in the list of the step's nodes; -1 - d if it has stopped, with d above the smallest.
+        scratch: int32 (C,), the place of each cell in the list of the next step's nodes; int32 (6, 2), is
+            overwritten: the cell after the step, -1 if the agent is gone; the code after it.
+    """
+    index, options = scratch
+    if code < 0:
+        options[0, 0] = -1 if side.leaves else side.goal
+        options[0, 1] = code
+        return 1
+    cell = side.cells[side.offsets[step] + code]
+    count = 0
+    for a in range(5):
+        after = neighbours[cell, a]
+        if after < 0 or not is_open(side.blocked, step, cell, a, after):
+            continue
+        if step + 1 <= side.largest and is_stop(step, cell, after, side.goal, side.earliest):
+            options[count, 0] = after
+            options[count, 1] = side.smallest - step - 2
+            count += 1
+        if step + 1 < side.largest and side.costs[step + 1, after] <= side.largest:
+            options[count, 0] = after
+            options[count, 1] = index[after]
+            count += 1
+    return count
+
+
+@inlined
+def is_conflict(cell: int, after: int, other_cell: int, other_after: int) -> bool:
+    """Return whether two agents that go from cells to others are in one cell then, or swap; -1 is nowhere."""
+    if after >= 0 and after == other_after:
+        return True
+    return cell >= 0 and other_cell >= 0 and after == other_cell and other_after == cell
+
+
+@inlined
+def widest(offsets: Any) -> int:
+    """Return the largest number of nodes of a step."""
+    width = 1
+    for step in range(offsets.shape[0] - 1):
+        width = max(width, offsets[step + 1] - offsets[step])
+    return int(width)
+
+
+@kernel
+def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, found: Any) -> int:
+    """Find the pairs of costs that two agents can have without a conflict between them.
+
+    Args:
+        neighbours: int32 (C, 5), as in `Graph`.
+        one: the first agent's `Side`.
+        other: the second one's.
+        max_states: where to give up.
+        found: uint8 (largest - smallest + 1 of the first, the same of the second): is set to 1 where both can have
+            these costs at once.
+
+    Returns:
+        the number of joint states looked at, -1 if that would be more than `max_states`.
+    """
+    width, other_width = widest(one.offsets), widest(other.offsets)
+    columns = other_width + found.shape[1]
+    capacity = (width + found.shape[0]) * columns
+    stamps = np.zeros(capacity, np.int32)
+    now, later = np.empty((capacity, 2), np.int32), np.empty((capacity, 2), np.int32)
+    num_cells = neighbours.shape[0]
+    scratch = np.zeros(num_cells, np.int32), np.empty((6, 2), np.int32)
+    other_scratch = np.zeros(num_cells, np.int32), np.empty((6, 2), np.int32)
+    now[0] = 0
+    count, total, step = 1, 0, 0
+    while count > 0:
+        total += count
+        if total > max_states:
+            return -1
+        index_nodes(one.offsets, one.cells, step + 1, scratch[0])
+        index_nodes(other.offsets, other.cells, step + 1, other_scratch[0])
+        new_count = 0
+        for n in range(count):
+            p, q = now[n]
+            u = one.cells[one.offsets[step] + p] if p >= 0 else -1
+            v = other.cells[other.offsets[step] + q] if q >= 0 else -1
+            num_options = list_options(neighbours, one, step, p, scratch)
+            other_num_options = list_options(neighbours, other, step, q, other_scratch)
+            for i in range(num_options):
+                u_after, p_after = scratch[1][i]
+                for j in range(other_num_options):
+                    v_after, q_after = other_scratch[1][j]
+                    if is_conflict(u, u_after, v, v_after):
+                        continue
+                    if p_after < 0 and q_after < 0:
+                        found[-1 - p_after, -1 - q_after] = 1
+                        continue
+                    row = p_after if p_after >= 0 else width - 1 - p_after
+                    place = row * columns + (q_after if q_after >= 0 else other_width - 1 - q_after)
+                    if stamps[place] != step + 1:
+                        stamps[place] = step + 1
+                        later[new_count, 0] = p_after
+                        later[new_count, 1] = q_after
+                        new_count += 1
+        now, later = later, now
+        count = new_count
+        step += 1
+    return total
+
+
+@kernel
+def make_staircase(found: Any) -> Any:
+    """Return how much more the second agent has to pay, for each surplus of the first one.
+
+    Args:
+        found: uint8 (A + 1, B + 1), as `find_joint_costs` fills it.
+
+    Returns:
+        int32 (A + 2,): the smallest surplus of the second agent, if that of the first is at most a; B + 1 if that is
+        more than B; 0 for a = A + 1, where nothing is known.
+
+    >>> make_staircase(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 1]], np.uint8)).tolist()
+    [3, 1, 1, 0]
+    """
+    stairs = np.zeros(found.shape[0] + 1, np.int32)
+    best = found.shape[1]
+    for a in range(found.shape[0]):
+        for b in range(best):
+            if found[a, b]:
+                best = b
+                break
+        stairs[a] = best
+    return stairs

@@ -1,0 +1,234 @@
+"""What a single agent can do under constraints: its smallest cost, and all its paths of that cost.
+
+The paths of one agent from its start to its goal are nodes (step, cell). An agent *stops* when it comes to its goal for
+good; the step in which it does is its cost. Constraints are rows ``(step, cell, kind)``: kinds 0 - 4 forbid that action
+in that cell at that step, `FORBID_CELL` forbids to be there, `REQUIRE_CELL` to be anywhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.graph import FAR
+
+__all__ = [
+    "DEAD",
+    "FORBID_CELL",
+    "REQUIRE_CELL",
+    "Constraint",
+    "Task",
+    "find_cheapest",
+    "first_stop",
+    "is_open",
+    "is_stop",
+    "make_blocked",
+    "trace_nodes",
+]
+
+Constraint = tuple[int, int, int]
+"""A step, a cell, and what is forbidden there and then."""
+
+FORBID_CELL = 5
+REQUIRE_CELL = 6
+
+DEAD = FAR - 1
+"""In place of the smallest cost through a node that can be reached, but from which the goal cannot."""
+
+
+class Task(NamedTuple):
+    """What one agent has to do, and what it may not do."""
+
+    distances: NDArray[np.int32]
+    """int32 (C,): the number of moves from each cell to the goal."""
+    start: int
+    goal: int
+    blocked: NDArray[np.uint8]
+    """uint8 (steps, C), as `make_blocked` returns it."""
+    earliest: int
+    """The first step in which it may stop."""
+    high: int
+    """The largest cost that is allowed."""
+    absorbing: bool
+    """Whether it stops in the first step on its goal."""
+
+
+def make_blocked(constraints: frozenset[Constraint], num_cells: int) -> NDArray[np.uint8]:
+    """Return constraints as a table.
+
+    Args:
+        constraints: of one agent.
+        num_cells: the number of cells, C.
+
+    Returns:
+        uint8 (steps, C): bits 0 - 4 for the actions that are forbidden, bit 5 if the cell is.
+
+    >>> make_blocked(frozenset({(1, 0, FORBID_CELL), (0, 2, 3)}), 3).tolist()
+    [[0, 0, 8], [32, 0, 0]]
+    """
+    blocked = np.zeros((1 + max((step for step, _, _ in constraints), default=-1), num_cells), np.uint8)
+    for step, cell, kind in constraints:
+        if kind == REQUIRE_CELL:
+            kept = blocked[step, cell]
+            blocked[step] |= 1 << FORBID_CELL
+            blocked[step, cell] = kept
+    for step, cell, kind in constraints:
+        if kind != REQUIRE_CELL:
+            blocked[step, cell] |= 1 << kind
+    return blocked
+
+
+def first_stop(constraints: frozenset[Constraint], goal: int, low: int, *, leaves: bool) -> int:
+    """Return the first step in which an agent may stop.
+
+    Args:
+        constraints: of the agent.
+        goal: its goal.
+        low: its smallest cost that is allowed.
+        leaves: whether it leaves its goal free when it has stopped.
+
+    >>> first_stop(frozenset({(4, 7, FORBID_CELL)}), 7, 1, leaves=False)
+    5
+    """
+    first = max(1, low)
+    for step, cell, kind in constraints:
+        if kind == REQUIRE_CELL:
+            if cell != goal:
+                first = max(first, step + 1)
+            elif leaves:
+                first = max(first, step)
+        elif kind == FORBID_CELL and cell == goal and not leaves:
+            first = max(first, step + 1)
+    return first
+
+
+@inlined
+def is_open(blocked: Any, step: int, cell: int, action: int, after: int) -> bool:
+    """Return whether constraints allow an action in a cell at a step, which leads to the cell `after`."""
+    if step < blocked.shape[0] and (blocked[step, cell] >> action) & 1:
+        return False
+    return not (step + 1 < blocked.shape[0] and (blocked[step + 1, after] >> FORBID_CELL) & 1)
+
+
+@inlined
+def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
+    """Return whether an agent that goes from a cell to another may stop there; who rests on the goal has stopped."""
+    return after == goal and step + 1 >= earliest and (cell != goal or step == 0)
+
+
+@kernel
+def reach(neighbours: Any, task: Any, cap: int, costs: Any) -> Any:
+    """List the nodes that an agent can be in, if its cost is at most `cap`, and mark them as `DEAD` in `costs`.
+
+    Returns:
+        int32 (cap + 2,): where each step's nodes begin; int32: their cells; the next cap with more nodes, or `FAR`.
+    """
+    offsets = np.zeros(cap + 2, np.int32)
+    cells = np.empty(cap * neighbours.shape[0] + 1, np.int32)
+    cells[0] = task.start
+    costs[0, task.start] = DEAD
+    last, next_cap = 1, FAR
+    offsets[1] = 1
+    for step in range(cap):
+        for n in range(offsets[step], offsets[step + 1]):
+            cell = cells[n]
+            for a in range(5):
+                after = neighbours[cell, a]
+                if after < 0 or not is_open(task.blocked, step, cell, a, after):
+                    continue
+                if after == task.goal:
+                    if task.absorbing:
+                        continue
+                    cost = step + 3  # An agent that passes over its goal comes back two steps later at the earliest.
+                else:
+                    cost = step + 1 + task.distances[after]
+                if cost > cap:
+                    next_cap = min(next_cap, cost)
+                elif costs[step + 1, after] == FAR:
+                    costs[step + 1, after] = DEAD
+                    cells[last] = after
+                    last += 1
+        offsets[step + 2] = last
+    return offsets, cells[:last].copy(), next_cap
+
+
+@kernel
+def trace_nodes(neighbours: Any, task: Any, cap: int) -> Any:
+    """Find the nodes on paths of an agent with a cost of at most `cap`.
+
+    Args:
+        neighbours: int32 (C, 5), as in `Graph`.
+        task: a `Task`.
+        cap: the largest cost.
+
+    Returns:
+        int32 (cap + 2,): where each step's nodes begin; int32: their cells; int32 (cap + 1, C): the smallest cost
+        of a path through a node, `DEAD` or `FAR` without one; the next cap with more nodes, or `FAR`.
+    """
+    costs = np.full((cap + 1, neighbours.shape[0]), FAR, np.int32)
+    offsets, cells, next_cap = reach(neighbours, task, cap, costs)
+    for step in range(cap - 1, -1, -1):
+        for n in range(offsets[step], offsets[step + 1]):
+            cell = cells[n]
+            best = DEAD
+            for a in range(5):
+                after = neighbours[cell, a]
+                if after < 0 or not is_open(task.blocked, step, cell, a, after):
+                    continue
+                if is_stop(step, cell, after, task.goal, task.earliest):
+                    best = min(best, step + 1)
+                best = min(best, costs[step + 1, after])
+            costs[step, cell] = best
+    return offsets, cells, costs, next_cap
+
+
+@kernel
+def find_cheapest(neighbours: Any, task: Any) -> Any:
+    """Find all paths of an agent with its smallest cost.
+
+    Args:
+        neighbours: int32 (C, 5), as in `Graph`.
+        task: a `Task`.
+
+    Returns:
+        the cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
+        uint8: the actions of each node that lead to another node or to the end, as bits.
+    """
+    cap = max(task.earliest, task.distances[task.start])
+    while cap <= task.high:
+        offsets, cells, costs, next_cap = trace_nodes(neighbours, task, cap)
+        if costs[0, task.start] != DEAD:
+            first, kept, actions = keep_cheapest(neighbours, task, offsets, cells, costs)
+            return cap, first, kept, actions
+        cap = next_cap
+    return FAR, np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8)
+
+
+@kernel
+def keep_cheapest(neighbours: Any, task: Any, offsets: Any, cells: Any, costs: Any) -> Any:
+    """Return the nodes through which paths of the smallest cost lead, and their actions, as `find_cheapest` does."""
+    cost = costs[0, task.start]
+    first = np.zeros(cost + 1, np.int32)
+    kept = np.empty(cells.shape[0], np.int32)
+    actions = np.zeros(cells.shape[0], np.uint8)
+    last = 0
+    for step in range(cost):
+        for n in range(offsets[step], offsets[step + 1]):
+            cell = cells[n]
+            if costs[step, cell] != cost:
+                continue
+            bits = 0
+            for a in range(5):
+                after = neighbours[cell, a]
+                if after >= 0 and is_open(task.blocked, step, cell, a, after):
+                    ends = step + 1 == cost and is_stop(step, cell, after, task.goal, task.earliest)
+                    if ends or (step + 1 < cost and costs[step + 1, after] == cost):
+                        bits |= 1 << a
+            kept[last] = cell
+            actions[last] = bits
+            last += 1
+        first[step + 1] = last
+    return first, kept[:last].copy(), actions[:last].copy()

@@ -1,0 +1,219 @@
+"""The facts about a problem that all nodes of the search share, and what was found out about agents and pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.cbs.pairs import Side, find_joint_costs, make_staircase
+from multigrid.planning.cbs.paths import Group, Pool, Roads, Tables, choose_paths, list_conflicts, opposite_actions
+from multigrid.planning.cbs.spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
+from multigrid.planning.graph import FAR, Graph, distance_tables
+from multigrid.planning.search import Rule
+
+__all__ = ["Space", "World"]
+
+Old = tuple[NDArray[np.int32], list[int]]
+
+_SLACKS = (0, 1, 3, 7, 15, 31)
+_MAX_STATES = 60_000
+_FEW_STATES = 20_000
+
+
+class Space(NamedTuple):
+    """What one agent can do under constraints."""
+
+    number: int
+    """Equal for spaces with the same agent, limits and constraints."""
+    agent: int
+    low: int
+    """The smallest cost that is allowed."""
+    high: int
+    """The largest cost that is allowed."""
+    constraints: frozenset[Constraint]
+    cost: int
+    """The smallest cost that is possible, at least `low`."""
+    begin: int
+    """Where its first step begins in the pool."""
+
+
+class World:
+    """A problem, and what has been found out about it.
+
+    Args:
+        graph: the map.
+        starts: int32 (N,), cells.
+        goals: int32 (N,), cells.
+        on_target: what becomes of an agent on its goal.
+        horizon: the largest cost, or None.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        starts: NDArray[np.int32],
+        goals: NDArray[np.int32],
+        *,
+        on_target: Rule,
+        horizon: int | None,
+    ) -> None:
+        self.num_cells = len(graph.cells)
+        self.starts, self.goals = starts, goals
+        self.distances: NDArray[np.int32] = distance_tables(graph.neighbours, goals)
+        self.roads = Roads(graph.neighbours, opposite_actions(graph.neighbours))
+        self.leaves = on_target == "leave"
+        self.absorbing = on_target != "stay"
+        self.horizon = FAR // 2 if horizon is None else horizon
+        self._spaces: dict[tuple[int, int, int, frozenset[Constraint]], Space | None] = {}
+        self._stairs: dict[tuple[int, int], NDArray[np.int32] | None] = {}
+        self._pool = Pool(np.zeros(1 << 12, np.int32), np.zeros(1 << 14, np.int32), np.zeros(1 << 14, np.uint8))
+        self._num_first = self._num_nodes = 0
+        self._occupied = np.zeros((0, self.num_cells), np.int32)
+        self._moving = np.zeros((0, self.num_cells, 4), np.int32)
+        self._rest = np.zeros(self.num_cells, np.int64)
+
+    def space(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Space | None:
+        """Return what an agent can do under constraints; None if nothing.
+
+        Args:
+            agent: its index.
+            low: the smallest cost that is allowed.
+            high: the largest.
+            constraints: what it may not do.
+        """
+        key = (agent, low, high, constraints)
+        if key not in self._spaces:
+            self._spaces[key] = self._explore(*key)
+        return self._spaces[key]
+
+    def _task(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Task:
+        goal = int(self.goals[agent])
+        return Task(
+            self.distances[agent],
+            int(self.starts[agent]),
+            goal,
+            make_blocked(constraints, self.num_cells),
+            first_stop(constraints, goal, low, leaves=self.leaves),
+            high,
+            self.absorbing,
+        )
+
+    def _explore(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Space | None:
+        task = self._task(agent, low, high, constraints)
+        cost, first, cells, actions = find_cheapest(self.roads.neighbours, task)
+        if cost == FAR:
+            return None
+        begin, num_nodes = self._num_first, self._num_nodes
+        self._num_first += len(first)
+        self._num_nodes += len(cells)
+        self._pool = Pool(
+            _fit(self._pool.first, self._num_first),
+            _fit(self._pool.cells, self._num_nodes),
+            _fit(self._pool.actions, self._num_nodes),
+        )
+        self._pool.first[begin : self._num_first] = first + num_nodes
+        self._pool.cells[num_nodes : self._num_nodes] = cells
+        self._pool.actions[num_nodes : self._num_nodes] = actions
+        return Space(len(self._spaces), agent, low, high, constraints, int(cost), begin)
+
+    def layer(self, space: Space, step: int) -> NDArray[np.int32]:
+        """Return the cells in which an agent with its smallest cost can be at a step; its goal after the last.
+
+        Args:
+            space: the agent's.
+            step: the step.
+        """
+        if step >= space.cost:
+            return self.goals[space.agent : space.agent + 1]
+        begin, end = self._pool.first[space.begin + step : space.begin + step + 2]
+        return self._pool.cells[begin:end]
+
+    def stairs(self, one: Space, other: Space) -> NDArray[np.int32] | None:
+        """Return how the costs of two agents depend on each other, as `make_staircase` does; None if they do not.
+
+        Args:
+            one: the first agent's space.
+            other: the second one's.
+        """
+        key = (one.number, other.number)
+        if key not in self._stairs:
+            self._stairs[key] = self._find_stairs(one, other)
+        return self._stairs[key]
+
+    def _find_stairs(self, one: Space, other: Space) -> NDArray[np.int32] | None:
+        tasks = [self._task(space.agent, space.low, space.high, space.constraints) for space in (one, other)]
+        stairs: NDArray[np.int32] | None = None
+        total = 0
+        for slack in _SLACKS:
+            sides = [self._side(task, space.cost, slack) for task, space in zip(tasks, (one, other), strict=True)]
+            found = np.zeros([side.largest - side.smallest + 1 for side in sides], np.uint8)
+            states = find_joint_costs(self.roads.neighbours, sides[0], sides[1], _MAX_STATES, found)
+            if states < 0:
+                return stairs
+            if found[0, 0]:
+                return None
+            stairs = make_staircase(found)
+            total += states
+            if found.any() or total > _FEW_STATES:
+                return stairs
+        return stairs
+
+    def _side(self, task: Task, cost: int, slack: int) -> Side:
+        largest = min(cost + slack, task.high)
+        offsets, cells, costs, _ = trace_nodes(self.roads.neighbours, task, largest)
+        return Side(offsets, cells, costs, task.blocked, task.goal, cost, largest, task.earliest, self.leaves)
+
+    def choose_paths(
+        self, spaces: list[Space], fixed: NDArray[np.int32], *, seed: int, max_tries: int, old: Old | None = None
+    ) -> NDArray[np.int32]:
+        """Return paths of the smallest costs, with few conflicts.
+
+        Args:
+            spaces: those of n agents.
+            fixed: int32 (m, T' + 1), the paths of agents that should be avoided where that costs nothing.
+            seed: of the choice among equals.
+            max_tries: how many changes of a path in sequence may bring nothing.
+            old: int32 (n, T'' + 1), paths that are in these spaces but for some agents; the positions of those.
+
+        Returns:
+            int32 (n, T + 1), with T the largest cost.
+        """
+        goals = self.goals[[space.agent for space in spaces]]
+        ends = np.empty((len(spaces), 3), np.int32)
+        for k, space in enumerate(spaces):
+            ends[k] = space.begin, space.cost, goals[k]
+        last = max(int(ends[:, 1].max()), fixed.shape[1] - 1)
+        paths = np.empty((len(spaces), last + 1), np.int32)
+        paths[:] = -1 if self.leaves else goals[:, None]
+        is_old = np.zeros(len(spaces), np.bool_)
+        if old is not None:
+            common = min(old[0].shape[1], last + 1)
+            is_old[:] = True
+            is_old[old[1]] = False
+            paths[is_old, :common] = old[0][is_old, :common]
+        group = Group(ends, fixed, is_old, max_tries)
+        choose_paths(self.roads, self._pool, group, paths, self._scratch(last, seed))
+        return paths
+
+    def conflicts(self, paths: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the conflicts between paths, as `list_conflicts` does."""
+        rows: NDArray[np.int32] = list_conflicts(paths, self.num_cells)
+        return rows
+
+    def pad(self, path: NDArray[np.int32], agent: int, last: int) -> NDArray[np.int32]:
+        """Return a path as int32 (last + 1,)."""
+        rest = -1 if self.leaves else self.goals[agent]
+        return np.append(path, np.full(max(0, last + 1 - len(path)), rest, np.int32))
+
+    def _scratch(self, last: int, seed: int) -> Tables:
+        if len(self._occupied) < last + 2:
+            self._occupied = np.zeros((2 * last + 2, self.num_cells), np.int32)
+            self._moving = np.zeros((2 * last + 2, self.num_cells, 4), np.int32)
+        return Tables(self._occupied, self._moving, self._rest, np.full(1, seed, np.int64))
+
+
+def _fit(pool: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return an array with the same entries that has at least a given size."""
+    return pool if len(pool) >= size else np.append(pool, np.zeros(size, pool.dtype))
