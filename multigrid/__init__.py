@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import maps, policies, scenarios, wrappers
+    from multigrid import maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs.aec import env
@@ -42,6 +42,7 @@ __all__ = [
     "evaluate",
     "maps",
     "parallel_env",
+    "planning",
     "policies",
     "scenarios",
     "show_episode",
@@ -70,7 +71,7 @@ _MODULES = {
     "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
-_SUBPACKAGES = ("maps", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("maps", "planning", "policies", "scenarios", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

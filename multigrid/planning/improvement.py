@@ -87,7 +87,8 @@ class Improver:
     def costs(self) -> NDArray[np.int64]:
         """Return the cost of each agent, int64 (N,), as `count_costs` does."""
         assert self._table is not None
-        return np.maximum(self._table.arrivals, int(self._rule == STAY)).astype(np.int64)
+        costs: NDArray[np.int64] = np.maximum(self._table.arrivals, int(self._rule == STAY)).astype(np.int64)
+        return costs
 
     def paths(self) -> NDArray[np.int32]:
         """Return the plan, int32 (T + 1, N)."""

@@ -72,7 +72,7 @@ class Nodes(NamedTuple):
     @property
     def bytes_of_a_node(self) -> int:
         """How much memory a node takes."""
-        return sum(field[:1].nbytes for field in self[:-2]) + 4 * self.table.itemsize
+        return int(sum(field[:1].nbytes for field in self[:-2]) + 4 * self.table.itemsize)
 
 
 def make_nodes(num_agents: int, room: int = _FEWEST) -> Nodes:
@@ -86,7 +86,8 @@ def make_nodes(num_agents: int, room: int = _FEWEST) -> Nodes:
     by_node = [np.full(room, CLOSED, np.int32) for _ in range(10)]
     tried = np.zeros(room, np.int64)
     state = np.array([0, 0, NONE, NONE], np.int64)
-    return Nodes(*by_agent, *by_node[:3], tried, *by_node[3:], np.full(4 * room, NONE, np.int32), state)
+    table = np.full(4 * room, NONE, np.int32)
+    return Nodes._make([*by_agent, *by_node[:3], tried, *by_node[3:], table, state])
 
 
 def make_room(nodes: Nodes, count: int) -> Nodes:

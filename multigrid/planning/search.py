@@ -92,7 +92,7 @@ class Budget:
         return self.seconds_left <= 0 or (self.max_expansions is not None and expansions >= self.max_expansions)
 
 
-def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: Rule) -> NDArray[np.int64]:
+def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: str) -> NDArray[np.int64]:
     """Return the cost of each agent, int64 (N,): the step of its arrival, as `multigrid.core.metrics` counts it.
 
     Under *stay* it is the first step of the last stay on the target, and at least 1.
@@ -106,11 +106,12 @@ def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: R
     [3]
     """
     there = paths == goals
-    if on_target != "stay":
-        return there.argmax(axis=0)
-    away = ~there
-    last_away = len(paths) - 1 - away[::-1].argmax(axis=0)
-    return np.where(away.any(axis=0), np.maximum(last_away + 1, 1), 1)
+    costs: NDArray[np.int64] = there.argmax(axis=0)
+    if on_target == "stay":
+        away = ~there
+        last_away = len(paths) - 1 - away[::-1].argmax(axis=0)
+        costs = np.where(away.any(axis=0), np.maximum(last_away + 1, 1), 1)
+    return costs
 
 
 _SHORTEST_CHUNK = 0.01

@@ -202,7 +202,7 @@ def _find_last_visit(table: Timetable, cell: int) -> int:
     t = table.agents.shape[0] - 1
     while t >= 0 and table.agents[t, cell] == NOBODY:
         t -= 1
-    return t
+    return int(t)
 
 
 @inlined

@@ -1,0 +1,117 @@
+"""Solve a problem with one of the searches, and play the plan."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from multigrid._checks import check_int, check_name, check_seed, shorten
+from multigrid.planning.compiled import announce_compilation
+from multigrid.planning.plan import Plan
+from multigrid.planning.problem import Problem
+from multigrid.planning.search import Budget, Found, count_costs
+from multigrid.planning.travellers import Travellers
+
+__all__ = ["Method", "solve"]
+
+Method = Literal["pibt", "lacam", "cbs"]
+
+_SUPPORTED = ("symmetric", "soft", "none")
+
+
+def solve(
+    problem: Any,
+    method: Method = "lacam",
+    time_limit: float | None = 10.0,
+    seed: int = 0,
+    max_expansions: int | None = None,
+) -> Plan:
+    r"""Plan the actions of all agents until each has arrived.
+
+    The plan is played with the kernels of the game before it is returned: each move is granted, and the metrics are
+    the plan's. After Ctrl-C, "lacam" returns the best plan so far, if there is one.
+
+    Args:
+        problem: a `MultiGridEnv` in its present state, a scenario, a `GridConfig` with a layout, or a `Problem`. Under
+            ``collisions="none"`` every method gives the shortest paths, which are optimal.
+        method: "pibt", priority inheritance with backtracking: within milliseconds, but not always, and not the best;
+            "lacam", LaCAM*: complete, fast, and better with more time; "cbs", conflict-based search: the optimal sum of
+            costs, for fewer agents.
+        time_limit: the seconds for the search; None for no limit.
+        seed: breaks ties.
+        max_expansions: the number of expansions, or None. Without a time limit the plan is deterministic.
+
+    Raises:
+        TypeError, ValueError: an argument is not as described; `problem` is refused, see `Problem`; its collisions are
+            "priority" or "block_both", which no method supports; or agents cannot stay and the plan has one wait.
+        ResetNeeded: `problem` is an environment that was not reset.
+
+    >>> problem = Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]])
+    >>> plan = solve(problem, "cbs", time_limit=None)
+    >>> plan.status, plan.sum_of_costs, plan.makespan
+    ('optimal', 8, 5)
+    """
+    problem = Problem.of(problem)
+    method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
+    budget = _check_budget(time_limit, max_expansions)
+    seed = check_seed(seed)
+    if problem.collisions not in _SUPPORTED:
+        raise ValueError(
+            f"collisions is {problem.collisions!r}, which no method supports; "
+            f"expected one of {', '.join(map(repr, _SUPPORTED))}"
+        )
+    travellers = Travellers(problem)
+    announce_compilation()
+    budget.start()
+    found = _search(travellers, method, budget, seed)
+    seconds = budget.seconds
+    if found.paths is None:
+        return Plan(found.status, None, None, None, None, found.lower_bound, seconds, found.expansions, method)
+    costs = count_costs(found.paths, travellers.goals, problem.on_target)
+    steps = int(costs.max())
+    paths = found.paths[: steps + 1]
+    actions = travellers.find_actions(paths)
+    travellers.check_plan(paths, actions, costs)
+    total = int(np.sum(costs))
+    return Plan(
+        found.status,
+        *travellers.widen(paths, actions),
+        total,
+        steps,
+        found.lower_bound,
+        seconds,
+        found.expansions,
+        method,
+    )
+
+
+def _check_budget(time_limit: Any, max_expansions: Any) -> Budget:
+    if time_limit is not None:
+        is_number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
+        if not is_number or not 0 <= time_limit < math.inf:
+            raise ValueError(f"time_limit is {shorten(time_limit)}; expected seconds, at least 0, or None for no limit")
+        time_limit = float(time_limit)
+    if max_expansions is not None:
+        max_expansions = check_int("max_expansions", max_expansions, 0)
+    return Budget(time_limit, max_expansions)
+
+
+def _search(travellers: Travellers, method: str, budget: Budget, seed: int) -> Found:
+    problem = travellers.problem
+    if not travellers.are_connected:
+        return Found(None, 0, "unsolvable", 0)
+    name = "shortest" if problem.collisions == "none" else method
+    search: Callable[..., Found] = importlib.import_module(f"multigrid.planning.{name}").search
+    return search(
+        travellers.graph,
+        travellers.starts,
+        travellers.goals,
+        on_target=problem.on_target,
+        horizon=problem.max_cycles,
+        budget=budget,
+        seed=seed,
+    )
