@@ -15,7 +15,7 @@ def judge(problem, plan):
     targets = [tuple(target) for target in problem.targets.tolist()]
     assert cells[0] == [tuple(start) for start in problem.starts.tolist()]
     gone = (-1, -1)
-    for before, after, actions in zip(cells, cells[1:], plan.actions.tolist(), strict=True):
+    for before, after, actions in zip(cells[:-1], cells[1:], plan.actions.tolist(), strict=True):
         for i, (old, new) in enumerate(zip(before, after, strict=True)):
             is_there = old == targets[i]
             if old == gone or (problem.on_target == "leave" and is_there):
