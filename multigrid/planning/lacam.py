@@ -77,6 +77,7 @@ class _Search:
         self.team.now[:] = starts
         self.team.order[:] = np.argsort(-away, kind="stable")
         self.nodes = make_nodes(len(starts))
+        self.starts = starts
         add_start(self.nodes, self.team)
         self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
         self.expansions = 0
@@ -88,8 +89,9 @@ class _Search:
         if self.is_too_far:
             return Found(None, self.lower_bound, "unsolvable", 0)
         try:
-            if int(self.nodes.state[GOAL]) != NONE:
-                self._take(trace_back(self.nodes))
+            if (self.starts == self.goals).all():
+                # Under "stay" the first step is played all the same.
+                self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
             while self.best is None and self._goes_on():
                 self._expand(_NODES_BETWEEN_LOOKS)
             while self._goes_on():

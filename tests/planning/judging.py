@@ -1,5 +1,7 @@
 """A judge of plans, independent of planners and of the rules' code, and small problems for all of them."""
 
+import functools
+
 import numpy as np
 
 from multigrid.planning import Problem
@@ -56,6 +58,13 @@ def random_problem(seed, width, height, num_agents, **rules):
             return Problem(walls, *layout, **rules)
         except ValueError:
             pass
+
+
+@functools.cache
+def problem_with_optimum(seed, num_agents, rule):
+    """A small problem, and its smallest sum of costs."""
+    problem = random_problem(seed, 4, 3, num_agents, on_target=rule)
+    return problem, smallest_sum_of_costs(problem)
 
 
 def smallest_sum_of_costs(problem):

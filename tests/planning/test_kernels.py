@@ -1,0 +1,105 @@
+"""The planners' kernels: interpreted ones plan the same, and their files are in the key of the cache."""
+
+import ast
+import hashlib
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judging import random_problem
+
+import multigrid
+from helpers import AROUND, run_python
+from multigrid.maps.components import label_components
+from multigrid.maps.distances import distances_to
+from multigrid.planning import compiled, solve
+from multigrid.planning.graph import FAR, build_graph, distance_tables
+from multigrid.planning.luck import draw_below, make_luck
+from multigrid.planning.nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
+from played import STRICT
+
+PACKAGE = Path(multigrid.__file__).parent
+
+
+def digest():
+    """What each method plans under each rule."""
+    everything = hashlib.sha256()
+    for method, most in (("pibt", 50), ("lacam", 120), ("cbs", 10)):
+        for seed, rule in enumerate(("stay", "park", "leave")):
+            problem = random_problem(seed, 6, 5, 4, on_target=rule)
+            plan = solve(problem, method, time_limit=None, max_expansions=most, seed=seed)
+            cells = b"" if plan.cells is None else plan.cells.tobytes() + plan.actions.tobytes()
+            everything.update(repr((plan.status, plan.lower_bound, plan.expansions)).encode() + cells)
+    return everything.hexdigest()
+
+
+def test_interpreted_kernels_plan_the_same():
+    """With NUMBA_DISABLE_JIT=1 and every warning an error, the plans are the same."""
+    code = "import test_kernels; print(test_kernels.digest())"
+    here = Path(__file__).parent
+    paths = ":".join([AROUND["PYTHONPATH"], str(here), str(here.parent)])
+    done = run_python(*STRICT, "-c", code, env={**AROUND, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, digest() + "\n", "")
+
+
+def test_every_file_that_kernels_are_made_from_is_in_the_key():
+    """The files with kernels, and all modules of ours that they import, are those whose digest names the cache."""
+    made_from, waiting = set(), [path for path in (PACKAGE / "planning").rglob("*.py") if "@kernel" in path.read_text()]
+    assert len(waiting) >= 5
+    while waiting:
+        path = waiting.pop()
+        made_from.add(path)
+        imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        modules = {node.module for node in imports if node.module.startswith("multigrid")}
+        files = {Path(importlib.util.find_spec(module).origin) for module in modules}
+        waiting += files - made_from
+    assert made_from <= set(compiled.list_sources())
+
+
+def test_graphs_and_distances():
+    """Cells, neighbours and distances are the map's."""
+    walls = np.random.default_rng(4).random((7, 5)) < 0.3
+    graph = build_graph(walls)
+    assert graph.cells.tolist() == np.argwhere(~walls).tolist()
+    moves = [[1, 0], [0, 1], [-1, 0], [0, -1], [0, 0]]
+    for cell, (x, y) in enumerate(graph.cells.tolist()):
+        assert graph.index[x, y] == cell
+        for action, (dx, dy) in enumerate(moves):
+            inside = 0 <= x + dx < 7 and 0 <= y + dy < 5
+            expected = graph.index[x + dx, y + dy] if inside else -1
+            assert graph.neighbours[cell, action] == expected
+    components = label_components(walls)
+    goals = np.arange(len(graph.cells), dtype=np.int32)
+    for goal, table in zip(goals, distance_tables(graph.neighbours, goals), strict=True):
+        expected = np.minimum(distances_to(components, graph.cells[goal]), FAR)[tuple(graph.cells.T)]
+        assert table.tolist() == expected.tolist()
+
+
+def test_nodes_are_found_again():
+    """Configurations have one slot each, also after the table has grown, and unknown ones get a free one."""
+    generator = np.random.default_rng(2)
+    nodes = make_nodes(num_agents=3, room=4)
+    known = {}
+    for _ in range(300):
+        cells = generator.integers(-1, 7, 3).astype(np.int32)
+        nodes = make_room(nodes, 1)
+        slot = find_slot(nodes, cells)
+        assert nodes.table[slot] == known.get(tuple(cells), NONE)
+        if tuple(cells) not in known:
+            node = known[tuple(cells)] = int(nodes.state[NUM_NODES])
+            nodes.cells[node], nodes.table[slot] = cells, node
+            nodes.state[NUM_NODES] += 1
+    assert len(known) > 200
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 1000])
+def test_random_numbers(number):
+    """Numbers below a bound are all drawn, about equally often, and the same ones for the same seed."""
+    luck, again = make_luck(7), make_luck(7)
+    drawn = [int(draw_below(luck, number)) for _ in range(20 * number)]
+    assert drawn == [int(draw_below(again, number)) for _ in range(20 * number)]
+    counts = np.bincount(drawn, minlength=number)
+    assert len(counts) == number
+    assert counts.max() <= 60
+    assert (counts > 0).mean() > 0.99
