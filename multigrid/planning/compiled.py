@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from multigrid.core.compiled import COMPILED, compile_cached
 from multigrid.core.compiled import list_sources as list_sources_of_core
 
-__all__ = ["announce_compilation", "inlined", "kernel", "list_sources"]
+__all__ = ["announce_compilation", "borrowed", "inlined", "kernel", "list_sources"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -38,6 +38,34 @@ def kernel(function: _Function) -> _Function:
 def inlined(function: _Function) -> _Function:
     """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
     return compile_cached(function, _CACHE, forceinline=True) if COMPILED else function
+
+
+if COMPILED:
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def borrowed(_context: Any, arrays: Any) -> Any:
+        """Return a named tuple of arrays without its references to their memory, which the caller has to keep alive.
+
+        Numba counts references atomically wherever a function takes an array, which takes longer than short functions
+        themselves do.
+        """
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            (fields,) = arguments
+            for k, field in enumerate(signature.args[0]):
+                array = context.make_array(field)(context, builder, builder.extract_value(fields, k))
+                array.meminfo = array.parent = array.meminfo.type(None)
+                fields = builder.insert_value(fields, array._getvalue(), k)  # noqa: SLF001 - as in Numba's own code
+            return fields
+
+        return arrays(arrays), codegen
+
+else:
+
+    def borrowed(arrays: Any) -> Any:
+        """Return a named tuple unchanged."""
+        return arrays
 
 
 @functools.cache

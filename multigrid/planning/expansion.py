@@ -13,7 +13,7 @@ import numpy as np
 
 from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import STAY
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.luck import draw_below
 from multigrid.planning.nodes import CLOSED, GOAL, NONE, NUM_EDGES, NUM_NODES, TOP, Nodes, find_slot
@@ -52,6 +52,7 @@ def expand(nodes: Nodes, team: Team, bound: int, count: int) -> int:
     Returns:
         The number of expansions.
     """
+    nodes, team = borrowed(nodes), borrowed(team)
     state = nodes.state
     best = _cost_of_goal(nodes)
     for done in range(count):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES, STAY
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.groups import Group, make_group, pick_group
 from multigrid.planning.luck import draw_below, make_luck
@@ -103,6 +103,7 @@ class Improver:
 
 @kernel
 def _improve(table: Timetable, group: Group, old_paths: Any, horizon: int, luck: Any, count: int) -> None:
+    table, group = borrowed(table), borrowed(group)
     largest = min(old_paths.shape[0], table.goals.shape[0])
     for _ in range(count):
         # Small groups are searched more often: they take less time.

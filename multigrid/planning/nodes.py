@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.compiled import borrowed, inlined, kernel
 
 __all__ = ["CLOSED", "GOAL", "NONE", "NUM_EDGES", "NUM_NODES", "TOP", "Nodes", "find_slot", "make_nodes", "make_room"]
 
@@ -113,6 +113,7 @@ def make_room(nodes: Nodes, count: int) -> Nodes:
 
 @kernel
 def _fill_table(nodes: Nodes) -> None:
+    nodes = borrowed(nodes)
     for node in range(nodes.state[NUM_NODES]):
         nodes.table[find_slot(nodes, nodes.cells[node])] = node
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, PARK
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE, Graph, distance_tables
 from multigrid.planning.luck import draw_bits
 from multigrid.planning.search import Budget, Found, Rule
@@ -29,9 +29,8 @@ from multigrid.planning.team import UNDECIDED, Team, make_team
 
 __all__ = ["begin_step", "choose_cells", "end_step", "search", "sort_by_wait", "step_team"]
 
-# The lower bits of a key break ties between cells that are equally far from the target.
-_TIE_BITS = 16
 _NUM_MOVES = 4
+_LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64
 
 
@@ -80,6 +79,7 @@ def search(
 @kernel
 def _play(team: Team, played: Any) -> int:
     """Play steps until all agents have arrived, or `played`, int32 (T, N), is full; return how many."""
+    team = borrowed(team)
     for step in range(played.shape[0]):
         step_team(team)
         sort_by_wait(team)
@@ -89,7 +89,7 @@ def _play(team: Team, played: Any) -> int:
     return int(played.shape[0])
 
 
-@kernel
+@inlined
 def has_arrived(team: Team) -> bool:
     """Return whether each agent stands on its target or has left."""
     for i in range(team.now.shape[0]):
@@ -105,6 +105,7 @@ def step_team(team: Team) -> None:
     Args:
         team: its `now` becomes the cells after the step.
     """
+    team = borrowed(team)
     begin_step(team)
     choose_cells(team)
     end_step(team)
@@ -114,7 +115,7 @@ def step_team(team: Team) -> None:
         team.waited[i] = 0 if arrived else team.waited[i] + 1
 
 
-@kernel
+@inlined
 def sort_by_wait(team: Team) -> None:
     """Sort `order` by the time that agents have waited, the longest first; equal ones keep their order."""
     order, waited = team.order, team.waited
@@ -127,7 +128,7 @@ def sort_by_wait(team: Team) -> None:
         order[place] = agent
 
 
-@kernel
+@inlined
 def begin_step(team: Team) -> None:
     """Write where the agents are; decide for those that have no choice."""
     rule = team.rule[0]
@@ -144,7 +145,7 @@ def begin_step(team: Team) -> None:
             team.reserved[cell] = i
 
 
-@kernel
+@inlined
 def end_step(team: Team) -> None:
     """Clear what `begin_step` and the agents' choices have written for each cell."""
     for i in range(team.now.shape[0]):
@@ -155,7 +156,7 @@ def end_step(team: Team) -> None:
             team.reserved[team.after[i]] = NOBODY
 
 
-@kernel
+@inlined
 def choose_cells(team: Team) -> bool:
     """Choose the next cells of all agents that are undecided; return whether each found one.
 
@@ -168,23 +169,25 @@ def choose_cells(team: Team) -> bool:
     return True
 
 
-@kernel
+@inlined
 def _choose(team: Team, first: int) -> bool:
     """Choose the next cells of an agent and of those that make way for it; return whether there are such cells."""
     now, after, reserved, stack = team.now, team.after, team.reserved, team.stack
     depth = 0
     stack[0] = first
-    _consider(team, first)
-    success = False
+    is_new, success = True, False
     while depth >= 0:
         agent = stack[depth]
+        if is_new:
+            _consider(team, agent)
+            is_new, success = False, False
         # At an agent's second turn, the one that was to make way for it has chosen.
         if not success:
             other = _take_option(team, agent)
             if other >= 0:
                 depth += 1
                 stack[depth] = other
-                _consider(team, other)
+                is_new = True
                 continue
             success = other == NOBODY
         if success:
@@ -225,23 +228,26 @@ def _pull(team: Team, agent: int) -> None:
         team.reserved[cell] = follower
 
 
-@kernel
+@inlined
 def _consider(team: Team, agent: int) -> None:
     """Sort the cells that an agent can be in after the step: the nearest to its target first, ties at random."""
-    options, keys, distances = team.options[agent], team.keys, team.distances[agent]
+    options, distances = team.options[agent], team.distances[agent]
     here = team.now[agent]
     count = 0
-    for a in range(_NUM_MOVES + 1):
-        cell = team.neighbours[here, a]
-        if cell == NOWHERE:
-            continue
-        key = (np.int64(distances[cell]) << _TIE_BITS) + draw_bits(team.luck)
-        place = count
-        while place > 0 and keys[place - 1] > key:
-            keys[place], options[place] = keys[place - 1], options[place - 1]
-            place -= 1
-        keys[place], options[place] = key, cell
-        count += 1
+    # A random first column, and a random direction from there, give each of two equal cells the same chance.
+    luck = draw_bits(team.luck)
+    first, step = luck & _LAST_MOVE, 1 + (luck & _NUM_MOVES) // 2
+    for is_nearer in range(1, -1, -1):
+        column = first
+        for _ in range(_NUM_MOVES):
+            cell = team.neighbours[here, column]
+            column = (column + step) & _LAST_MOVE
+            if cell != NOWHERE and (distances[cell] < distances[here]) == is_nearer:
+                options[count] = cell
+                count += 1
+        if is_nearer:
+            options[count] = here
+            count += 1
     team.tried[agent] = 0
     team.num_options[agent] = count
     team.pulled[agent] = _find_partner(team, agent)
@@ -250,7 +256,7 @@ def _consider(team: Team, agent: int) -> None:
             options[k], options[count - 1 - k] = options[count - 1 - k], options[k]
 
 
-@kernel
+@inlined
 def _find_partner(team: Team, agent: int) -> int:
     """Return the agent with which another has to exchange its place, if it can, or `NOBODY`."""
     here, best = team.now[agent], team.options[agent, 0]

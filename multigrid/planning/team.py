@@ -62,8 +62,6 @@ class Team(NamedTuple):
     """int32 (N,): the agents that are choosing, each waiting for the next."""
     rule: Any
     """int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`."""
-    keys: Any
-    """int64 (5,): by which options are sorted."""
     luck: Any
     """int64 (1,), see `multigrid.planning.luck`."""
 
@@ -103,6 +101,5 @@ def make_team(
         pulled=np.zeros(num_agents, np.int32),
         stack=np.zeros(num_agents, np.int32),
         rule=np.array([ON_TARGET_RULES.index(on_target)]),
-        keys=np.zeros(_NUM_OPTIONS, np.int64),
         luck=make_luck(seed),
     )
