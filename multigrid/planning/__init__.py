@@ -5,8 +5,9 @@ r"""Planners: joint actions for all agents, computed by search over the cells of
 6
 """
 
+from multigrid.planning.bounds import Bounds, bounds
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
 from multigrid.planning.solver import Method, solve
 
-__all__ = ["Method", "Plan", "Problem", "solve"]
+__all__ = ["Bounds", "Method", "Plan", "Problem", "bounds", "solve"]

@@ -14,7 +14,6 @@ from multigrid.cli._files import staged_folder, write_json, write_rows
 from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import EpisodeResult, WorldResult
 from multigrid.cli.rollout.report import summarize
-from multigrid.policies.evaluation import MEASURES
 from multigrid.rendering.svg import animated_svg, describe_large
 from multigrid.scenarios import save
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["import_libraries", "write_outputs"]
 
-_COLUMNS = ("world", "num_agents", "seed", "steps", *MEASURES)
+_COLUMNS = ("world", "num_agents", "seed", "steps")
 
 
 def import_libraries(kinds: Collection[str]) -> None:
@@ -46,7 +45,8 @@ def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
     """
     with staged_folder(options.output, "rollouts") as (stage, folder):
         write_json(stage / "metrics.json", summarize(results, options))
-        write_rows(stage / "episodes.csv", _COLUMNS, [row for result in results for row in _rows(result)])
+        columns = (*_COLUMNS, *results[0].episodes[0].measures)
+        write_rows(stage / "episodes.csv", columns, [row for result in results for row in _rows(result)])
         for result in results:
             for episode in result.episodes[: options.keep]:
                 _write_episode(stage, episode, options)

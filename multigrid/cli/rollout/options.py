@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -43,6 +44,9 @@ class RolloutOptions(WorldOptions):
     """Episodes in each world."""
     seed: int = 0
     """Episode i and its policy are seeded with this number plus i."""
+    gap: float | None = None
+    """Seconds for a bound of each layout: of the episodes in which all agents arrive, also report by which share the
+    sum of costs is above the least possible one, or above a bound that is proven within these seconds."""
     json: bool = False
     """Print JSON instead of the table."""
     output: Path | None = None
@@ -105,6 +109,8 @@ def check_options(options: RolloutOptions) -> None:
     check_map(options)
     if options.pixels is not None and not _SMALLEST_FILM <= options.pixels <= _LARGEST_FILM:
         raise ValueError(f"--pixels is {options.pixels}; expected {_SMALLEST_FILM} to {_LARGEST_FILM}")
+    if options.gap is not None and not 0 < options.gap < math.inf:
+        raise ValueError(f"--gap is {options.gap}; expected a number of seconds above 0")
     if not 0 < options.fps <= 60:
         raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
     sweep = options.num_agents_sweep or None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
+from multigrid.cli.rollout.gaps import LowerBounds, estimate_gap
 from multigrid.cli.rollout.options import FILMS, RolloutOptions
 from multigrid.cli.rollout.policies import PolicyFactory
 from multigrid.config import GridConfig
@@ -38,7 +40,7 @@ class EpisodeResult:
     steps: int
     """The number of steps."""
     measures: dict[str, float]
-    """The metrics, as `multigrid.policies.evaluation.measure_episode` returns them."""
+    """The metrics, as `multigrid.policies.evaluation.measure_episode` returns them, and the gap if it was asked for."""
     episode: Episode | None
     """The episode as arrays, or None if `watch` was False."""
     recording: Scenario | None
@@ -60,7 +62,13 @@ class WorldResult:
 
 
 def play_episode(
-    world: NamedConfig, factory: PolicyFactory, seed: int, *, watch: bool = False, record: bool = False
+    world: NamedConfig,
+    factory: PolicyFactory,
+    seed: int,
+    *,
+    watch: bool = False,
+    record: bool = False,
+    bounds: LowerBounds | None = None,
 ) -> EpisodeResult:
     """Play one episode to its end.
 
@@ -70,6 +78,7 @@ def play_episode(
         seed: the seed of the reset and of the policy; equal seeds give equal episodes.
         watch: whether to return the episode as arrays.
         record: whether to return a recording.
+        bounds: if given, the measures have "gap", NaN unless all agents arrive.
 
     >>> from multigrid.cli.rollout.policies import make_policy_factory
     >>> world = NamedConfig("pass", GridConfig(walls="a.A", max_cycles=9))
@@ -85,16 +94,20 @@ def play_episode(
     observations, _ = face.reset(seed=seed)
     if trace is not None:
         trace.note()
+    bound = None if bounds is None else bounds.of(env)
     while env.agents:
         actions = policy(env, observations)
         observations, *_ = face.step(actions)
         if trace is not None:
             trace.note(actions)
     name = f"{world.name}-{seed}"
+    measures = measure_episode(env.metrics())
+    if bound is not None:
+        measures["gap"] = measures["sum_of_costs"] / bound - 1 if measures["success"] else math.nan
     return EpisodeResult(
         seed=seed,
         steps=int(env.get_state()["steps"]),
-        measures=measure_episode(env.metrics()),
+        measures=measures,
         episode=None if trace is None else trace.episode(name),
         recording=None if recorder is None else recorder.scenario(name),
     )
@@ -109,17 +122,19 @@ def play_world(
         from multigrid.cli._figures import HeatMaps
 
         heat = HeatMaps()
+    bounds = None if options.gap is None else LowerBounds(options.gap)
     results = []
     for number in range(options.episodes):
         keep = number < options.keep
         watch = heat is not None or (keep and bool(options.kinds & FILMS))
-        result = play_episode(
-            world, factory, options.seed + number, watch=watch, record=keep and "record" in options.kinds
-        )
+        record = keep and "record" in options.kinds
+        result = play_episode(world, factory, options.seed + number, watch=watch, record=record, bounds=bounds)
         if heat is not None:
             heat.add(result.episode)
         # Whole episodes of large worlds take much memory.
         results.append(result if keep else dataclasses.replace(result, episode=None))
         advance()
     estimates = estimate_measures([result.measures for result in results])
+    if bounds is not None:
+        estimates["gap"] = estimate_gap([result.measures["gap"] for result in results])
     return WorldResult(world, results, estimates, None if heat is None else heat.most_played())

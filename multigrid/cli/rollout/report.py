@@ -17,12 +17,11 @@ from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import WorldResult
 from multigrid.core.metrics import LABELS
 from multigrid.core.rules import RULES_VERSION
-from multigrid.policies.evaluation import MEASURES
 from multigrid.policies.intervals import Estimate
 
 __all__ = ["print_report", "summarize"]
 
-_FRACTIONS = ("success", "csr", "isr", "throughput")
+_FRACTIONS = ("success", "csr", "isr", "throughput", "gap")
 # The characters between two columns of a table.
 _BORDER = 3
 
@@ -40,7 +39,7 @@ def print_report(results: list[WorldResult], options: RolloutOptions) -> None:
 def _tables(results: list[WorldResult], options: RolloutOptions, width: int) -> list[Table]:
     """Return a table with a row for each measure of a single world; of several worlds, tables with a row for each."""
     # Success equals the cooperative success rate, and has one row or column for both.
-    shown = [name for name in MEASURES if name != "csr"]
+    shown = [name for name in results[0].estimates if name != "csr"]
     names = [name for name in shown if not all(math.isnan(result.estimates[name].mean) for result in results)]
     if len(results) > 1:
         return _tables_of_worlds(results, options, names, width)
@@ -102,6 +101,8 @@ def _title(options: RolloutOptions, of_each: str, width: int) -> Text:
 
 def _label(name: str) -> tuple[str, str]:
     """Return the short name and the meaning of a measure."""
+    if name == "gap":
+        return "gap", "share of the sum of costs above the bound, where all arrived"
     if name == "success":
         return f"success ({LABELS['csr'].short})", "all agents arrived"
     return LABELS[name].short, re.split("[:,]", LABELS[name].meaning)[0]
