@@ -73,7 +73,7 @@ def make_team(
     on_target: Rule,
     seed: int = 0,
 ) -> Team:
-    """Return the arrays for the agents of one world; `now` is to be set, and `order`, `begin_step` prepares the rest.
+    """Return the arrays for the agents of one world, of which the caller sets `now`, and `order` if it matters.
 
     Args:
         neighbours: int32 (C, 5), as in `Graph`.
