@@ -5,8 +5,10 @@ r"""Planners: joint actions for all agents, computed by search over the cells of
 6
 """
 
+from multigrid.planning.controllers import ControllerMethod, controller
+from multigrid.planning.expert import expert
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
 from multigrid.planning.solver import Method, solve
 
-__all__ = ["Method", "Plan", "Problem", "solve"]
+__all__ = ["ControllerMethod", "Method", "Plan", "Problem", "controller", "expert", "solve"]

@@ -35,7 +35,9 @@ class Team(NamedTuple):
     degrees: Any
     """int32 (C,): the number of other cells next to each cell."""
     distances: Any
-    """int32 (N, C), as `distance_tables` returns them."""
+    """int32 (K, C): tables of distances, as `distance_tables` returns them."""
+    rows: Any
+    """int32 (N,): the table of each agent's goal."""
     goals: Any
     """int32 (N,)."""
     now: Any
@@ -88,7 +90,8 @@ def make_team(
         neighbours,
         degrees.astype(np.int32),
         distances,
-        goals,
+        rows=np.arange(num_agents, dtype=np.int32),
+        goals=goals,
         now=np.full(num_agents, NOWHERE, np.int32),
         after=np.full(num_agents, NOWHERE, np.int32),
         occupant=np.full(num_cells, NOBODY, np.int32),
