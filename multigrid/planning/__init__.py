@@ -6,8 +6,10 @@ r"""Planners: joint actions for all agents, computed by search over the cells of
 """
 
 from multigrid.planning.bounds import Bounds, bounds
+from multigrid.planning.controllers import ControllerMethod, controller
+from multigrid.planning.expert import expert
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
 from multigrid.planning.solver import Method, solve
 
-__all__ = ["Bounds", "Method", "Plan", "Problem", "bounds", "solve"]
+__all__ = ["Bounds", "ControllerMethod", "Method", "Plan", "Problem", "bounds", "controller", "expert", "solve"]

@@ -15,7 +15,7 @@ from multigrid.planning.graph import NOWHERE
 from multigrid.planning.luck import draw_below
 from multigrid.planning.timetable import Timetable
 
-__all__ = ["Group", "make_group", "pick_group"]
+__all__ = ["Group", "add_member", "empty_group", "make_group", "pick_group"]
 
 _NUM_MOVES = 4
 _WAYS = 8
@@ -53,9 +53,7 @@ def pick_group(table: Timetable, group: Group, most: int, luck: Any) -> None:
         most: the largest size, at most N.
         luck: see `multigrid.planning.luck`.
     """
-    for k in range(group.size[0]):
-        group.is_member[group.members[k]] = False
-    group.size[0] = 0
+    empty_group(group)
     way = draw_below(luck, _WAYS)
     if way > _WAYS // 2:
         _pick_in_the_way(table, group, most, luck)
@@ -64,14 +62,23 @@ def pick_group(table: Timetable, group: Group, most: int, luck: Any) -> None:
     # What is missing is filled with any agents.
     num_agents = table.goals.shape[0]
     while group.size[0] < min(most, 2):
-        _add(group, draw_below(luck, num_agents), most)
+        add_member(group, draw_below(luck, num_agents), most)
     if way == 0:
         for _ in range(most):
-            _add(group, draw_below(luck, num_agents), most)
+            add_member(group, draw_below(luck, num_agents), most)
 
 
 @inlined
-def _add(group: Group, agent: int, most: int) -> None:
+def empty_group(group: Group) -> None:
+    """Take all agents out of a group."""
+    for k in range(group.size[0]):
+        group.is_member[group.members[k]] = False
+    group.size[0] = 0
+
+
+@inlined
+def add_member(group: Group, agent: int, most: int) -> None:
+    """Add an agent to a group, unless it is in it, is `NOBODY`, or the group has `most` agents."""
     if agent != NOBODY and not group.is_member[agent] and group.size[0] < most:
         group.is_member[agent] = True
         group.members[group.size[0]] = agent
@@ -82,10 +89,10 @@ def _add(group: Group, agent: int, most: int) -> None:
 def _pick_in_the_way(table: Timetable, group: Group, most: int, luck: Any) -> None:
     """Pick a late agent, and those that it meets on shorter ways, begun somewhere on its path or on theirs."""
     late = _draw_late(table, luck)
-    _add(group, late, most)
+    add_member(group, late, most)
     # An agent that crosses the target after the shortest path has ended delays the arrival.
     for t in range(table.distances[late, table.paths[late, 0]], table.arrivals[late]):
-        _add(group, table.agents[t, table.goals[late]], most)
+        add_member(group, table.agents[t, table.goals[late]], most)
     for _ in range(_TRIES_PER_AGENT * most):
         if group.size[0] == most:
             return
@@ -123,12 +130,12 @@ def _walk(table: Timetable, group: Group, agent: int, most: int, luck: Any) -> N
                     chosen = other_cell
         if chosen == NOWHERE:
             return
-        _add(group, table.agents[t, chosen], most)
+        add_member(group, table.agents[t, chosen], most)
         if t >= table.held_from[chosen]:
-            _add(group, table.owners[chosen], most)
+            add_member(group, table.owners[chosen], most)
         leaving = table.agents[t - 1, chosen]
         if leaving != NOBODY and leaving == table.agents[t, cell]:
-            _add(group, leaving, most)
+            add_member(group, leaving, most)
         cell = chosen
 
 
@@ -136,7 +143,7 @@ def _walk(table: Timetable, group: Group, agent: int, most: int, luck: Any) -> N
 def _pick_meeting(table: Timetable, group: Group, most: int, luck: Any) -> None:
     """Pick agents that come to one cell, and to its neighbours, at about the same time."""
     agent = draw_below(luck, table.goals.shape[0])
-    _add(group, agent, most)
+    add_member(group, agent, most)
     moment = draw_below(luck, table.arrivals[agent] + 1)
     cell = table.paths[agent, moment]
     for away in range(table.agents.shape[0]):
@@ -147,6 +154,6 @@ def _pick_meeting(table: Timetable, group: Group, most: int, luck: Any) -> None:
             if other_cell == NOWHERE:
                 continue
             if moment - away >= 0:
-                _add(group, table.agents[moment - away, other_cell], most)
+                add_member(group, table.agents[moment - away, other_cell], most)
             if moment + away < table.agents.shape[0]:
-                _add(group, table.agents[moment + away, other_cell], most)
+                add_member(group, table.agents[moment + away, other_cell], most)

@@ -29,7 +29,9 @@ from multigrid.planning.team import make_team
 __all__ = ["search"]
 
 _NODES_BETWEEN_LOOKS = 4096
-_GROUPS_IN_TURN, _NODES_IN_TURN = 100, 200
+_GROUPS_IN_TURN = 100
+# As long as the plan gets better, mostly groups of agents are searched again; if it does not, mostly nodes.
+_FEWEST_IN_TURN, _MOST_IN_TURN = 200, 20_000
 _MOST_BYTES = 2**30
 
 
@@ -69,6 +71,7 @@ class _Search:
         seed: int,
     ) -> None:
         self.goals, self.on_target, self.horizon, self.budget = goals, on_target, horizon, budget
+        self.starts = starts
         distances = distance_tables(graph.neighbours, goals)
         away = distances[np.arange(len(starts)), starts]
         self.lower_bound = int(np.maximum(away, on_target == "stay").sum())
@@ -77,7 +80,6 @@ class _Search:
         self.team.now[:] = starts
         self.team.order[:] = np.argsort(-away, kind="stable")
         self.nodes = make_nodes(len(starts))
-        self.starts = starts
         add_start(self.nodes, self.team)
         self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
         self.expansions = 0
@@ -94,10 +96,14 @@ class _Search:
                 self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
             while self.best is None and self._goes_on():
                 self._expand(_NODES_BETWEEN_LOOKS)
+            nodes = _FEWEST_IN_TURN
             while self._goes_on():
+                before = self._rank(self.best_costs)
                 if self.can_improve:
                     self._improve()
-                self._expand(_NODES_IN_TURN)
+                self._expand(nodes)
+                is_better = self._rank(self.best_costs) < before
+                nodes = _FEWEST_IN_TURN if is_better else min(2 * nodes, _MOST_IN_TURN)
         except KeyboardInterrupt:
             if self.best is None:
                 raise

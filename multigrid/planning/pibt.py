@@ -231,7 +231,7 @@ def _pull(team: Team, agent: int) -> None:
 @inlined
 def _consider(team: Team, agent: int) -> None:
     """Sort the cells that an agent can be in after the step: the nearest to its target first, ties at random."""
-    options, distances = team.options[agent], team.distances[agent]
+    options, distances = team.options[agent], team.distances[team.rows[agent]]
     here = team.now[agent]
     count = 0
     # A random first column, and a random direction from there, give each of two equal cells the same chance.
@@ -303,7 +303,7 @@ def _leave_corridor(team: Team, cell: int, behind: int) -> tuple[int, int]:
 @kernel
 def _must_swap(team: Team, pusher: int, puller: int, pusher_cell: int, puller_cell: int) -> bool:
     """Return whether an agent can reach its target only if it exchanges its place with the one before it."""
-    toward, back = team.distances[pusher], team.distances[puller]
+    toward, back = team.distances[team.rows[pusher]], team.distances[team.rows[puller]]
     while toward[puller_cell] < toward[pusher_cell]:
         count, way = _leave_corridor(team, puller_cell, pusher_cell)
         if count > 1:

@@ -35,7 +35,9 @@ class Team(NamedTuple):
     degrees: Any
     """int32 (C,): the number of other cells next to each cell."""
     distances: Any
-    """int32 (N, C), as `distance_tables` returns them."""
+    """int32 (K, C): tables of distances, as `distance_tables` returns them."""
+    rows: Any
+    """int32 (N,): the table of each agent's goal."""
     goals: Any
     """int32 (N,)."""
     now: Any
@@ -73,7 +75,7 @@ def make_team(
     on_target: Rule,
     seed: int = 0,
 ) -> Team:
-    """Return the arrays for the agents of one world; `now` is to be set, and `order`, `begin_step` prepares the rest.
+    """Return the arrays for the agents of one world, of which the caller sets `now`, and `order` if it matters.
 
     Args:
         neighbours: int32 (C, 5), as in `Graph`.
@@ -88,7 +90,8 @@ def make_team(
         neighbours,
         degrees.astype(np.int32),
         distances,
-        goals,
+        rows=np.arange(num_agents, dtype=np.int32),
+        goals=goals,
         now=np.full(num_agents, NOWHERE, np.int32),
         after=np.full(num_agents, NOWHERE, np.int32),
         occupant=np.full(num_cells, NOBODY, np.int32),

@@ -43,7 +43,10 @@ REFUSED = {
         ("maze-9x7-2 --output page.svg --svg", "--output is page.svg, where --svg writes"),
     ],
     "rollout": [
-        ("--policy nowhere", "--policy is nowhere, which has no config.json .* expected random, shortest-path or"),
+        (
+            "--policy nowhere",
+            "--policy is nowhere, which has no config.json .* expected random, shortest-path, pibt, windowed, lacam or",
+        ),
         ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
@@ -55,7 +58,7 @@ REFUSED = {
         ("--map torn", "torn.config.json is not what `multigrid train` writes"),
         (
             "--policy untrained",
-            "--policy is untrained, which has no model.zip in it; expected random, shortest-path or",
+            "--policy is untrained, which has no model.zip in it; expected random, shortest-path, pibt, .* or",
         ),
         ("--suite desert", "--suite is desert, but no name is like that; the nearest of 36 names are '"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),

@@ -118,6 +118,22 @@ def test_recordings_leave_out_what_was_taken_back(on_target):
     assert recording.name == "seed 5"
 
 
+def test_a_planner_plays_the_others():
+    """They make way for one another, a step back and again leads to the same state, and bad rules are reported."""
+    session = Session(GridConfig(size=(4, 3), num_agents=6, on_target="restart"), seed=5, others="pibt")
+    for _ in range(8):
+        session.play(Action.STAY)
+    before = cells(session)
+    session.play(Action.STAY)
+    after = cells(session)
+    assert session.back()
+    assert cells(session) == before
+    session.play(Action.STAY)
+    assert cells(session) == after
+    with pytest.raises(ValueError, match="collisions is 'priority'"):
+        Session(pair(collisions="priority"), others="pibt")
+
+
 def test_an_agent_that_leaves_hands_over():
     """Who steers an agent that leaves goes on with the next one; Tab passes over those that have left."""
     session = Session(pair(on_target="leave"), others="idle")

@@ -94,6 +94,17 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
 
 
+@pytest.mark.parametrize(("policy", "on_target"), [("pibt", "stay"), ("windowed", "restart"), ("lacam", "stay")])
+def test_planners_are_policies(policy: str, on_target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a crowd that shortest paths do not get through, they arrive; rules that they do not support are an error."""
+    flags = f"--policy {policy} --size 4 3 --num-agents 7 --max-cycles 40 --episodes 3 --on-target {on_target}"
+    (world,) = rollout(f"{flags} --allow-stay", capsys)["worlds"]
+    metrics = world["metrics"]
+    assert metrics["throughput"]["mean"] > 1.0 if on_target == "restart" else metrics["csr"]["mean"] == 1.0
+    assert main(["rollout", *flags.split()]) == 2
+    assert "allow_stay=True" in capsys.readouterr().err
+
+
 def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     """Two runs agree in everything; another seed gives other episodes; and episode i of seed s is that of s + i."""
     flags = "--policy random --size 4 3 --max-cycles 40 --episodes 6 --record"

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid import planning
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.arrays import LEFT
@@ -22,7 +23,7 @@ from multigrid.scenarios import RecordEpisode, Scenario
 
 __all__ = ["Others", "Refusal", "Session", "moves_by_sight"]
 
-Others = Literal["idle", "random", "shortest-path"]
+Others = Literal["idle", "random", "shortest-path", "pibt"]
 """The policy of the agents that the player does not steer."""
 
 
@@ -66,11 +67,11 @@ class Session:
     Args:
         world: a configuration, from which layouts are sampled; or a scenario, whose recorded actions are ignored.
         seed: the seed of the layouts and of the others' policy.
-        others: the policy of the other agents. "idle" agents stay, so a world of several agents is then played with
-            ``allow_stay=True``.
+        others: the policy of the other agents. "idle" agents stay, and those of "pibt" wait for one another, so a world
+            of several agents is then played with ``allow_stay=True``.
 
     Raises:
-        ValueError: the seed is negative.
+        ValueError: the seed is negative, or the policy does not support the rules.
 
     >>> session = Session(GridConfig(size=(4, 3), num_agents=2), seed=0, others="idle")
     >>> session.play(Action.RIGHT)
@@ -83,7 +84,7 @@ class Session:
         if seed < 0:
             raise ValueError(f"seed is {seed}; expected at least 0")
         config = world.config if isinstance(world, Scenario) else world
-        if others == "idle" and config.num_agents > 1:
+        if others in ("idle", "pibt") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
         self.seed = seed
         self.others = others
@@ -103,6 +104,9 @@ class Session:
         self.steered = 0
         """The index of the agent that the player steers."""
         self._begin()
+        if others == "pibt":
+            # Rules that it does not support are reported before there is a window.
+            self._choose()
 
     def _name(self) -> str:
         return f"seed {self.seed}" + (f", layout {self.layout + 1}" if self.layout else "")
@@ -206,7 +210,7 @@ class Session:
         if self.over:
             return False
         moment = _Moment(self.state, self.totals, self._generator.bit_generator.state, self.steered)
-        actions = self._policy(self._env, {})
+        actions = self._choose()
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
             actions[steered] = int(action)
@@ -224,6 +228,9 @@ class Session:
             self.choose(1)
             self.note = f"Agent {moment.steered} has arrived and left; agent {self.steered} is yours now"
         return True
+
+    def _choose(self) -> dict[str, int]:
+        return self._policy(self._env, {})
 
     def back(self) -> bool:
         """Undo the last step and return True; return False if there is none."""
@@ -289,4 +296,6 @@ _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
     "idle": _idle_policy,
     "random": random_policy,
     "shortest-path": shortest_path_policy,
+    # It keeps nothing from step to step, so that a step back need not restore it.
+    "pibt": lambda generator: planning.controller("pibt", seed=int(generator.integers(2**32))),
 }

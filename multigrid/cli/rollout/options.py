@@ -32,8 +32,8 @@ class RolloutOptions(WorldOptions):
     """
 
     policy: str = "shortest-path"
-    """random, shortest-path, or the folder of a run of ``multigrid train``. Of a model only weights are read; no code
-    in it is run."""
+    """random, shortest-path; the planners pibt, windowed and lacam; or the folder of a run of ``multigrid train``. Of a
+    model only weights are read; no code in it is run."""
     scenario: str | None = None
     """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
     suite: tuple[str, ...] | None = None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
 
+from multigrid import planning
 from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILT_IN", "PolicyFactory", "act", "make_policy", "make_policy_factory", "trained_config"]
 
+
+def _make_planner(method: planning.ControllerMethod) -> Callable[[np.random.Generator], Policy]:
+    return lambda generator: planning.controller(method, seed=int(generator.integers(2**32)))
+
+
 BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     "random": random_policy,
     "shortest-path": shortest_path_policy,
+    **{method: _make_planner(method) for method in get_args(planning.ControllerMethod)},
 }
 """The built-in policies, by name."""
 

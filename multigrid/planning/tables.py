@@ -1,0 +1,98 @@
+"""The graphs of a pool of maps, and the distances to those targets that have been asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.compiled import kernel
+from multigrid.planning.graph import NOWHERE, build_graph, fill_distances
+
+__all__ = ["Tables"]
+
+_MOST_BYTES = 2**28
+_NO_SLOT = -1
+
+
+class Tables:
+    """The graphs of M maps, and tables of distances to their cells, each computed when it is first asked for.
+
+    Where tables for all cells need more than 256 MiB, there are fewer; when they are full, all are computed anew.
+
+    Args:
+        walls: bool (M, W, H), True at ``[x, y]`` for a wall.
+        at_least: the number of tables that are needed at a time.
+
+    >>> tables = Tables(np.array([[[False, True], [False, False]]]), at_least=1)
+    >>> rows = tables.find_rows(np.array([0]), np.array([2]))
+    >>> tables.distances[rows].tolist()
+    [[2, 1, 0]]
+    """
+
+    def __init__(self, walls: NDArray[np.bool_], at_least: int) -> None:
+        num_maps, width, height = walls.shape
+        num_cells = int((~walls).sum(axis=(1, 2)).max())
+        self._walls = walls
+        self._is_built = np.zeros(num_maps, bool)
+        self.index: NDArray[np.int32] = np.full((num_maps, width, height), NOWHERE, np.int32)
+        """int32 (M, W, H): the number of each cell, once its map has been asked for; see `multigrid.planning.graph`."""
+        self.neighbours: NDArray[np.int32] = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
+        """int32 (M, C, 5): the neighbours of each cell; C cells are as many as the largest map has."""
+        self.degrees: NDArray[np.int32] = np.zeros((num_maps, num_cells), np.int32)
+        """int32 (M, C): the number of other cells next to each cell."""
+        count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
+        # Memory that is not written to is not used.
+        self.distances: NDArray[np.int32] = np.empty((count, num_cells), np.int32)
+        """int32 (K, C): the tables."""
+        self._slots = np.full(num_maps * num_cells, _NO_SLOT, np.int32)
+        self._num_used = 0
+        self._queue = np.empty(num_cells, np.int32)
+
+    def build(self, maps: NDArray[np.int64]) -> None:
+        """Build the graphs of some maps, unless they are there.
+
+        Args:
+            maps: int64 (E,).
+        """
+        if self._is_built[maps].all():
+            return
+        for m in np.unique(maps[~self._is_built[maps]]).tolist():
+            graph = build_graph(self._walls[m])
+            num_cells = len(graph.cells)
+            self.index[m] = graph.index
+            self.neighbours[m, :num_cells] = graph.neighbours
+            self.degrees[m, :num_cells] = (graph.neighbours != NOWHERE).sum(axis=1) - 1
+            self._is_built[m] = True
+
+    def find_rows(self, maps: NDArray[np.int64], goals: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the rows of `distances` with the tables of some goals, of int32 (R,).
+
+        Args:
+            maps: int64 (R,), the map of each.
+            goals: int32 (R,), cells.
+        """
+        wanted = maps * self.neighbours.shape[1] + goals
+        rows: NDArray[np.int32] = self._slots[wanted]
+        if rows.min() != _NO_SLOT:
+            return rows
+        missing = np.unique(wanted[rows == _NO_SLOT])
+        if self._num_used + len(missing) > len(self.distances):
+            self._slots[:] = _NO_SLOT
+            self._num_used = 0
+            missing = np.unique(wanted)
+        last = self._num_used + len(missing)
+        self._slots[missing] = np.arange(self._num_used, last)
+        _fill(self.neighbours, missing, self.distances[self._num_used : last], self._queue)
+        self._num_used = last
+        rows[:] = self._slots[wanted]
+        return rows
+
+
+@kernel
+def _fill(neighbours: Any, wanted: Any, distances: Any, queue: Any) -> None:
+    """Write the tables of some goals, each map * C + cell."""
+    num_cells = neighbours.shape[1]
+    for k in range(wanted.shape[0]):
+        fill_distances(neighbours[wanted[k] // num_cells], wanted[k] % num_cells, distances[k], queue)

@@ -1,0 +1,167 @@
+"""Controllers play whole episodes: every move is granted, and what each promises about its method holds."""
+
+import os
+
+import numpy as np
+import pytest
+
+from helpers import run_python
+from multigrid import GridConfig, MultiGridEnv, planning
+from multigrid.maps.distances import distances_to
+
+METHODS = ["pibt", "windowed"]
+RULES = ["restart", "stay", "leave", "park"]
+# Not square, not symmetric, with a corridor and a dead end.
+MAP = """\
+........#
+.##.#.#..
+....#....
+.#.....#.
+...#.#...
+.#.....##"""
+
+
+def play(env, policy, seed, most):
+    """Play an episode with a policy; return the locations before each step, (T + 1, N, 2), and the statuses."""
+    observations, _ = env.reset(seed=seed)
+    states = [env.get_state()]
+    while env.agents and len(states) <= most:
+        observations, *_ = env.step(policy(env, observations))
+        states.append(env.get_state())
+        # Moved, stayed or parked: no move was refused.
+        assert set(states[-1]["outcomes"].tolist()) <= {0, 1, 7}, states[-1]["outcomes"]
+    return np.stack([state["location"] for state in states]), np.stack([state["status"] for state in states])
+
+
+def make(on_target, num_agents=8, **options):
+    """Return an environment on the map."""
+    options = {"allow_stay": True, "max_cycles": 120, **options}
+    return MultiGridEnv(GridConfig(walls=MAP, num_agents=num_agents, on_target=on_target, **options))
+
+
+@pytest.mark.parametrize("collisions", ["symmetric", "soft"])
+@pytest.mark.parametrize("on_target", RULES)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_move_is_granted(method, on_target, collisions):
+    """No two agents are in a cell, no two swap, and the game refuses no move."""
+    env = make(on_target, collisions=collisions)
+    policy = planning.controller(method, seed=3)
+    for seed in range(2):
+        cells, statuses = play(env, policy, seed, 40)
+        for before, after, status in zip(cells, cells[1:], statuses, strict=False):
+            there = [tuple(cell) for cell, one in zip(after.tolist(), status, strict=True) if one != 2]
+            assert len(set(there)) == len(there)
+            moves = {(tuple(old), tuple(new)) for old, new in zip(before.tolist(), after.tolist(), strict=True)}
+            assert not any(old != new and (new, old) in moves for old, new in moves)
+
+
+@pytest.mark.parametrize("on_target", ["stay", "leave"])
+@pytest.mark.parametrize("num_agents", [2, 12])
+def test_pibt_arrives(on_target, num_agents):
+    """All agents reach their targets, also in a crowd."""
+    env = make(on_target, num_agents)
+    for seed in range(4):
+        play(env, planning.controller("pibt"), seed, 120)
+        assert env.metrics()["success"].all()
+
+
+def test_windows_bring_more_arrivals():
+    """In a crowd, planning some steps ahead is better than one step at a time."""
+    arrivals = {}
+    for method in METHODS:
+        env = make("restart", num_agents=14, max_cycles=60)
+        arrivals[method] = 0
+        for seed in range(3):
+            play(env, planning.controller(method), seed, 60)
+            arrivals[method] += int(env.get_state()["arrivals"].sum())
+    assert arrivals["windowed"] > 1.2 * arrivals["pibt"], arrivals
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_where_agents_pass_through_one_another_they_take_shortest_paths(method):
+    """Under *none* each agent arrives after as many steps as if it were alone."""
+    env = make("leave", collisions="none", allow_stay=False)
+    policy = planning.controller(method)
+    for seed in range(3):
+        starts = play(env, policy, seed, 120)[0][0]
+        targets = env.get_state()["target"]
+        away = [
+            distances_to(env.config.components[0], one)[tuple(start)]
+            for one, start in zip(targets.tolist(), starts, strict=True)
+        ]
+        assert env.metrics()["arrival_step"].tolist() == away
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_lone_agent_needs_no_stay_action(method):
+    """One agent never waits, so it walks without the stay action, too."""
+    env = make("restart", num_agents=1, allow_stay=False)
+    play(env, planning.controller(method), 0, 60)
+    assert env.get_state()["arrivals"][0] > 4
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_another_episode_is_noticed(method):
+    """A controller that has played other episodes and environments plays the next one as a new controller does."""
+    used, pool = planning.controller(method, seed=5), [MAP, MAP[::-1]]
+    configs = [make("restart").config, make("stay", num_agents=3).config, GridConfig(walls=pool, allow_stay=True)]
+    for config in [*configs, *configs]:
+        for seed in (1, 2):
+            again = play(MultiGridEnv(config), used, seed, 8)[0]
+            np.testing.assert_array_equal(again, play(MultiGridEnv(config), planning.controller(method, 5), seed, 8)[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_state_that_nobody_planned_is_planned_from(method):
+    """After a jump to another state, moves are still granted."""
+    env, policy = make("restart"), planning.controller(method)
+    play(env, policy, 0, 5)
+    other = make("restart")
+    play(other, planning.controller("pibt"), 7, 9)
+    env.set_state(other.get_state())
+    for _ in range(5):
+        env.step(policy(env, {}))
+        assert set(env.get_state()["outcomes"].tolist()) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"collisions": "priority"}, "collisions is 'priority'"),
+        ({"collisions": "block_both"}, "collisions is 'block_both'"),
+        ({"allow_stay": False}, "allow_stay=True"),
+    ],
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_rules_that_are_not_supported_are_refused(method, options, words):
+    """The message names the option, and what to do."""
+    env = make("restart", **options)
+    observations, _ = env.reset(seed=0)
+    with pytest.raises(ValueError, match=words):
+        planning.controller(method)(env, observations)
+
+
+def test_bad_arguments_are_refused():
+    """There are two methods, and seeds are not negative."""
+    with pytest.raises(ValueError, match="method"):
+        planning.controller("cbs")
+    with pytest.raises(ValueError, match="seed"):
+        planning.controller("pibt", seed=-1)
+
+
+def test_interpreted_play_is_compiled_play():
+    """Without Numba, controllers choose the same actions."""
+    code = """
+from multigrid import parallel_env, planning
+for method in ("pibt", "windowed"):
+    env, policy = parallel_env(walls="..#\\n...\\n.#.\\n...", num_agents=3, on_target="restart", allow_stay=True), None
+    policy = planning.controller(method)
+    observations, _ = env.reset(seed=1)
+    for _ in range(5):
+        actions = policy(env, observations)
+        print(list(actions.values()))
+        observations, *_ = env.step(actions)
+"""
+    runs = [run_python("-c", code, env={**os.environ, "NUMBA_DISABLE_JIT": flag}) for flag in "01"]
+    assert runs[0].stdout.count("[") == 10, runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout

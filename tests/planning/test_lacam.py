@@ -1,0 +1,96 @@
+"""LaCAM*: its anytime behaviour, and the search of configurations alone, without the improvement of paths."""
+
+import numpy as np
+import pytest
+from judging import judge, problem_with_optimum, random_problem
+
+from multigrid.planning import Problem, solve
+from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
+from multigrid.planning.graph import build_graph, distance_tables
+from multigrid.planning.improvement import Improver
+from multigrid.planning.lacam import search
+from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
+from multigrid.planning.search import Budget, count_costs
+from multigrid.planning.team import make_team
+
+
+def exhaust(problem, seed=0):
+    """Search all configurations of a problem, and return the smallest cost that LaCAM* finds, or None."""
+    graph = build_graph(problem.walls)
+    starts, goals = (graph.index[tuple(cells.T)] for cells in (problem.starts, problem.targets))
+    team = make_team(graph.neighbours, distance_tables(graph.neighbours, goals), goals, problem.on_target, seed)
+    team.now[:] = starts
+    nodes = make_nodes(len(starts))
+    add_start(nodes, team)
+    while nodes.state[TOP] != NONE:
+        nodes = make_room(nodes, 1001)
+        expand(nodes, team, NO_BOUND, 1000)
+    if nodes.state[GOAL] == NONE:
+        return None
+    paths = trace_back(nodes)
+    costs = count_costs(paths, goals, problem.on_target)
+    assert costs.sum() >= nodes.cost[nodes.state[GOAL]]
+    return int(nodes.cost[nodes.state[GOAL]])
+
+
+@pytest.mark.parametrize("rule", ["park", "leave"])
+def test_all_configurations_give_the_optimum(rule):
+    """Under "park" and "leave" the search alone, which ends by itself, finds the smallest sum of costs."""
+    for seed in range(6):
+        problem, best = problem_with_optimum(seed, 2, rule)
+        assert exhaust(problem) == best
+
+
+def test_all_configurations_give_a_bound():
+    """Under "stay" the search alone finds no more than the smallest sum of costs, and a plan where there is one."""
+    for seed in range(6):
+        problem, best = problem_with_optimum(seed, 2, "stay")
+        found = exhaust(problem)
+        assert (found is None) == (best is None)
+        if best is not None:
+            assert found <= best
+    # An agent that makes way for another one on its target pays for the steps before that only by the sum of costs.
+    passage = Problem("......\n###.##", starts=[[0, 0], [3, 0]], targets=[[5, 0], [3, 0]])
+    assert exhaust(passage) < solve(passage, "cbs").sum_of_costs
+
+
+def test_an_interruption_returns_the_best_plan(monkeypatch):
+    """Ctrl-C during the improvement returns the plan so far; before there is one, it is Ctrl-C."""
+    problem = random_problem(3, 12, 9, 20)
+    first = solve(problem, "lacam", time_limit=None, max_expansions=60)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Improver, "run", interrupt)
+    plan = solve(problem, "lacam", time_limit=None)
+    judge(problem, plan)
+    assert plan.status == "feasible"
+    assert plan.sum_of_costs >= first.sum_of_costs
+    monkeypatch.setattr("multigrid.planning.lacam.expand", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem, "lacam", time_limit=None)
+
+
+@pytest.mark.parametrize("rule", ["stay", "park", "leave"])
+def test_the_improvement_keeps_to_the_rules(rule):
+    """However often groups are searched again, costs never rise, and the plan that is written has them."""
+    problem = random_problem(8, 9, 7, 5 if rule == "park" else 12, on_target=rule)
+    graph = build_graph(problem.walls)
+    starts, goals = (graph.index[tuple(cells.T)] for cells in (problem.starts, problem.targets))
+    budget = Budget(time_limit=None, max_expansions=3000)
+    found = search(graph, starts, goals, on_target=rule, horizon=None, budget=budget.start(), seed=1)
+    distances = distance_tables(graph.neighbours, goals)
+    improver = Improver(graph.neighbours, distances, goals, on_target=rule, horizon=None, seed=2)
+    # The plan after a long detour: everybody waits at first.
+    late = np.concatenate([np.repeat(found.paths[:1], 7, axis=0), found.paths])
+    assert improver.load(late)
+    last = count_costs(late, goals, rule).sum()
+    for _ in range(40):
+        improver.run(10)
+        paths = improver.paths()
+        assert improver.costs().tolist() == count_costs(paths, goals, rule).tolist()
+        assert improver.costs().sum() <= last
+        last = improver.costs().sum()
+    assert last < count_costs(late, goals, rule).sum() - 7
+    assert last >= found.lower_bound
