@@ -3,8 +3,8 @@
     pip install "multigrid-marl" torch tyro
     python -m multigrid.examples.imitation
 
-The expert reads the whole state, the network only its target and a window around it. After the first round the network
-plays, so that it learns what to do in the states that it leads to (Ross, Gordon and Bagnell, AISTATS 2011).
+The expert reads the whole state, the network a window of it. After the first round the network plays, so that it learns
+what to do in the states that it leads to (Ross, Gordon and Bagnell, AISTATS 2011).
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import tyro
 from torch.nn import LazyLinear, ReLU, Sequential
+from torch.nn.functional import cross_entropy
 
 from multigrid import MultiGridEnv, evaluate, planning, vector_env
 from multigrid.integrations.training import FIRST_TRAINING_SEED
@@ -23,18 +24,19 @@ from multigrid.scenarios import find_world
 def main(*, rounds: int = 20, num_worlds: int = 128, seed: int = 0, episodes: int = 200) -> dict[str, Estimate]:
     """Learn from the expert; return the metrics of held-out episodes, as `multigrid.evaluate` does."""
     torch.manual_seed(seed)
-    world, parts = find_world("delivery-17x13-8"), ("offset", "view")
-    config = dataclasses.replace(world, observe=parts, view_radius=4, allow_stay=True)
+    world = find_world("delivery-17x13-8")
+    config = dataclasses.replace(world, observe=("offset", "view"), view_radius=4, allow_stay=True)
     envs = vector_env(num_worlds, config)
     network = Sequential(LazyLinear(256), ReLU(), LazyLinear(256), ReLU(), LazyLinear(config.num_actions))
     adam = torch.optim.Adam(network.parameters(), 1e-3)
 
     def act(observations: Any) -> Any:
-        return torch.distributions.Categorical(logits=network(torch.as_tensor(observations))).sample().numpy()
+        return torch.multinomial(network(torch.as_tensor(observations)).softmax(-1), 1).flatten().numpy()
 
     def policy(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         return {agent: act(observations[agent]).item() for agent in env.agents}
 
+    observations: Any
     observations, infos = envs.reset(seed=FIRST_TRAINING_SEED + seed)
     for number in range(rounds):
         inputs, labels = [], []
@@ -45,12 +47,12 @@ def main(*, rounds: int = 20, num_worlds: int = 128, seed: int = 0, episodes: in
             labels.append(torch.as_tensor(actions[acts]))
             observations, _, _, _, infos = envs.step(act(observations) if number else actions)
         all_inputs, all_labels = torch.cat(inputs), torch.cat(labels)
-        for batch in torch.randperm(len(all_labels)).split(2048):
-            loss = torch.nn.functional.cross_entropy(network(all_inputs[batch]), all_labels[batch])
+        order = torch.randperm(len(all_labels))
+        for batch in (order[first : first + 2048] for first in range(0, len(order), 2048)):
             adam.zero_grad()
-            loss.backward()
+            cross_entropy(network(all_inputs[batch]), all_labels[batch]).backward()  # type: ignore[no-untyped-call]
             adam.step()
-        print(f"round {number + 1} of {rounds}: cross entropy {loss.item():.3f}")
+        print(f"round {number + 1} of {rounds}: {len(order):,} labels")
     result = evaluate(config, policy, range(seed, seed + episodes))
     print(f"all agents arrive in {result['success'].mean:.1%} of {episodes} held-out episodes")
     return result
