@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 import tyro
-from torch.nn import LazyLinear, ReLU, Sequential
-from torch.nn.functional import cross_entropy
+from torch.nn import CrossEntropyLoss, LazyLinear, ReLU, Sequential
 
 from multigrid import MultiGridEnv, evaluate, planning, vector_env
 from multigrid.integrations.training import FIRST_TRAINING_SEED
@@ -36,23 +35,21 @@ def main(*, rounds: int = 20, num_worlds: int = 128, seed: int = 0, episodes: in
     def policy(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         return {agent: act(observations[agent]).item() for agent in env.agents}
 
-    observations: Any
     observations, infos = envs.reset(seed=FIRST_TRAINING_SEED + seed)
     for number in range(rounds):
         inputs, labels = [], []
         for _ in range(64):
             actions = planning.expert(envs)
             acts = infos["alive"] & ~envs.episode_over.repeat(config.num_agents)
-            inputs.append(torch.as_tensor(observations[acts]))
-            labels.append(torch.as_tensor(actions[acts]))
+            inputs.append(torch.as_tensor(observations)[acts])
+            labels.append(torch.as_tensor(actions)[acts])
             observations, _, _, _, infos = envs.step(act(observations) if number else actions)
-        all_inputs, all_labels = torch.cat(inputs), torch.cat(labels)
-        order = torch.randperm(len(all_labels))
+        all_inputs, all_labels, order = torch.cat(inputs), torch.cat(labels), torch.randperm(sum(map(len, labels)))
         for batch in (order[first : first + 2048] for first in range(0, len(order), 2048)):
             adam.zero_grad()
-            cross_entropy(network(all_inputs[batch]), all_labels[batch]).backward()  # type: ignore[no-untyped-call]
+            CrossEntropyLoss()(network(all_inputs[batch]), all_labels[batch]).backward()
             adam.step()
-        print(f"round {number + 1} of {rounds}: {len(order):,} labels")
+        print(f"round {number + 1} of {rounds}")
     result = evaluate(config, policy, range(seed, seed + episodes))
     print(f"all agents arrive in {result['success'].mean:.1%} of {episodes} held-out episodes")
     return result

@@ -11,7 +11,7 @@ from multigrid.planning import Problem, bounds
 
 @pytest.mark.parametrize("rule", ["stay", "park", "leave"])
 def test_the_optimum_lies_between_the_bounds(rule):
-    """The smallest sum of costs is never outside the bounds, which meet on small worlds; without a plan they are infinite."""
+    """The smallest sum of costs is never outside the bounds; on small worlds they meet, at infinity without a plan."""
     optima = set()
     for seed in range(6):
         problem, optimum = problem_with_optimum(seed, 2, rule)
