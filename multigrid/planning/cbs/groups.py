@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning.cbs.joint import Joint, count_states
 from multigrid.planning.cbs.tree import Tree
 from multigrid.planning.cbs.world import World
 from multigrid.planning.graph import FAR, Graph
@@ -13,6 +16,21 @@ from multigrid.planning.search import Budget, Found, Rule
 __all__ = ["search"]
 
 _TRIES = 200
+_MAX_STATES = 1 << 22
+"""The largest number of joint states for a joint search."""
+_STATES_PER_NODE = 200
+"""A node of a tree takes about as long as this number of joint states."""
+_CHUNK = 2000
+
+
+class Solved(NamedTuple):
+    """What is known about a group of agents."""
+
+    paths: NDArray[np.int32] | None
+    """int32 (n, T + 1): the optimal plan, or None."""
+    bound: int
+    """No plan has a smaller sum of costs; `FAR` if there is none."""
+    expansions: int
 
 
 def search(
@@ -33,13 +51,11 @@ def search(
         goals: int32 (N,), cells, no two equal.
         on_target: what becomes of an agent on its goal.
         horizon: the largest makespan, or None.
-        budget: a started budget; an expansion is a node of a tree.
+        budget: a started budget; an expansion is a node of a tree, or a joint state.
         seed: breaks ties.
     """
     world = World(graph, starts, goals, on_target=on_target, horizon=horizon)
     everybody = range(len(starts))
-    if any(world.distances[k, starts[k]] > world.horizon for k in everybody):
-        return Found(None, FAR, "unsolvable", 0)
     spaces = [world.space(k, 1, world.horizon, frozenset()) for k in everybody]
     singles = [space for space in spaces if space is not None]
     if len(singles) < len(starts):
@@ -52,32 +68,61 @@ def search(
         conflicts = world.conflicts(paths)
         if not len(conflicts):
             return Found(np.ascontiguousarray(_trim(paths).T), sum(bounds.values()), "optimal", expansions)
-        group, merged = _merge(bounds, conflicts)
-        for old in merged:
-            del bounds[old]
+        group, bound = _merge(bounds, conflicts)
         others = [k for k in everybody if k not in group]
-        tree = Tree(world, list(group), paths[others], sum(merged.values()), seed)
-        while not tree.is_over and not budget.is_over(expansions + tree.expansions):
-            tree.expand()
-        expansions += tree.expansions
-        if not tree.is_over:
-            return Found(None, sum(bounds.values()) + tree.bound, "unknown", expansions)
-        if tree.paths is None:
+        tree = Tree(world, list(group), paths[others], bound, seed)
+        solved = _solve(world, tree, budget, expansions)
+        expansions = solved.expansions
+        bounds[group] = solved.bound
+        if solved.bound == FAR:
             return Found(None, FAR, "unsolvable", expansions)
-        bounds[group] = tree.cost
-        last = max(paths.shape[1], tree.paths.shape[1]) - 1
-        wider = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
-        wider[list(group)] = [world.pad(path, k, last) for k, path in zip(group, tree.paths, strict=True)]
-        paths = wider
+        if solved.paths is None:
+            return Found(None, sum(bounds.values()), "unknown", expansions)
+        last = max(paths.shape[1], solved.paths.shape[1]) - 1
+        paths = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
+        paths[list(group)] = [world.pad(path, k, last) for k, path in zip(group, solved.paths, strict=True)]
 
 
-def _merge(
-    bounds: dict[tuple[int, ...], int], conflicts: NDArray[np.int32]
-) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
-    """Return a new group of agents from groups with a conflict between them, and the bounds of those groups."""
-    i, j = int(conflicts[0, 0]), int(conflicts[0, 1])
-    merged = {group: bound for group, bound in bounds.items() if i in group or j in group}
-    return tuple(sorted(k for group in merged for k in group)), merged
+def _solve(world: World, tree: Tree, budget: Budget, expansions: int) -> Solved:
+    """Return the optimal plan of a group, or a bound when the budget is over."""
+    states = count_states(world.num_cells, len(tree.agents))
+    while not tree.is_over and not budget.is_over(expansions + tree.expansions):
+        if states <= min(_MAX_STATES, tree.expansions * _STATES_PER_NODE):
+            return _solve_jointly(world, tree, budget, expansions + tree.expansions)
+        tree.expand()
+    paths = tree.paths if tree.is_over else None
+    return Solved(paths, tree.bound, expansions + tree.expansions)
+
+
+def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) -> Solved:
+    """Return the optimal plan of a group for which the tree grows too large.
+
+    The horizon comes into joint search only if the optimal plan without it is too long.
+    """
+    bound = tree.bound
+    for is_timed in (False, True):
+        size = count_states(world.num_cells, len(tree.agents)) * (world.horizon + 1 if is_timed else 1)
+        if size > _MAX_STATES:
+            break
+        joint = Joint(world, tree.agents, is_timed=is_timed)
+        while not joint.is_over and not budget.is_over(expansions + joint.expansions):
+            joint.run(budget.expansions_left(expansions + joint.expansions, _CHUNK))
+        expansions += joint.expansions
+        bound = max(bound, joint.bound)
+        paths = joint.paths()
+        if paths is None or paths.shape[1] - 1 <= world.horizon:
+            return Solved(paths, bound, expansions)
+    while not tree.is_over and not budget.is_over(expansions):
+        tree.expand()
+        expansions += 1
+    return Solved(tree.paths if tree.is_over else None, max(bound, tree.bound), expansions)
+
+
+def _merge(bounds: dict[tuple[int, ...], int], conflicts: NDArray[np.int32]) -> tuple[tuple[int, ...], int]:
+    """Remove two groups with a conflict between them, and return their agents together, and the sum of the bounds."""
+    i, j = (int(k) for k in conflicts[0, :2])
+    merged = [group for group in bounds if i in group or j in group]
+    return tuple(sorted(k for group in merged for k in group)), sum(bounds.pop(group) for group in merged)
 
 
 def _trim(paths: NDArray[np.int32]) -> NDArray[np.int32]:
