@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning.cbs.clusters import IMPOSSIBLE
 from multigrid.planning.cbs.cover import cover
 from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL, Constraint
 from multigrid.planning.cbs.world import Old, Space, World
@@ -27,6 +28,8 @@ Changes = list[tuple[int, Space | None]]
 """What makes a child of a node: the positions of agents, and their new spaces."""
 
 _COVER_NODES = 2000
+_MAX_CLUSTERS = 4
+_MAX_MEMBERS = 3
 _STAY = 4
 
 
@@ -45,6 +48,8 @@ class Node:
     """Whether the bound takes the pairs into account."""
     stairs: list[tuple[int, int, NDArray[np.int32]]] = dataclasses.field(default_factory=list)
     """The pairs that cannot both have their smallest costs."""
+    cluster: list[int] = dataclasses.field(default_factory=list)
+    """Agents that cannot all have their smallest costs; empty if none are known."""
 
 
 class Tree:
@@ -91,6 +96,9 @@ class Tree:
         self.expansions += 1
         if not node.is_judged:
             self._judge(node)
+            if not len(node.conflicts):
+                self.paths, self.cost = node.paths, node.cost
+                return
             if node.bound > bound:
                 self._push(node)
                 return
@@ -140,10 +148,35 @@ class Tree:
                 _COVER_NODES,
             )
             node.bound = max(node.bound, node.cost + surplus)
+        else:
+            self._plan_clusters(node)
+
+    def _plan_clusters(self, node: Node) -> None:
+        """Plan those together that are in conflict, and whom they are in conflict with then, until that is solved."""
+        world = self._world
+        for _ in range(_MAX_CLUSTERS):
+            members = [int(k) for k in node.conflicts[0, :2]]
+            while len(members) <= _MAX_MEMBERS:
+                weight = world.plan_cluster(node.spaces, self._fixed, node.paths, sorted(members))
+                if weight < 0:
+                    break
+                conflicts = world.conflicts(node.paths)
+                involved = [row for row in conflicts[:, :2].tolist() if (row[0] in members) != (row[1] in members)]
+                if not involved:
+                    break
+                members += [k for k in involved[0] if k not in members]
+            node.conflicts = world.conflicts(node.paths)
+            if weight == IMPOSSIBLE:
+                node.cluster = sorted(members)
+                node.bound = max(node.bound, node.cost + 1)
+            if weight < 0 or len(members) > _MAX_MEMBERS or not len(node.conflicts):
+                return
 
     def _split(self, node: Node) -> Iterator[Changes]:
         if node.stairs:
             yield from self._split_costs(node)
+        elif node.cluster:
+            yield from self._split_cluster(node)
         else:
             yield from self._split_cells(node)
 
@@ -163,6 +196,14 @@ class Tree:
         one, other = node.spaces[i], node.spaces[j]
         yield [(i, self._limit(one, low=one.cost + more))]
         yield [(i, self._limit(one, high=one.cost + more - 1)), (j, self._limit(other, low=other.cost + surplus))]
+
+    def _split_cluster(self, node: Node) -> Iterator[Changes]:
+        """Split into the agent that pays more, after those that do not."""
+        before: Changes = []
+        for k in node.cluster:
+            space = node.spaces[k]
+            yield [*before, (k, self._limit(space, low=space.cost + 1))]
+            before.append((k, self._limit(space, high=space.cost)))
 
     def _split_cells(self, node: Node) -> Iterator[Changes]:
         agent, conflict = min(
