@@ -8,6 +8,7 @@ import pytest
 
 from helpers import AROUND, run_python
 from multigrid.planning.cbs import groups, search
+from multigrid.planning.cbs.clusters import IMPOSSIBLE
 from multigrid.planning.cbs.cover import cover
 from multigrid.planning.cbs.paths import list_conflicts
 from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL
@@ -331,6 +332,36 @@ def test_joint_costs_of_pairs(on_target, ends):
         else:
             assert surplus == [2, 2]
             assert stairs[0] >= 2
+
+
+@pytest.mark.parametrize("on_target", RULES)
+def test_clusters_of_three(on_target):
+    """Three agents are planned together with their smallest costs, or cannot be, as all their paths together tell."""
+    rng = np.random.default_rng(8)
+    none = np.empty((0, 1), np.int32)
+    outcomes = set()
+    for _ in range(60):
+        starts, goals = (rng.permutation(8)[:3].astype(np.int32) for _ in range(2))
+        if on_target != "stay" and (starts == goals).any():
+            continue
+        world = World(SMALL, starts, goals, on_target=on_target, horizon=9)
+        spaces = [world.space(k, int(rng.integers(1, 5)), 9, frozenset()) for k in range(3)]
+        if None in spaces:
+            continue
+        ways = []
+        for k, space in enumerate(spaces):
+            paths = walk(SMALL, (int(starts[k]),), goals[k], space.cost, on_target)
+            ways.append([world.pad(np.array(path, np.int32), k, 9) for path in paths if len(path) == space.cost + 1])
+        is_possible = any(not len(list_conflicts(np.stack(paths), 8)) for paths in itertools.product(*ways))
+        paths = world.choose_paths(spaces, none, seed=0, max_tries=0)
+        weight = world.plan_cluster(spaces, none, paths, [0, 1, 2])
+        assert weight == (0 if is_possible else IMPOSSIBLE)
+        outcomes.add(weight)
+        if is_possible:
+            assert not len(list_conflicts(paths, 8))
+            for k in range(3):
+                assert world.pad(paths[k], k, 9).tolist() in [way.tolist() for way in ways[k]]
+    assert outcomes == {0, IMPOSSIBLE}
 
 
 def test_cover_is_the_least_sum():

@@ -236,6 +236,7 @@ def plan_cluster(roads: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -
     is_member = np.zeros(paths.shape[0], np.bool_)
     for k in cluster.members:
         is_member[k] = True
+    weight = GAVE_UP
     for sign in (1, -1):
         for k in range(cluster.fixed.shape[0]):
             add_path(roads, cluster.fixed[k], sign * OUTSIDE, tables)

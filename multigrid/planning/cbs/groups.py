@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.cbs.joint import Joint, count_states
+from multigrid.planning.cbs.parts import Part, Single
 from multigrid.planning.cbs.tree import Tree
 from multigrid.planning.cbs.world import World
 from multigrid.planning.graph import FAR, Graph
@@ -21,16 +20,6 @@ _MAX_STATES = 1 << 22
 _STATES_PER_NODE = 200
 """A node of a tree takes about as long as this number of joint states."""
 _CHUNK = 2000
-
-
-class Solved(NamedTuple):
-    """What is known about a group of agents."""
-
-    paths: NDArray[np.int32] | None
-    """int32 (n, T + 1): the optimal plan, or None."""
-    bound: int
-    """No plan has a smaller sum of costs; `FAR` if there is none."""
-    expansions: int
 
 
 def search(
@@ -62,40 +51,42 @@ def search(
         return Found(None, FAR, "unsolvable", 0)
     fixed = np.empty((0, 1), np.int32)
     paths = world.choose_paths(singles, fixed, seed=seed, max_tries=_TRIES)
-    bounds: dict[tuple[int, ...], int] = {(k,): singles[k].cost for k in everybody}
+    parts: list[Part] = [Single(space) for space in singles]
+    bounds = [space.cost for space in singles]
     expansions = 0
     while True:
         conflicts = world.conflicts(paths)
         if not len(conflicts):
-            return Found(np.ascontiguousarray(_trim(paths).T), sum(bounds.values()), "optimal", expansions)
-        group, bound = _merge(bounds, conflicts)
-        others = [k for k in everybody if k not in group]
-        tree = Tree(world, list(group), paths[others], bound, seed)
-        solved = _solve(world, tree, budget, expansions)
-        expansions = solved.expansions
-        bounds[group] = solved.bound
-        if solved.bound == FAR:
+            return Found(np.ascontiguousarray(_trim(paths).T), sum(bounds), "optimal", expansions)
+        one, other = (next(p for p, part in enumerate(parts) if k in part.agents) for k in conflicts[0, :2])
+        inside = {*parts[one].agents, *parts[other].agents}
+        fixed = paths[[k for k in everybody if k not in inside]]
+        tree = Tree(world, (parts[one], parts[other]), fixed, seed)
+        bound, expansions = _solve(world, tree, budget, expansions)
+        parts = [part for p, part in enumerate(parts) if p not in (one, other)] + [tree]
+        bounds = [old for p, old in enumerate(bounds) if p not in (one, other)] + [bound]
+        if bound == FAR:
             return Found(None, FAR, "unsolvable", expansions)
-        if solved.paths is None:
-            return Found(None, sum(bounds.values()), "unknown", expansions)
-        last = max(paths.shape[1], solved.paths.shape[1]) - 1
+        if tree.cost > bound or tree.paths is None:
+            return Found(None, sum(bounds), "unknown", expansions)
+        last = max(paths.shape[1], tree.paths.shape[1]) - 1
         paths = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
-        paths[list(group)] = [world.pad(path, k, last) for k, path in zip(group, solved.paths, strict=True)]
+        paths[tree.agents] = [world.pad(path, k, last) for k, path in zip(tree.agents, tree.paths, strict=True)]
 
 
-def _solve(world: World, tree: Tree, budget: Budget, expansions: int) -> Solved:
-    """Return the optimal plan of a group, or a bound when the budget is over."""
+def _solve(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
+    """Search for the optimal plan of a group, and return its lower bound, and the number of expansions so far."""
     states = count_states(world.num_cells, len(tree.agents))
-    while not tree.is_over and not budget.is_over(expansions + tree.expansions):
+    while not tree.is_over and not budget.is_over(expansions):
         if states <= min(_MAX_STATES, tree.expansions * _STATES_PER_NODE):
-            return _solve_jointly(world, tree, budget, expansions + tree.expansions)
+            return _solve_jointly(world, tree, budget, expansions)
         tree.expand()
-    paths = tree.paths if tree.is_over else None
-    return Solved(paths, tree.bound, expansions + tree.expansions)
+        expansions += 1
+    return tree.bound, expansions
 
 
-def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) -> Solved:
-    """Return the optimal plan of a group for which the tree grows too large.
+def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
+    """Do the same for a group whose tree grows too large.
 
     The horizon comes into joint search only if the optimal plan without it is too long.
     """
@@ -110,19 +101,14 @@ def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) ->
         expansions += joint.expansions
         bound = max(bound, joint.bound)
         paths = joint.paths()
+        if paths is not None and paths.shape[1] - 1 <= world.horizon:
+            tree.settle(paths, bound)
         if paths is None or paths.shape[1] - 1 <= world.horizon:
-            return Solved(paths, bound, expansions)
+            return bound, expansions
     while not tree.is_over and not budget.is_over(expansions):
         tree.expand()
         expansions += 1
-    return Solved(tree.paths if tree.is_over else None, max(bound, tree.bound), expansions)
-
-
-def _merge(bounds: dict[tuple[int, ...], int], conflicts: NDArray[np.int32]) -> tuple[tuple[int, ...], int]:
-    """Remove two groups with a conflict between them, and return their agents together, and the sum of the bounds."""
-    i, j = (int(k) for k in conflicts[0, :2])
-    merged = [group for group in bounds if i in group or j in group]
-    return tuple(sorted(k for group in merged for k in group)), sum(bounds.pop(group) for group in merged)
+    return max(bound, tree.bound), expansions
 
 
 def _trim(paths: NDArray[np.int32]) -> NDArray[np.int32]:
