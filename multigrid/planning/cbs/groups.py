@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning.cbs.joint import Joint, count_states
+from multigrid.planning.cbs.parts import Part, Single
 from multigrid.planning.cbs.tree import Tree
 from multigrid.planning.cbs.world import World
 from multigrid.planning.graph import FAR, Graph
@@ -13,6 +15,11 @@ from multigrid.planning.search import Budget, Found, Rule
 __all__ = ["search"]
 
 _TRIES = 200
+_MAX_STATES = 1 << 22
+"""The largest number of joint states for a joint search."""
+_STATES_PER_NODE = 200
+"""A node of a tree takes about as long as this number of joint states."""
+_CHUNK = 2000
 
 
 def search(
@@ -33,51 +40,75 @@ def search(
         goals: int32 (N,), cells, no two equal.
         on_target: what becomes of an agent on its goal.
         horizon: the largest makespan, or None.
-        budget: a started budget; an expansion is a node of a tree.
+        budget: a started budget; an expansion is a node of a tree, or a joint state.
         seed: breaks ties.
     """
     world = World(graph, starts, goals, on_target=on_target, horizon=horizon)
     everybody = range(len(starts))
-    if any(world.distances[k, starts[k]] > world.horizon for k in everybody):
-        return Found(None, FAR, "unsolvable", 0)
     spaces = [world.space(k, 1, world.horizon, frozenset()) for k in everybody]
     singles = [space for space in spaces if space is not None]
     if len(singles) < len(starts):
         return Found(None, FAR, "unsolvable", 0)
     fixed = np.empty((0, 1), np.int32)
     paths = world.choose_paths(singles, fixed, seed=seed, max_tries=_TRIES)
-    bounds: dict[tuple[int, ...], int] = {(k,): singles[k].cost for k in everybody}
+    parts: list[Part] = [Single(space) for space in singles]
+    bounds = [space.cost for space in singles]
     expansions = 0
     while True:
         conflicts = world.conflicts(paths)
         if not len(conflicts):
-            return Found(np.ascontiguousarray(_trim(paths).T), sum(bounds.values()), "optimal", expansions)
-        group, merged = _merge(bounds, conflicts)
-        for old in merged:
-            del bounds[old]
-        others = [k for k in everybody if k not in group]
-        tree = Tree(world, list(group), paths[others], sum(merged.values()), seed)
-        while not tree.is_over and not budget.is_over(expansions + tree.expansions):
-            tree.expand()
-        expansions += tree.expansions
-        if not tree.is_over:
-            return Found(None, sum(bounds.values()) + tree.bound, "unknown", expansions)
-        if tree.paths is None:
+            return Found(np.ascontiguousarray(_trim(paths).T), sum(bounds), "optimal", expansions)
+        one, other = (next(p for p, part in enumerate(parts) if k in part.agents) for k in conflicts[0, :2])
+        inside = {*parts[one].agents, *parts[other].agents}
+        fixed = paths[[k for k in everybody if k not in inside]]
+        tree = Tree(world, (parts[one], parts[other]), fixed, seed)
+        bound, expansions = _solve(world, tree, budget, expansions)
+        parts = [part for p, part in enumerate(parts) if p not in (one, other)] + [tree]
+        bounds = [old for p, old in enumerate(bounds) if p not in (one, other)] + [bound]
+        if bound == FAR:
             return Found(None, FAR, "unsolvable", expansions)
-        bounds[group] = tree.cost
+        if tree.cost > bound or tree.paths is None:
+            return Found(None, sum(bounds), "unknown", expansions)
         last = max(paths.shape[1], tree.paths.shape[1]) - 1
-        wider = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
-        wider[list(group)] = [world.pad(path, k, last) for k, path in zip(group, tree.paths, strict=True)]
-        paths = wider
+        paths = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
+        paths[tree.agents] = [world.pad(path, k, last) for k, path in zip(tree.agents, tree.paths, strict=True)]
 
 
-def _merge(
-    bounds: dict[tuple[int, ...], int], conflicts: NDArray[np.int32]
-) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
-    """Return a new group of agents from groups with a conflict between them, and the bounds of those groups."""
-    i, j = int(conflicts[0, 0]), int(conflicts[0, 1])
-    merged = {group: bound for group, bound in bounds.items() if i in group or j in group}
-    return tuple(sorted(k for group in merged for k in group)), merged
+def _solve(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
+    """Search for the optimal plan of a group, and return its lower bound, and the number of expansions so far."""
+    states = count_states(world.num_cells, len(tree.agents))
+    while not tree.is_over and not budget.is_over(expansions):
+        if states <= min(_MAX_STATES, tree.expansions * _STATES_PER_NODE):
+            return _solve_jointly(world, tree, budget, expansions)
+        tree.expand()
+        expansions += 1
+    return tree.bound, expansions
+
+
+def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
+    """Do the same for a group whose tree grows too large.
+
+    The horizon comes into joint search only if the optimal plan without it is too long.
+    """
+    bound = tree.bound
+    for is_timed in (False, True):
+        size = count_states(world.num_cells, len(tree.agents)) * (world.horizon + 1 if is_timed else 1)
+        if size > _MAX_STATES:
+            break
+        joint = Joint(world, tree.agents, is_timed=is_timed)
+        while not joint.is_over and not budget.is_over(expansions + joint.expansions):
+            joint.run(budget.expansions_left(expansions + joint.expansions, _CHUNK))
+        expansions += joint.expansions
+        bound = max(bound, joint.bound)
+        paths = joint.paths()
+        if paths is not None and paths.shape[1] - 1 <= world.horizon:
+            tree.settle(paths, bound)
+        if paths is None or paths.shape[1] - 1 <= world.horizon:
+            return bound, expansions
+    while not tree.is_over and not budget.is_over(expansions):
+        tree.expand()
+        expansions += 1
+    return max(bound, tree.bound), expansions
 
 
 def _trim(paths: NDArray[np.int32]) -> NDArray[np.int32]:

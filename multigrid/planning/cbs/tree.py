@@ -9,14 +9,15 @@ the one has more than a limit, or it has not, and then the other pays. What is l
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning.cbs.clusters import GAVE_UP, IMPOSSIBLE
 from multigrid.planning.cbs.cover import cover
+from multigrid.planning.cbs.parts import Node, Part
 from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL, Constraint
 from multigrid.planning.cbs.world import Old, Space, World
 from multigrid.planning.graph import FAR
@@ -27,70 +28,90 @@ Changes = list[tuple[int, Space | None]]
 """What makes a child of a node: the positions of agents, and their new spaces."""
 
 _COVER_NODES = 2000
+_MAX_CLUSTERS = 4
+_MAX_MEMBERS = 3
 _STAY = 4
 
 
-@dataclasses.dataclass(slots=True)
-class Node:
-    """A subset of all plans of a group."""
-
-    spaces: list[Space]
-    paths: NDArray[np.int32]
-    conflicts: NDArray[np.int32]
-    cost: int
-    """The sum of the smallest costs."""
-    bound: int
-    """No plan in the subset has a smaller sum."""
-    is_judged: bool = False
-    """Whether the bound takes the pairs into account."""
-    stairs: list[tuple[int, int, NDArray[np.int32]]] = dataclasses.field(default_factory=list)
-    """The pairs that cannot both have their smallest costs."""
-
-
-class Tree:
-    """A search for the optimal plan of a group of agents.
+class Tree(Part):
+    """A search for the optimal plan of a group of agents, which is made of two parts.
 
     Args:
         world: the problem.
-        agents: the indices of the group's agents.
+        parts: the parts, whose work is not done again: a subset of the plans of the group is one of the first part
+            together with one of the second.
         fixed: int32 (m, T + 1), the paths of other agents, which are avoided where that costs nothing.
-        bound: a lower bound on the sum of costs that is known already.
         seed: breaks ties.
     """
 
-    def __init__(self, world: World, agents: list[int], fixed: NDArray[np.int32], bound: int, seed: int) -> None:
-        self._world, self._fixed, self._seed = world, fixed, seed
-        self.agents = agents
+    def __init__(self, world: World, parts: tuple[Part, Part], fixed: NDArray[np.int32], seed: int) -> None:
+        self._world, self._fixed, self._seed, self._parts = world, fixed, seed, parts
+        self.agents = [*parts[0].agents, *parts[1].agents]
         self.paths: NDArray[np.int32] | None = None
         """int32 (n, T + 1): the best plan so far."""
         self.cost = FAR
         """Its sum of costs."""
         self.expansions = 0
-        self._open: list[tuple[int, int, int, Node]] = []
+        self._best: Node | None = None
+        self._open: list[tuple[int, int, int, Node | tuple[int, int]]] = []
+        self._leaves: list[Node] = []
         self._count = 0
-        self._least = bound
-        spaces = [world.space(agent, 1, world.horizon, frozenset()) for agent in agents]
-        feasible = [space for space in spaces if space is not None]
-        if len(feasible) == len(agents):
-            self._add(feasible, None, bound)
+        self._least = 0
+        self._push_both(0, 0)
 
     @property
     def bound(self) -> int:
         """No plan has a smaller sum of costs; `FAR` if there is none."""
-        return max(self._least, min(self._open[0][0] if self._open else FAR, self.cost))
+        return min(max(self._least, self._open[0][0] if self._open else FAR), self.cost)
 
     @property
     def is_over(self) -> bool:
         """Whether the best plan is optimal, or there is none."""
         return not self._open or self._open[0][0] >= self.cost
 
+    def settle(self, paths: NDArray[np.int32], cost: int) -> None:
+        """Take an optimal plan that was found otherwise.
+
+        Args:
+            paths: int32 (n, T + 1).
+            cost: its sum of costs.
+        """
+        self.paths, self.cost, self._least = paths, cost, cost
+
+    def leaf(self, number: int) -> Node | None:
+        """Return one of the subsets that are not divided, in the order of their bounds; None if there are not so many.
+
+        Only for a tree that is over.
+
+        Args:
+            number: from 0 on.
+        """
+        if not self._leaves and self._best is not None:
+            self._leaves.append(self._best)
+        while len(self._leaves) <= number and self._open:
+            bound, _, _, item = heapq.heappop(self._open)
+            node = self._open_both(*item) if isinstance(item, tuple) else item
+            node.bound = max(bound, self.cost)
+            self._leaves.append(node)
+        return self._leaves[number] if number < len(self._leaves) else None
+
     def expand(self) -> None:
-        """Take the most promising node, and replace it by what it is split into."""
-        bound, _, _, node = heapq.heappop(self._open)
+        """Take the most promising node, and replace it by what it is divided into."""
+        bound, _, _, item = heapq.heappop(self._open)
         self._least = max(self._least, bound)
         self.expansions += 1
+        if isinstance(item, tuple):
+            self._add(self._open_both(*item))
+            return
+        node = item
+        if not node.has_paths:
+            self._add(node)
+            return
         if not node.is_judged:
             self._judge(node)
+            if not node.conflicts:
+                self._keep(node)
+                return
             if node.bound > bound:
                 self._push(node)
                 return
@@ -98,22 +119,66 @@ class Tree:
             self._make_child(node, changes)
 
     def _push(self, node: Node) -> None:
-        if node.bound < self.cost:
-            self._count += 1
-            heapq.heappush(self._open, (node.bound, len(node.conflicts), -self._count, node))
+        self._count += 1
+        rank = len(node.conflicts) if node.has_paths else FAR
+        heapq.heappush(self._open, (node.bound, rank, -self._count, node))
 
-    def _add(self, spaces: list[Space], old: Old | None, bound: int) -> None:
-        cost = sum(space.cost for space in spaces)
-        bound = max(bound, cost)
-        if bound >= self.cost:
+    def _push_both(self, i: int, j: int) -> None:
+        """Push a leaf of the first part together with one of the second, if there are these."""
+        one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
+        if one is not None and other is not None:
+            self._count += 1
+            heapq.heappush(self._open, (one.bound + other.bound, FAR + 1, -self._count, (i, j)))
+
+    def _open_both(self, i: int, j: int) -> Node:
+        """Return a leaf of the first part together with one of the second, and push those that come next."""
+        one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
+        assert one is not None
+        assert other is not None
+        self._push_both(i, j + 1)
+        if j == 0:
+            self._push_both(i + 1, 0)
+        return Node([*one.spaces, *other.spaces], one.bound + other.bound, self._join(one, other))
+
+    def _join(self, one: Node, other: Node) -> Old | None:
+        """Return the paths of two nodes together."""
+        known = [node.paths for node in (one, other) if node.has_paths]
+        if not known:
+            return None
+        last = max(paths.shape[1] for paths in known) - 1
+        paths = np.zeros((len(self.agents), last + 1), np.int32)
+        missing = []
+        position = 0
+        for node in (one, other):
+            for k, space in enumerate(node.spaces):
+                if not node.has_paths:
+                    missing.append(position)
+                else:
+                    paths[position] = self._world.pad(node.paths[k], space.agent, last)
+                position += 1
+        return paths, missing
+
+    def _add(self, node: Node) -> None:
+        """Choose the paths of a node, if its bound promises that they can be the best; and push it."""
+        if node.bound < self.cost:
+            seed, tries = self._seed + self._count, 2 * len(node.spaces) + 4
+            paths = self._world.choose_paths(node.spaces, self._fixed, seed=seed, max_tries=tries, old=node.old)
+            node.paths, node.old = paths, None
+            node.conflicts = self._world.conflicts(paths).tolist()
+            if not node.conflicts:
+                self._keep(node)
+                return
+        self._push(node)
+
+    def _keep(self, node: Node) -> None:
+        """Take the plan of a node without conflicts, if it is the best so far; the other remains a subset."""
+        node.bound = node.cost
+        if node.cost >= self.cost:
+            self._push(node)
             return
-        seed, tries = self._seed + self._count, 2 * len(spaces) + 4
-        paths = self._world.choose_paths(spaces, self._fixed, seed=seed, max_tries=tries, old=old)
-        conflicts = self._world.conflicts(paths)
-        if len(conflicts):
-            self._push(Node(spaces, paths, conflicts, cost, bound))
-        else:
-            self.paths, self.cost = paths, cost
+        if self._best is not None:
+            self._push(self._best)
+        self._best, self.paths, self.cost = node, node.paths, node.cost
 
     def _make_child(self, node: Node, changes: Changes) -> None:
         spaces = list(node.spaces)
@@ -121,12 +186,13 @@ class Tree:
             if space is None:
                 return
             spaces[k] = space
-        self._add(spaces, (node.paths, [k for k, _ in changes]), node.bound)
+        cost = sum(space.cost for space in spaces)
+        self._add(Node(spaces, max(cost, node.bound), (node.paths, [k for k, _ in changes])))
 
     def _judge(self, node: Node) -> None:
         """Find the pairs of the node that cannot both have their smallest costs, and raise its bound."""
         node.is_judged = True
-        for i, j in {(int(min(row)), int(max(row))): None for row in node.conflicts[:, :2]}:
+        for i, j in {(int(min(row)), int(max(row))): None for row in ((i, j) for i, j, _, _ in node.conflicts)}:
             stairs = self._world.stairs(node.spaces[i], node.spaces[j])
             if stairs is not None:
                 node.stairs.append((i, j, stairs))
@@ -140,10 +206,35 @@ class Tree:
                 _COVER_NODES,
             )
             node.bound = max(node.bound, node.cost + surplus)
+        else:
+            self._plan_clusters(node)
+
+    def _plan_clusters(self, node: Node) -> None:
+        """Plan those together that are in conflict, and whom they are in conflict with then, until that is solved."""
+        for _ in range(_MAX_CLUSTERS):
+            members = node.conflicts[0][:2]
+            weight = GAVE_UP
+            while len(members) <= _MAX_MEMBERS:
+                members.sort()
+                weight = self._world.plan_cluster(node.spaces, self._fixed, node.paths, members)
+                if weight < 0:
+                    break
+                node.conflicts = self._world.conflicts(node.paths).tolist()
+                involved = [row[:2] for row in node.conflicts if (row[0] in members) != (row[1] in members)]
+                if not involved:
+                    break
+                members += [k for k in involved[0] if k not in members]
+            if weight == IMPOSSIBLE:
+                node.cluster = members
+                node.bound = max(node.bound, node.cost + 1)
+            if weight < 0 or len(members) > _MAX_MEMBERS or not node.conflicts:
+                return
 
     def _split(self, node: Node) -> Iterator[Changes]:
         if node.stairs:
             yield from self._split_costs(node)
+        elif node.cluster:
+            yield from self._split_cluster(node)
         else:
             yield from self._split_cells(node)
 
@@ -164,9 +255,17 @@ class Tree:
         yield [(i, self._limit(one, low=one.cost + more))]
         yield [(i, self._limit(one, high=one.cost + more - 1)), (j, self._limit(other, low=other.cost + surplus))]
 
+    def _split_cluster(self, node: Node) -> Iterator[Changes]:
+        """Split into the agent that pays more, after those that do not."""
+        before: Changes = []
+        for k in node.cluster:
+            space = node.spaces[k]
+            yield [*before, (k, self._limit(space, low=space.cost + 1))]
+            before.append((k, self._limit(space, high=space.cost)))
+
     def _split_cells(self, node: Node) -> Iterator[Changes]:
         agent, conflict = min(
-            ((k, tuple(int(value) for value in row)) for row in node.conflicts for k in row[:2]),
+            ((k, tuple(row)) for row in node.conflicts for k in row[:2]),
             key=lambda choice: self._rank(node, *choice),
         )
         step, is_swap = conflict[2], conflict[3]

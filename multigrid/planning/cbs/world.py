@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.planning.cbs.clusters import Cluster, plan_cluster
 from multigrid.planning.cbs.pairs import Side, find_joint_costs, make_staircase
 from multigrid.planning.cbs.paths import Group, Pool, Roads, Tables, choose_paths, list_conflicts, opposite_actions
 from multigrid.planning.cbs.spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
@@ -19,6 +20,7 @@ Old = tuple[NDArray[np.int32], list[int]]
 
 _SLACKS = (0, 1, 3, 7, 15, 31)
 _MAX_STATES = 60_000
+_MAX_CLUSTER_STATES = 6000
 _FEW_STATES = 20_000
 
 
@@ -68,6 +70,7 @@ class World:
         self.horizon = FAR // 2 if horizon is None else horizon
         self._spaces: dict[tuple[int, int, int, frozenset[Constraint]], Space | None] = {}
         self._stairs: dict[tuple[int, int], NDArray[np.int32] | None] = {}
+        self._hopeless: dict[tuple[int, ...], int] = {}
         self._pool = Pool(np.zeros(1 << 12, np.int32), np.zeros(1 << 14, np.int32), np.zeros(1 << 14, np.uint8))
         self._num_first = self._num_nodes = 0
         self._occupied = np.zeros((0, self.num_cells), np.int32)
@@ -180,13 +183,10 @@ class World:
         Returns:
             int32 (n, T + 1), with T the largest cost.
         """
-        goals = self.goals[[space.agent for space in spaces]]
-        ends = np.empty((len(spaces), 3), np.int32)
-        for k, space in enumerate(spaces):
-            ends[k] = space.begin, space.cost, goals[k]
+        ends = self._ends(spaces)
         last = max(int(ends[:, 1].max()), fixed.shape[1] - 1)
         paths = np.empty((len(spaces), last + 1), np.int32)
-        paths[:] = -1 if self.leaves else goals[:, None]
+        paths[:] = -1 if self.leaves else ends[:, 2:]
         is_old = np.zeros(len(spaces), np.bool_)
         if old is not None:
             common = min(old[0].shape[1], last + 1)
@@ -196,6 +196,31 @@ class World:
         group = Group(ends, fixed, is_old, max_tries)
         choose_paths(self.roads, self._pool, group, paths, self._scratch(last, seed))
         return paths
+
+    def plan_cluster(
+        self, spaces: list[Space], fixed: NDArray[np.int32], paths: NDArray[np.int32], members: list[int]
+    ) -> int:
+        """Plan a few agents of a group together, as `plan_cluster` does, and return what it returns.
+
+        Args:
+            spaces: those of the group.
+            fixed: int32 (m, T' + 1), the paths of agents that should be avoided where that costs nothing.
+            paths: int32 (n, T + 1), those of the group; are overwritten.
+            members: the positions of the agents.
+        """
+        numbers = tuple(spaces[k].number for k in members)
+        if numbers in self._hopeless:
+            return self._hopeless[numbers]
+        cluster = Cluster(np.array(members, np.int32), self._ends(spaces), fixed, self.leaves, _MAX_CLUSTER_STATES)
+        tables = self._scratch(paths.shape[1] - 1, 0)
+        weight = int(plan_cluster(self.roads, self._pool, cluster, paths, tables))
+        if weight < 0:
+            self._hopeless[numbers] = weight
+        return weight
+
+    def _ends(self, spaces: list[Space]) -> NDArray[np.int32]:
+        goals = self.goals
+        return np.array([(space.begin, space.cost, goals[space.agent]) for space in spaces], np.int32)
 
     def conflicts(self, paths: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the conflicts between paths, as `list_conflicts` does."""

@@ -1,0 +1,248 @@
+"""Plan a few agents together, each with its smallest cost: find paths for all, or that one of them must pay more."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning.cbs.pairs import is_conflict
+from multigrid.planning.cbs.paths import INSIDE, OUTSIDE, Pool, Roads, Tables, add_path
+from multigrid.planning.compiled import inlined, kernel
+
+__all__ = ["GAVE_UP", "IMPOSSIBLE", "Cluster", "plan_cluster"]
+
+IMPOSSIBLE = -1
+"""The agents of a cluster cannot all have their smallest costs."""
+GAVE_UP = -2
+"""There are too many joint states."""
+
+
+class Cluster(NamedTuple):
+    """A few agents of a group."""
+
+    members: NDArray[np.int32]
+    """int32 (m,): their positions in the group."""
+    ends: NDArray[np.int32]
+    """int32 (n, 3): where in `Pool.first` the space of each agent of the group begins, its cost, its goal."""
+    fixed: NDArray[np.int32]
+    """int32 (f, T + 1): the paths of agents outside the group."""
+    leaves: bool
+    max_states: int
+
+
+class Problem(NamedTuple):
+    """What is given."""
+
+    roads: Roads
+    pool: Pool
+    cluster: Cluster
+    tables: Tables
+    """With the weights of all agents that are not in the cluster."""
+
+
+class Layers(NamedTuple):
+    """Joint states, one step after the other."""
+
+    places: NDArray[np.int32]
+    """int32 (states, m): the place of each agent's node in the list of the step's nodes."""
+    weights: NDArray[np.int64]
+    """int64 (states,): the weight of the conflicts up to there."""
+    parents: NDArray[np.int32]
+    slots: NDArray[np.int32]
+    """int32: the state of each combination of places, -1 if there is none."""
+    options: NDArray[np.int32]
+    """int32 (m, 5, 3), scratch: the cell after each option, its place, its weight."""
+    counts: NDArray[np.int32]
+    """int32 (m,), scratch: the number of options."""
+    chosen: NDArray[np.int32]
+    """int32 (m,), scratch."""
+    cells: NDArray[np.int32]
+    """int32 (m,), scratch: the cells of a state."""
+
+
+@inlined
+def count_nodes(pool: Any, end: Any, step: int) -> int:
+    """Return the number of nodes of an agent at a step; 1 when it has stopped."""
+    return int(pool.first[end[0] + step + 1] - pool.first[end[0] + step]) if step < end[1] else 1
+
+
+@inlined
+def cell_at(problem: Any, k: int, step: int, place: int) -> int:
+    """Return the cell of a node of an agent, -1 when it has left."""
+    pool, end = problem.pool, problem.cluster.ends[k]
+    if step < end[1]:
+        return int(pool.cells[pool.first[end[0] + step] + place])
+    return -1 if problem.cluster.leaves and step > end[1] else int(end[2])
+
+
+@kernel
+def list_steps(problem: Any, step: int, layers: Any, state: int) -> None:
+    """Write into `layers` what each agent can do in a step from a state."""
+    roads, pool, cluster, tables = problem
+    for m in range(cluster.members.shape[0]):
+        end = cluster.ends[cluster.members[m]]
+        place = layers.places[state, m]
+        cell = cell_at(problem, cluster.members[m], step, place)
+        layers.cells[m] = cell
+        if step >= end[1]:
+            after = cell_at(problem, cluster.members[m], step + 1, 0)
+            layers.options[m, 0, 0] = after
+            layers.options[m, 0, 1] = 0
+            layers.options[m, 0, 2] = tables.occupied[step + 1, after] if after >= 0 else 0
+            layers.counts[m] = 1
+            continue
+        count = 0
+        actions = pool.actions[pool.first[end[0] + step] + place]
+        for a in range(5):
+            if not (actions >> a) & 1:
+                continue
+            after = roads.neighbours[cell, a]
+            layers.options[m, count, 0] = after
+            layers.options[m, count, 1] = find_place(pool, end, step + 1, after)
+            weight = tables.occupied[step + 1, after]
+            if a < 4:
+                weight += tables.moving[step, after, roads.back[cell, a]]
+            layers.options[m, count, 2] = weight
+            count += 1
+        layers.counts[m] = count
+
+
+@inlined
+def find_place(pool: Any, end: Any, step: int, cell: int) -> int:
+    """Return the place of a cell in the list of a step's nodes; 0 when the agent has stopped."""
+    place = 0
+    if step < end[1]:
+        first = pool.first[end[0] + step]
+        while pool.cells[first + place] != cell:
+            place += 1
+    return place
+
+
+@inlined
+def clashes(layers: Any, k: int) -> bool:
+    """Return whether the chosen option of agent k is in conflict with that of an agent before it."""
+    after = layers.options[k, layers.chosen[k], 0]
+    for j in range(k):
+        if is_conflict(layers.cells[k], after, layers.cells[j], layers.options[j, layers.chosen[j], 0]):
+            return True
+    return False
+
+
+@kernel
+def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> int:
+    """Add the states that can follow a state, and return where the states end then; -1 if there are too many."""
+    pool, cluster = problem.pool, problem.cluster
+    num_members = cluster.members.shape[0]
+    chosen = layers.chosen
+    k = 0
+    chosen[0] = 0
+    while k >= 0:
+        if chosen[k] == layers.counts[k]:
+            k -= 1
+            if k >= 0:
+                chosen[k] += 1
+        elif clashes(layers, k):
+            chosen[k] += 1
+        elif k + 1 < num_members:
+            k += 1
+            chosen[k] = 0
+        else:
+            code, weight = 0, layers.weights[state]
+            for m in range(num_members):
+                code = code * count_nodes(pool, cluster.ends[cluster.members[m]], step + 1)
+                code += layers.options[m, chosen[m], 1]
+                weight += layers.options[m, chosen[m], 2]
+            slot = layers.slots[code]
+            if slot < 0:
+                if last == cluster.max_states:
+                    return -1
+                slot = last
+                last += 1
+                layers.slots[code] = slot
+                for m in range(num_members):
+                    layers.places[slot, m] = layers.options[m, chosen[m], 1]
+                layers.weights[slot] = weight
+                layers.parents[slot] = state
+            elif weight < layers.weights[slot]:
+                layers.weights[slot] = weight
+                layers.parents[slot] = state
+            chosen[k] += 1
+    return last
+
+
+@kernel
+def plan_states(problem: Any, paths: Any) -> int:
+    """Write the best paths of a cluster, and return their weight, as `plan_cluster` does."""
+    pool, cluster = problem.pool, problem.cluster
+    num_members = cluster.members.shape[0]
+    duration, most = 0, 1
+    for m in range(num_members):
+        duration = max(duration, cluster.ends[cluster.members[m], 1])
+    for step in range(duration):
+        combinations = 1
+        for m in range(num_members):
+            combinations *= count_nodes(pool, cluster.ends[cluster.members[m]], step)
+        most = max(most, combinations)
+    if most > 8 * cluster.max_states:
+        return GAVE_UP
+    layers = Layers(
+        np.zeros((cluster.max_states, num_members), np.int32),
+        np.zeros(cluster.max_states, np.int64),
+        np.zeros(cluster.max_states, np.int32),
+        np.full(most, -1, np.int32),
+        np.zeros((num_members, 5, 3), np.int32),
+        np.zeros(num_members, np.int32),
+        np.zeros(num_members, np.int32),
+        np.zeros(num_members, np.int32),
+    )
+    first, last = 0, 1
+    for step in range(duration):
+        end = last
+        for state in range(first, end):
+            list_steps(problem, step, layers, state)
+            last = add_states(problem, step, layers, state, last)
+            if last < 0:
+                return GAVE_UP
+        if last == end:
+            return IMPOSSIBLE
+        first = end
+        layers.slots[:] = -1
+    state = first
+    weight = layers.weights[first]
+    for step in range(duration, -1, -1):
+        for m in range(num_members):
+            k = cluster.members[m]
+            paths[k, step] = cell_at(problem, k, step, layers.places[state, m])
+        state = layers.parents[state]
+    return int(weight)
+
+
+@kernel
+def plan_cluster(roads: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -> int:
+    """Plan a few agents of a group together, each with its smallest cost, so that they are in the way of few others.
+
+    Args:
+        roads: a `Roads`.
+        pool: a `Pool`.
+        cluster: a `Cluster`.
+        paths: int32 (n, T + 1), those of the group; the cluster's are overwritten.
+        tables: a `Tables`.
+
+    Returns:
+        the weight of the conflicts with the others, up to the time when all have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
+    """
+    is_member = np.zeros(paths.shape[0], np.bool_)
+    for k in cluster.members:
+        is_member[k] = True
+    weight = GAVE_UP
+    for sign in (1, -1):
+        for k in range(cluster.fixed.shape[0]):
+            add_path(roads, cluster.fixed[k], sign * OUTSIDE, tables)
+        for k in range(paths.shape[0]):
+            if not is_member[k]:
+                add_path(roads, paths[k], sign * INSIDE, tables)
+        if sign == 1:
+            weight = plan_states(Problem(roads, pool, cluster, tables), paths)
+    return int(weight)
