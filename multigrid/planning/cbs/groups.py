@@ -57,7 +57,7 @@ def search(
     while True:
         conflicts = world.conflicts(paths)
         if not len(conflicts):
-            return Found(np.ascontiguousarray(_trim(paths).T), sum(bounds), "optimal", expansions)
+            return Found(_arrange(paths), sum(bounds), "optimal", expansions)
         one, other = (next(p for p, part in enumerate(parts) if k in part.agents) for k in conflicts[0, :2])
         inside = {*parts[one].agents, *parts[other].agents}
         fixed = paths[[k for k in everybody if k not in inside]]
@@ -67,11 +67,15 @@ def search(
         bounds = [old for p, old in enumerate(bounds) if p not in (one, other)] + [bound]
         if bound == FAR:
             return Found(None, FAR, "unsolvable", expansions)
-        if tree.cost > bound or tree.paths is None:
-            return Found(None, sum(bounds), "unknown", expansions)
-        last = max(paths.shape[1], tree.paths.shape[1]) - 1
-        paths = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
-        paths[tree.agents] = [world.pad(path, k, last) for k, path in zip(tree.agents, tree.paths, strict=True)]
+        if tree.paths is not None:
+            last = max(paths.shape[1], tree.paths.shape[1]) - 1
+            paths = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
+            paths[tree.agents] = [world.pad(path, k, last) for k, path in zip(tree.agents, tree.paths, strict=True)]
+        if tree.cost > bound:
+            is_plan = tree.paths is not None and not len(world.conflicts(paths))
+            return Found(
+                _arrange(paths) if is_plan else None, sum(bounds), "feasible" if is_plan else "unknown", expansions
+            )
 
 
 def _solve(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
@@ -111,9 +115,9 @@ def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) ->
     return max(bound, tree.bound), expansions
 
 
-def _trim(paths: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Leave out the last steps in which nothing changes, but keep one step at least."""
+def _arrange(paths: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return paths as int32 (T + 1, N), without the last steps in which nothing changes, but for the first step."""
     last = paths.shape[1] - 1
     while last > 1 and (paths[:, last] == paths[:, last - 1]).all():
         last -= 1
-    return paths[:, : last + 1]
+    return np.ascontiguousarray(paths[:, : last + 1].T)
