@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from multigrid._checks import check_int, check_name, check_seed, shorten
+from multigrid.config import GridConfig, OnTarget
+from multigrid.core.compiled import COMPILED
+from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
@@ -21,6 +25,18 @@ __all__ = ["Method", "solve"]
 Method = Literal["pibt", "lacam", "cbs"]
 
 _SUPPORTED = ("symmetric", "soft", "none")
+# Crowded enough for all kernels of a search to have something to do.
+_HALL = """
+    .#.............
+    ...#.....#.....
+    ....#.##.......
+    .#......#..#..#
+    .....#.......#.
+    ..#.....#......
+    ......#...#..#.
+"""
+_EXAMPLES: tuple[tuple[OnTarget, int], ...] = (("stay", 8), ("leave", 20), ("stay", 14))
+_LONGEST_LOAD, _FEW_EXPANSIONS = 60.0, 60
 
 
 def solve(
@@ -66,6 +82,7 @@ def solve(
         )
     travellers = Travellers(problem)
     announce_compilation()
+    _load_kernels(method)
     budget.start()
     found = _search(travellers, method, budget, seed)
     seconds = budget.seconds
@@ -87,6 +104,17 @@ def solve(
         found.expansions,
         method,
     )
+
+
+@functools.cache
+def _load_kernels(method: str) -> None:
+    """Solve some problems, so that the time of the first search is not spent on loading or compiling kernels."""
+    if not COMPILED:
+        return
+    for on_target, num_agents in _EXAMPLES:
+        env = MultiGridEnv(GridConfig(walls=_HALL, num_agents=num_agents, on_target=on_target, allow_stay=True))
+        env.reset(seed=0)
+        _search(Travellers(Problem.of(env)), method, Budget(_LONGEST_LOAD, _FEW_EXPANSIONS).start(), seed=0)
 
 
 def _check_budget(time_limit: Any, max_expansions: Any) -> Budget:
