@@ -51,7 +51,7 @@ def test_all_configurations_give_a_bound():
             assert found <= best
     # An agent that makes way for another one on its target pays for the steps before that only by the sum of costs.
     passage = Problem("......\n###.##", starts=[[0, 0], [3, 0]], targets=[[5, 0], [3, 0]])
-    assert exhaust(passage) < solve(passage, "cbs").sum_of_costs
+    assert exhaust(passage) < solve(passage, "cbs", time_limit=None).sum_of_costs
 
 
 def test_an_interruption_returns_the_best_plan(monkeypatch):
