@@ -45,6 +45,18 @@ EXCLUDED = {
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
     "multigrid.scenarios.planner": "searches for as long as its world is hard",
+    **dict.fromkeys(
+        (f"multigrid.planning.{name}" for name in ("expansion", "groups", "improvement", "nodes", "team", "timetable")),
+        "arrays of kernels, and kernels, which check nothing",
+    ),
+    **dict.fromkeys(
+        (f"multigrid.planning.{name}" for name in ("cbs", "graph", "lacam", "luck", "pibt", "search", "shortest")),
+        "helpers of `solve`, for problems that are checked already",
+    ),
+    "multigrid.planning.compiled": "decorators, for kernels",
+    "multigrid.planning.plan": "what `solve` returns",
+    "multigrid.planning.solver": "searches for as long as it is asked to",
+    "multigrid.planning.travellers": "a helper of `solve`",
     "multigrid.registration": "registers ids again, which Gymnasium warns of",
     "multigrid.envs.one_world": "what two faces share; it is called through them",
     "multigrid.envs.agent_dicts": "a base of MultiGridEnv, through which it is called",

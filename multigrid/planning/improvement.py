@@ -78,11 +78,11 @@ class Improver:
             enter(self._table, agent)
         return True
 
-    def run(self, count: int) -> int:
-        """Search `count` groups again; return `count`."""
+    def run(self, count: int) -> tuple[int, bool]:
+        """Search `count` groups again; return `count`, and that there is nothing to look at in between."""
         assert self._table is not None
         _improve(self._table, self._group, self._old_paths, self._horizon, self._luck, count)
-        return count
+        return count, False
 
     def costs(self) -> NDArray[np.int64]:
         """Return the cost of each agent, int64 (N,), as `count_costs` does."""

@@ -119,7 +119,9 @@ class _Search:
     def is_open(self) -> bool:
         """Whether there are configurations to expand, and memory for more."""
         nodes = self.nodes
-        return int(nodes.state[TOP]) != NONE and len(nodes.parent) * nodes.bytes_of_a_node <= _MOST_BYTES
+        # Not the room, which depends on how fast the machine is.
+        used = int(nodes.state[:TOP].max())
+        return int(nodes.state[TOP]) != NONE and used * nodes.bytes_of_a_node <= _MOST_BYTES
 
     def _sum(self) -> int:
         """Return the sum of costs of the best plan, `NO_BOUND` without one."""
@@ -128,23 +130,27 @@ class _Search:
     def _is_in_time(self, costs: NDArray[np.int64]) -> bool:
         return self.horizon is None or int(costs.max(initial=0)) <= self.horizon
 
+    def _cost_of_goal(self) -> int:
+        goal = int(self.nodes.state[GOAL])
+        return NO_BOUND if goal == NONE else int(self.nodes.cost[goal])
+
     def _expand(self, count: int) -> None:
         if not self.is_open:
             return
-        goal = int(self.nodes.state[GOAL])
-        before = NO_BOUND if goal == NONE else int(self.nodes.cost[goal])
+        before = self._cost_of_goal()
 
-        def run(chunk: int) -> int:
+        def run(chunk: int) -> tuple[int, bool]:
             self.nodes = make_room(self.nodes, chunk + 1)
-            return int(expand(self.nodes, self.team, self._sum(), chunk))
+            made = int(expand(self.nodes, self.team, self._sum(), chunk))
+            return made, self._cost_of_goal() < before or int(self.nodes.state[TOP]) == NONE
 
         self.expansions += run_chunks(run, self.budget, self.expansions, count)
-        goal = int(self.nodes.state[GOAL])
-        if goal != NONE and int(self.nodes.cost[goal]) < before:
+        cost = self._cost_of_goal()
+        if cost < before:
             self._take(trace_back(self.nodes))
-        if int(self.nodes.state[TOP]) == NONE and goal != NONE:
+        if int(self.nodes.state[TOP]) == NONE and cost < NO_BOUND:
             # All configurations from which a cheaper plan could begin are known.
-            self.lower_bound = max(self.lower_bound, min(int(self.nodes.cost[goal]), self._sum()))
+            self.lower_bound = max(self.lower_bound, min(cost, self._sum()))
 
     def _improve(self) -> None:
         self.expansions += run_chunks(self.improver.run, self.budget, self.expansions, _GROUPS_IN_TURN)

@@ -56,8 +56,15 @@ class Problem:
         if check_name("on_target", self.on_target, get_args(OnTarget)) == "restart":
             raise ValueError(f"on_target is 'restart': {_LIFELONG}")
         set_field(self, "max_cycles", check_limit(self.max_cycles))
-        num_agents = check_int("the number of starts", len(self.starts), 1)
-        arrived = np.zeros(num_agents, bool) if self.arrived is None else np.array(self.arrived)
+        if self.walls is None:
+            raise TypeError("walls is None; expected one map: bool (W, H), or a picture in text")
+        try:
+            num_agents = check_int("the number of starts", len(self.starts), 1)
+        except TypeError as error:
+            raise TypeError(
+                f"starts is {shorten(self.starts)}; expected integers of shape (N, 2): a cell [x, y] for each agent"
+            ) from error
+        arrived = np.zeros(num_agents, bool) if self.arrived is None else np.asarray(self.arrived).copy()
         if arrived.dtype != bool or arrived.shape != (num_agents,):
             raise ValueError(f"arrived is {shorten(self.arrived)}; expected bools ({num_agents},), or None")
         if arrived.any() and self.on_target == "stay":

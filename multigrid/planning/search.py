@@ -117,13 +117,13 @@ def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: s
 _SHORTEST_CHUNK = 0.01
 
 
-def run_chunks(run: Callable[[int], int], budget: Budget, done: int, count: int) -> int:
+def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int, count: int) -> int:
     """Call a kernel again and again, so that the clock is looked at every few hundredths of a second.
 
     How the work is divided into calls depends on the speed of the machine; its result must not.
 
     Args:
-        run: does up to so many expansions, and returns how many; fewer if there is something to look at.
+        run: does up to so many expansions, and returns how many, and whether there is something to look at.
         budget: what the search may use.
         done: the number of expansions so far.
         count: the number of expansions to do.
@@ -131,16 +131,16 @@ def run_chunks(run: Callable[[int], int], budget: Budget, done: int, count: int)
     Returns:
         The number of expansions done.
 
-    >>> run_chunks(lambda count: count, Budget(None, 30).start(), 10, 100)
+    >>> run_chunks(lambda count: (count, False), Budget(None, 30).start(), 10, 100)
     20
     """
     chunk, total = 1, 0
     while total < count and not budget.is_over(done + total):
         asked = budget.expansions_left(done + total, min(chunk, count - total))
         began = budget.seconds
-        made = run(asked)
+        made, is_over = run(asked)
         total += made
-        if made < asked:
+        if is_over:
             break
         if budget.seconds - began < _SHORTEST_CHUNK:
             chunk *= 2

@@ -51,7 +51,7 @@ def test_all_configurations_give_a_bound():
             assert found <= best
     # An agent that makes way for another one on its target pays for the steps before that only by the sum of costs.
     passage = Problem("......\n###.##", starts=[[0, 0], [3, 0]], targets=[[5, 0], [3, 0]])
-    assert exhaust(passage) < solve(passage, "cbs").sum_of_costs
+    assert exhaust(passage) < solve(passage, "cbs", time_limit=None).sum_of_costs
 
 
 def test_an_interruption_returns_the_best_plan(monkeypatch):
@@ -94,3 +94,15 @@ def test_the_improvement_keeps_to_the_rules(rule):
         last = improver.costs().sum()
     assert last < count_costs(late, goals, rule).sum() - 7
     assert last >= found.lower_bound
+
+
+def test_the_speed_of_the_machine_changes_nothing(monkeypatch):
+    """However often the search looks at the clock, the same number of expansions gives the same plan."""
+    for seed in range(3):
+        problem = random_problem(seed, 8, 6, 12)
+        told = []
+        for seconds in (-1.0, np.inf):  # one expansion between two looks, or twice as many each time
+            monkeypatch.setattr("multigrid.planning.search._SHORTEST_CHUNK", seconds)
+            plan = solve(problem, "lacam", time_limit=None, max_expansions=700, seed=seed)
+            told.append((plan.status, plan.lower_bound, plan.actions.tobytes()))
+        assert told[0] == told[1]

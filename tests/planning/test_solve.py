@@ -230,6 +230,9 @@ def test_bad_problems():
         Problem(**good, on_target="park", arrived=[True, False])
     with pytest.raises(ValueError, match="walls has 2 maps; expected one"):
         Problem(np.zeros((2, 3, 3), bool), [[0, 0]], [[2, 0]])
+    for odd in ({"walls": None}, {"starts": None}, {"starts": 3}, {"starts": [["a", "b"]]}, {"targets": [[0.5, 1]]}):
+        with pytest.raises(TypeError, match="expected"):
+            Problem(**{**good, **odd})
     with pytest.raises(TypeError, match="the problem is of type int"):
         solve(7)
     with pytest.raises(ValueError, match="the configuration has no layout"):
