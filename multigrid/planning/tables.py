@@ -26,6 +26,7 @@ class Tables:
         at_least: the number of tables that are needed at a time.
 
     >>> tables = Tables(np.array([[[False, True], [False, False]]]), at_least=1)
+    >>> tables.build(np.array([0]))
     >>> rows = tables.find_rows(np.array([0]), np.array([2]))
     >>> tables.distances[rows].tolist()
     [[2, 1, 0]]
@@ -70,7 +71,7 @@ class Tables:
         """Return the rows of `distances` with the tables of some goals, of int32 (R,).
 
         Args:
-            maps: int64 (R,), the map of each.
+            maps: int64 (R,), the map of each, which `build` has built.
             goals: int32 (R,), cells.
         """
         wanted = maps * self.neighbours.shape[1] + goals
