@@ -381,7 +381,7 @@ def options_of(face: Face) -> Iterator[tuple[Any, Any, str]]:
             words = "shape|ragged" if error is ValueError else "is of (float64|bool|object|<U3)"
             yield face.layout | {one: value}, error, rf"options\['{one}'\].*({words})"
     own = [*face.layout["targets"][:-1], face.layout["agents"][-1]]
-    if face.config.on_target in ("park", "leave"):
+    if face.on_target in ("park", "leave"):
         yield face.layout | {"targets": own}, ValueError, f"agent_{last} starts on its own target"
     for index, error in ((-1, ValueError), (1, ValueError), (True, TypeError), (1.0, TypeError), ("0", TypeError)):
         yield {"map": index}, error, "map"
