@@ -27,6 +27,14 @@ def run_python(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[
     return subprocess.run([sys.executable, *arguments], check=False, **keywords)
 
 
+QUICKER_BENCH = """
+import dataclasses, sys
+from multigrid.cli import bench, main
+bench.QUICK = dataclasses.replace(bench.QUICK, rounds=3, startups=1)
+sys.exit(main(sys.argv[1:]))
+"""
+"""Runs ``multigrid``, whose ``bench --quick`` plays three rounds and starts Python once: all cases in half the time."""
+
 HIDE = """
 import sys
 

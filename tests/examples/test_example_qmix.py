@@ -142,12 +142,17 @@ def test_long_returns_wait_until_so_many_steps_are_kept() -> None:
     main("iql", steps=62, worlds=2, n_step=60, checks=1, verbose=False)
 
 
-def test_qmix_learns_to_give_way_and_independent_learners_do_not() -> None:
-    """With equal nets, rewards and steps both agents of most QMIX learners arrive, and of no independent one."""
+def test_qmix_learns_to_give_way() -> None:
+    """Both agents of most QMIX learners arrive, of none before; a second evaluation says the same."""
     central = main(steps=1500, learners=3, verbose=False, checks=1)
     assert not central["before"].any()
     assert central["after"].mean() > 0.5
     assert (evaluate(central["agents"], 3, seed=77) == central["after"]).all()
+
+
+@pytest.mark.long
+def test_independent_learners_do_not_learn_to_give_way() -> None:
+    """With the same nets, rewards and steps no independent learner arrives; docs/central shows six that do not."""
     assert not main("iql", steps=1500, learners=1, verbose=False, checks=1)["after"].any()
 
 
