@@ -120,9 +120,9 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
         step_of(one)
         one.reset()  # what a first call compiles is not timed below
     click_away()
-    with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as told:
+    with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as warned:
         np.testing.assert_equal(step_of(window), step_of(plain))
-    assert len(told) == 1
+    assert len(warned) == 1
     assert not pygame.display.get_init()
     monkeypatch.setitem(window.metadata, "render_fps", 1)
     start = time.monotonic()
