@@ -14,6 +14,8 @@ from typing import Any
 import pygame
 import pytest
 
+import multigrid.cli
+import multigrid.integrations
 from helpers import run_without
 from multigrid import GridConfig
 from multigrid.cli import main, play
@@ -152,10 +154,18 @@ class Hidden:
             raise ModuleNotFoundError("not installed", name=name)
 
 
-def take_commands() -> dict[str, ModuleType]:
-    """Take the modules of the commands out of those that are imported."""
+PACKAGES = (multigrid.cli, multigrid.integrations)
+
+
+def take_modules() -> dict[str, ModuleType]:
+    """Take the modules of the commands, and of integrations, out of those that are imported."""
     names = [name for name in sys.modules if name.startswith(("multigrid.cli.", "multigrid.integrations."))]
-    return {name: sys.modules.pop(name) for name in names}
+    taken = {name: sys.modules.pop(name) for name in names}
+    for package in PACKAGES:
+        for name, value in list(vars(package).items()):
+            if taken.get(f"{package.__name__}.{name}") is value:
+                delattr(package, name)
+    return taken
 
 
 @pytest.fixture
@@ -165,7 +175,8 @@ def main_without(
     """Return a function that runs a command, imported anew where libraries are missing: its exit code and stderr."""
     for name in OTHERS:
         importlib.import_module(name)  # or another one might be imported for good without it
-    before = take_commands()
+    before = [dict(vars(package)) for package in PACKAGES]
+    modules = take_modules()
 
     def run_main(missing: Sequence[str], flags: str) -> tuple[int, str]:
         for name in [name for name in sys.modules if name.partition(".")[0] in missing]:
@@ -174,11 +185,10 @@ def main_without(
         return main(flags.split()), capsys.readouterr().err
 
     yield run_main
-    take_commands()
-    sys.modules.update(before)
-    for name, module in before.items():
-        parent, _, own = name.rpartition(".")
-        setattr(sys.modules[parent], own, module)
+    take_modules()
+    sys.modules.update(modules)
+    for package, names in zip(PACKAGES, before, strict=True):
+        vars(package).update(names)
 
 
 @pytest.mark.heavy

@@ -277,7 +277,8 @@ def test_training_learns() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
 def test_ctrl_c_keeps_what_was_learned(home: Path) -> None:
     """Ctrl-C, which reaches the workers too, ends the training; every output is there, and the exit code is 130."""
-    flags = f"train {TINY} --steps 100000000 --vectorizer supersuit --num-cpus 2 --folder run"
+    # Short episodes, for the film of them is as large as a user's.
+    flags = f"train {TINY} --max-cycles 6 --steps 100000000 --vectorizer supersuit --num-cpus 2 --folder run"
     code, printed = interrupt_multigrid(*flags.split(), after="reward/step", cwd=home)
     assert code == 130, printed
     assert "Traceback" not in printed
@@ -289,7 +290,7 @@ def test_ctrl_c_keeps_what_was_learned(home: Path) -> None:
     assert "multigrid train --resume run" in printed
     model = PPO.load(home / "run" / "model.zip", device="cpu")
     after = read_json(home / "run" / "evaluation.json")["after"]
-    assert evaluate_again(model, GridConfig(max_cycles=20)) == after
+    assert evaluate_again(model, GridConfig(max_cycles=6)) == after
 
 
 def test_default_folders_never_meet() -> None:
