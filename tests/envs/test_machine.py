@@ -517,7 +517,7 @@ class MultiGridMachine(Machine):
         env, agents = player.env, player.env.agents
         cells = np.zeros((self.config.num_agents, 2), dtype=int)
         one = {"map": 0, "agents": cells}
-        options = [{"map": 3}, one, one | {"targets": cells}, one | {"targets": cells - 1}, [cells]]
+        options = [{"map": 3}, one, one | {"targets": cells + 99}, one | {"targets": cells - 1}, [cells]]
         good = dict.fromkeys(agents, 1)
         actions: list[Any] = [{**good, "agent_9": 1}, list(good.values())]
         for agent in agents:
@@ -570,7 +570,7 @@ class GridWorldMachine(Machine):
     def mistakes(self, player: Player) -> list[Callable[[], Any]]:
         """What every env must refuse, and bad options and actions besides."""
         one = {"agents": [[0, 1]]}
-        options = [{"map": 1}, one, one | {"targets": [[0, 1]]}, one | {"targets": [[0, self.size]]}, [one]]
+        options = [{"map": 1}, one, one | {"targets": [[0, self.size]]}, [one]]
         actions = [4, -1, 2**70, 1.0, True, None, "1", {}, np.array([0, 1])]
         return [
             *Machine.mistakes(self, player),

@@ -163,7 +163,7 @@ def test_other_versions_are_refused_by_name(key: str, what: str, version: Any, t
 NONSENSE: dict[str, list[Any]] = {
     "map": [["..", "..."], 3, ["..\u00e9.", "...."]],
     "agents": [[[0, 0]], [[0, 0], [10**30, 0]], [[0, 0], [1, 1]]],
-    "targets": [[[0, 0], [0, 2]], None],
+    "targets": [[[0, 2], [0, 2]], None],
     "config": [{}, None],
     "stream": [
         {"state": 1},
