@@ -192,6 +192,20 @@ def test_a_window_that_somebody_else_shut_opens_again():
     window.close()
 
 
+def test_the_clock_begins_again_with_pygame(monkeypatch):
+    """Pygame's time begins again after pygame.quit(), and an older clock would wait for as long as pygame had run."""
+    window, _ = human()
+    old = window._window.clock
+    pygame.quit()
+    stay(window)
+    assert window._window.clock is not old
+    old = window._window.clock
+    monkeypatch.setattr(pygame.time, "get_ticks", lambda: -1)
+    stay(window)
+    assert window._window.clock is not old
+    window.close()
+
+
 def test_an_env_that_was_dropped_holds_no_window():
     """Without close(), what an env leaves behind is taken over by the next one, at that one's size."""
     dropped = human()[0]
