@@ -41,6 +41,8 @@ __all__ = [
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
+START_ON_TARGET: tuple[OnTarget, ...] = ("stay", "restart")
+"""Where a layout by hand may start an agent on its target."""
 Reward = Literal["individual", "shared"]
 Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
 Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
@@ -243,14 +245,6 @@ class GridConfig:
             return None
         return np.concatenate([self.walls.agents, self.walls.targets], axis=2)
 
-    def check_layout(self, map_index: int, agents: Any, targets: Any, called: str = "{}") -> NDArray[np.int64]:
-        """Check a layout on a map as `multigrid.maps.layouts.check_layout` does; see there for all but `map_index`.
-
-        Under "stay" and "restart" an agent may start on its target.
-        """
-        components, is_allowed = self.components[map_index], self.on_target in ("stay", "restart")
-        return check_layout(components, self.num_agents, agents, targets, called, may_start_there=is_allowed)
-
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
         for index, components in enumerate(self.components):
@@ -267,7 +261,8 @@ class GridConfig:
 
         if isinstance(self.walls, ParsedMap):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                self.check_layout(index, *layout, f"the {{}} of map {index} of walls")
+                called, may_start_there = f"the {{}} of map {index} of walls", self.on_target in START_ON_TARGET
+                check_layout(self.components[index], self.num_agents, *layout, called, may_start_there=may_start_there)
 
     def _check_coordinates(self) -> None:
         """Raise ValueError for flattened coordinates that float32 would round."""

@@ -28,6 +28,7 @@ class Face:
 
     num_agents = 1
     num_actions = 4
+    on_target = "stay"
     layout: ClassVar = {"agents": [[1, 0]], "targets": [[2, 2]]}
     has_walls = False
     is_fresh = True
@@ -101,7 +102,7 @@ class Parallel(Face):
         super().__init__(name, **settings)
         self.drawing = {name: settings.pop(name) for name in ("render_size", "render_trails") if name in settings}
         self.config = GridConfig(**{"walls": WALLS, "num_agents": 3, "max_cycles": 14, **settings})
-        self.num_actions = self.config.num_actions
+        self.num_actions, self.on_target = self.config.num_actions, self.config.on_target
 
     def make(self, render_mode: str | None = None) -> Any:
         return multigrid.parallel_env(self.config, render_mode=render_mode, **self.drawing)
@@ -201,6 +202,9 @@ class GridWorlds(Vector):
     """`GridWorldVectorEnv`: three documented worlds."""
 
     num_agents, layout, has_walls = 1, Face.layout, False
+
+    def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
+        super().__init__(name, mode, on_target="stay", **settings)
 
     def make(self, render_mode: str | None = None) -> Any:
         return GridWorldVectorEnv(3, size=3, autoreset_mode=self.mode, render_mode=render_mode)

@@ -249,10 +249,10 @@ def _play_one(env: Any, config: GridConfig, steps: int, random: np.random.Genera
         actions = random.integers(0, config.num_actions, config.num_agents)
         expected = shadow.step(actions)
         if isinstance(env, MultiGridEnv):
-            told = env.step({agent: int(actions[int(agent[6:])]) for agent in env.agents})
-            assert sorted(told[0]) == sorted(f"agent_{i}" for i in expected), "the wrong agents were there"
+            returned = env.step({agent: int(actions[int(agent[6:])]) for agent in env.agents})
+            assert sorted(returned[0]) == sorted(f"agent_{i}" for i in expected), "the wrong agents were there"
             watched = int(random.choice(list(expected)))
-            check_observation(told[0][f"agent_{watched}"], expected[watched][0])
+            check_observation(returned[0][f"agent_{watched}"], expected[watched][0])
         else:
             seen, *_ = env.step(int(actions[0]))
             check_observation(seen, expected[0][0])

@@ -162,17 +162,17 @@ core/rules.py
         under none, agents pass through one another: BoolOp 1 -> _1
         individual rewards are not shared: If 2 -> True
     build_move_table
-        who asks for its own cell is told that it stayed: Compare 1 -> _1 > _2
+        who asks for its own cell has the outcome that it stayed: Compare 1 -> _1 > _2
         the lower edges stop: Compare 3 -> _1 < -1
         each side's edge is its own: BoolOp 1 -> _1 or _2 or _3 or _4_1 >= _3_2
-        the edge is told as the edge: Assign 6 -> _1 = 3
-        a wall is told as a wall: Assign 7 -> _1 = 2
+        the edge is reported as the edge: Assign 6 -> _1 = 3
+        a wall is reported as a wall: Assign 7 -> _1 = 2
         walls stop: If 3 -> _1 < _2
     _request_moves
         walls are those of the map: Call 1 -> 0
         a parked agent stays: Compare 1 -> _1 != 2
         an agent that has left stays away: Compare 1 -> _1 != 1
-        a parked agent is told that it is parked: IfExp 1 -> _3
+        a parked agent has the outcome that it is parked: IfExp 1 -> _3
         who is stopped asks for its own cell: Compare 2 -> _1 != 3
     _collide
         an agent that has left is no obstacle: Compare 1 -> _1 <= _2
@@ -180,7 +180,7 @@ core/rules.py
         the second of two that ask for a cell is refused as the first is: Assign 7 -> _1 = _3
         under soft, the lowest index is the claimant: For 2 -> _1(_2 - 1, -1, -1)
         nobody swaps: Assign 9 -> _1 = 4
-        a swap is told as a swap: Assign 9 -> _1 = 5
+        a swap is reported as a swap: Assign 9 -> _1 = 5
         under priority, agents move in turn: Compare 7 -> False
         under symmetric, who stays holds up who follows: Compare 8 -> _1 == 3
         under soft, who stays holds up who follows: Compare 8 -> _1 == 0
@@ -202,11 +202,11 @@ core/rules.py
     _hold_up_followers
         an agent that has left holds nobody up: BoolOp 1 -> _1
         the whole chain behind one who stays is held up: Call 6 -> -1
-        who is held up is told its own reason: Assign 3 -> _1 = 4
+        who is held up has its own reason: Assign 3 -> _1 = 4
     _move
         who is granted a cell goes there: Assign 2 -> _1 = _3
     _arrive
-        a reward is told once: Assign 7 -> pass
+        a reward is paid once: Assign 7 -> pass
         who has left has terminated once: Assign 8 -> pass
         only the target itself is the target: Compare 2 -> _1 > 1
         under stay, walking off undoes the arrival: Assign 11 -> pass
@@ -216,8 +216,8 @@ core/rules.py
         under stay, the arrival is the first step of standing there: If 6 -> True
         under restart, every arrival counts: BoolOp 1 -> _1
         the metrics tell the step of arrival: Assign 13 -> _1 = _2 - 1
-        an arrival is told: Assign 14 -> pass
-        an arrival is told once: Assign 9 -> pass
+        an arrival is reported: Assign 14 -> pass
+        an arrival is reported once: Assign 9 -> pass
         an agent on its target parks: Assign 15 -> _1 = 0
         an agent on its target leaves: Assign 16 -> _1 = 1
         who has left has ended: AugAssign 4 -> pass

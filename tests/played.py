@@ -29,7 +29,7 @@ WORLDS = [
 SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_reason", "component_agents"}
 
 
-def told(world):
+def content(world):
     """All that a world says and holds, apart from scratch, as bytes."""
     return b"".join(array.tobytes() for name, array in world.arrays._asdict().items() if name not in SCRATCH)
 
@@ -67,7 +67,7 @@ def digest():
         held = [1, np.random.default_rng(2)] if index % 4 == 1 else [1, 2]
         for generators in (held, [np.random.Generator(np.random.MT19937(3))])[: 1 + (index % 4 == 2)]:
             for world in play(config, generators):
-                everything.update(told(world))
+                everything.update(content(world))
     grid_world, parallel = multigrid.GridWorldEnv(), multigrid.parallel_env(on_target="leave", max_cycles=60)
     for seed in range(5):
         everything.update(repr((grid_world.reset(seed=seed), parallel.reset(seed=seed))).encode())

@@ -258,7 +258,7 @@ def test_a_view_may_be_larger_than_its_grid():
 
 @pytest.mark.parametrize("size", [(2**24 + 1, 1), (1, 2**24 + 1)])
 @pytest.mark.parametrize("observe", [None, ("target",), ("walls", "others")])
-def test_flat_coordinates_are_told_apart(size, observe):
+def test_flat_coordinates_differ(size, observe):
     """Sides with more cells than float32 can tell apart are refused where coordinates are flattened."""
     with pytest.raises(ValueError, match="cannot tell those of more than 16777216 cells apart; use flatten=False"):
         GridConfig(size=size, flatten=True, observe=observe)

@@ -42,7 +42,7 @@ SCEN = (
     "1\tmaps/other.map\t7\t4\t6\t3\t0\t0\t7.5\n"
 )
 PICTURE = "a.#.B\n..#..\nb...A\n#...."
-LONGER = 10
+LONGER = 20
 """How many times as many cases there are with `--long`."""
 LONGEST_MESSAGE = 10_000
 PATIENCE = 300.0
@@ -51,7 +51,7 @@ PATIENCE = 300.0
 
 @pytest.fixture
 def number_of(request: pytest.FixtureRequest) -> Callable[[int], range]:
-    """Give the numbers of the cases of a test: so many, or ten times as many with `--long`."""
+    """Give the numbers of the cases of a test: so many, or twenty times as many with `--long`."""
     factor = LONGER if request.config.getoption("--long", default=False) else 1
     return lambda count: range(count * factor)
 
@@ -135,7 +135,7 @@ def check_scenario(case: str, path: Path) -> bool:
 def test_damaged_scenario_files(texts: list[str], number_of: Callable[[int], range], tmp_path: Path) -> None:
     """A scenario file whose bytes or lines were changed, lost, swapped or doubled is refused by its name."""
     path = tmp_path / "damaged.json"
-    for number in number_of(500):
+    for number in number_of(250):
         random = np.random.default_rng([1, number])
         good = texts[random.integers(len(texts))].encode()
         path.write_bytes(damage(good, random))
@@ -146,7 +146,7 @@ def test_forged_scenario_files(texts: list[str], number_of: Callable[[int], rang
     """A scenario file with other values and the checksum that fits works, or is refused by its name."""
     path = tmp_path / "forged.json"
     read = 0
-    for number in number_of(700):
+    for number in number_of(350):
         random = np.random.default_rng([2, number])
         content = change_values(json.loads(texts[random.integers(len(texts))]), random)
         content.pop("checksum", None)

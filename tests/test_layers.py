@@ -1,6 +1,7 @@
 """The house: imports point one way, heavy ones wait until they are needed, and a direction is written once."""
 
 import ast
+import functools
 import json
 import os
 import sys
@@ -44,8 +45,14 @@ def name_of(parts):
 NAMES = {name_of(parts): parts for parts in MODULES}
 
 
+@functools.cache
 def imported(path):
     """Every module that a file imports, wherever it does so: (name, whether only a type checker reads it)."""
+    return list(find_imports(path))
+
+
+def find_imports(path):
+    """Yield what `imported` returns."""
     tree = ast.parse(path.read_text())
     for_types = {
         inner

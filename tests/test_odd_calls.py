@@ -30,7 +30,7 @@ from helpers import frozen
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 4_000, 20_000, 1_000
+CASES, LONG_CASES, BATCH = 2_000, 20_000, 2_000
 
 EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
@@ -70,7 +70,7 @@ EXCLUDED = {
     "multigrid.integrations.extras": "helpers, for names of extras",
     "multigrid.scenarios.tracing": "a helper of replay, for scenarios that are checked already",
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
-    "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has told",
+    "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has returned",
     "multigrid.policies.evaluation.measure_episode": "takes what the env has returned",
     "multigrid.policies.evaluation.estimate_measures": "takes what `measure_episode` has returned",
     "multigrid.integrations.training": "a helper of trainings, for the probabilities of a network",

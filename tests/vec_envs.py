@@ -64,8 +64,8 @@ def returned_rows(returned: Any) -> list[Any]:
 def play(vec_env: VecEnv, steps: int) -> list[Any]:
     """Return everything that some steps of random play return, after a reset."""
     random = np.random.default_rng(4)
-    told = [frozen(vec_env.reset()), frozen(vec_env.reset_infos)]
-    return told + [frozen(vec_env.step(random.integers(0, 4, vec_env.num_envs))) for _ in range(steps)]
+    returned = [frozen(vec_env.reset()), frozen(vec_env.reset_infos)]
+    return returned + [frozen(vec_env.step(random.integers(0, 4, vec_env.num_envs))) for _ in range(steps)]
 
 
 def learner(vec_env: VecEnv, **settings: Any) -> PPO:
@@ -92,7 +92,7 @@ class SingleRows:
         return [observation for observation, _ in rows]
 
     def info(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Return an info as it is told: with the metrics but for SuperSuit, with `alive` where agents leave."""
+        """Return an info as it is returned: with the metrics but for SuperSuit, with `alive` where agents leave."""
         left_out = (METRICS if self.as_supersuit else set()) | (set() if self.has_leaves else {"alive"})
         return {name: value for name, value in info.items() if name not in left_out | {"final_obs", "final_info"}}
 
@@ -102,17 +102,17 @@ class SingleRows:
         for row, (observation, reward, terminated, truncated, info) in enumerate(self.singles.step(actions)):
             is_over, done = "final_info" in info, terminated or truncated
             final, last = (info["final_obs"], info["final_info"]) if is_over else (observation, info)
-            told = self.info(last)
+            shown = self.info(last)
             if is_over:
                 self.reset_infos[row] = self.info(info)
                 # SuperSuit tells the new episode's distance and outcome then.
-                told |= self.reset_infos[row] if self.as_supersuit else {}
+                shown |= self.reset_infos[row] if self.as_supersuit else {}
             if done:
                 out_of_time = truncated and not terminated
-                told |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
+                shown |= {"terminal_observation": final, "TimeLimit.truncated": out_of_time}
                 self.ends.append(f"late {out_of_time}" if last["alive"] else "dead")
                 if not is_over:
                     self.ends[-1] = "alone"
             is_alone = done and not is_over
-            rows.append([self.singles.zeros if is_alone else observation, np.float32(reward), np.bool_(done), told])
+            rows.append([self.singles.zeros if is_alone else observation, np.float32(reward), np.bool_(done), shown])
         return rows

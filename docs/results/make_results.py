@@ -105,7 +105,7 @@ class Plan:
         return [(name, count) for name in self.maps for count in self.num_agents]
 
 
-QUICK = Plan(maps=("tiny",), num_agents=(2,), steps=40_000, batch=128, episodes=10)
+QUICK = Plan(maps=("tiny",), num_agents=(2,), steps=40_000, batch=128, networks=2, episodes=10)
 
 # Eight agents have the most to learn, and nothing is in the way on the empty map.
 _ROWS = {2: 32, 4: 64, 8: 256}

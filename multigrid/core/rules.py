@@ -67,7 +67,6 @@ __all__ = [
     "build_move_table",
     "commit",
     "find_bad_action",
-    "observe_worlds",
     "place_agent",
     "play_worlds",
     "reset_all_worlds",
@@ -252,15 +251,6 @@ def play_worlds(address_table: Any, first: int, last: int) -> None:
             _step_world(w, e)
             if writes:
                 observe_world(w, e)
-
-
-@kernel
-def observe_worlds(address_table: Any, first: int, last: int) -> None:
-    """Write the observations of worlds first .. last - 1."""
-    w = unpack(address_table)
-    for world in range(first, last):
-        e = unsigned(world)
-        observe_world(w, e)
 
 
 @kernel

@@ -10,8 +10,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, find_nearest, is_int, shorten
-from multigrid.config import GridConfig
+from multigrid.config import START_ON_TARGET, GridConfig
 from multigrid.core.placement import RANDOM
+from multigrid.maps.layouts import check_layout
 
 __all__ = [
     "NO_SEED",
@@ -58,7 +59,7 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, NDArray[np.int
 
     Raises:
         TypeError, ValueError: `options` is no mapping, a key is nearly one of those that are read, there is no such
-            map, there are agents without targets or the reverse, or `GridConfig.check_layout` raises the
+            map, there are agents without targets or the reverse, or `multigrid.maps.layouts.check_layout` raises the
             error.
 
     >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
@@ -204,7 +205,11 @@ def _check_single_map(config: GridConfig) -> int:
 
 
 def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> NDArray[np.int64]:
-    return np.concatenate(config.check_layout(map_index, agents, targets, "options['{}']"), axis=1)
+    components, may_start_there = config.components[map_index], config.on_target in START_ON_TARGET
+    cells = check_layout(
+        components, config.num_agents, agents, targets, "options['{}']", may_start_there=may_start_there
+    )
+    return np.concatenate(cells, axis=1)
 
 
 def _is_listed(value: Any) -> bool:

@@ -27,11 +27,6 @@ import time
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from multigrid.integrations.extras import exit_without
-
-if __name__ == "__main__":
-    exit_without("torch", "tyro", text=__doc__)
-
 import numpy as np
 import torch
 import tyro

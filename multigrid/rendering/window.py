@@ -34,6 +34,7 @@ class Window:
     def __init__(self, frames_per_second: int) -> None:
         self._frames_per_second = frames_per_second
         self._clock: Any = None
+        self._last_ticks = 0
         self.closed_by_user = False
         """Whether the user has closed the window since the last call of `close`."""
 
@@ -62,17 +63,19 @@ class Window:
         game.event.clear((game.MOUSEMOTION, game.MOUSEWHEEL, game.FINGERMOTION), pump=False)
         game.display.update()
         self._clock.tick(self._frames_per_second)
+        self._last_ticks = game.time.get_ticks()
 
     def _open_window(self, game: Any, size: tuple[int, int]) -> pygame.Surface:
         """Return the surface of the window, which other code may have opened or closed in the meantime."""
         game.display.init()
         surface = game.display.get_surface()
+        # pygame's time begins again after pygame.quit(): an older clock would wait until it is as late as before.
+        if surface is None or self._clock is None or game.time.get_ticks() < self._last_ticks:
+            self._clock = game.time.Clock()
         if surface is None or not Window._open:
             surface = game.display.set_mode(size, game.RESIZABLE)
             game.display.set_caption("multigrid")
         Window._open.add(self)
-        if self._clock is None:
-            self._clock = game.time.Clock()
         return surface  # type: ignore[no-any-return]
 
     def _end_show(self, game: Any) -> None:

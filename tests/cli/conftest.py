@@ -1,5 +1,7 @@
-"""What the tests of the commands share: an empty folder to run in."""
+"""What the tests of the commands share: an empty folder to run in, and small films of trainings."""
 
+import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,15 @@ import multigrid
 def announced() -> None:
     """Create an environment, so that no command under test announces that it compiles the rules."""
     multigrid.GridWorldEnv()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_films() -> Iterator[None]:
+    """Write the films of trainings in this process with a 25th of the pixels, which take most of a short training."""
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("stable_baselines3"):
+            patch.setattr("multigrid.cli.train.films._PIXELS", 192)
+        yield
 
 
 @pytest.fixture(autouse=True)

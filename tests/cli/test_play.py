@@ -437,7 +437,7 @@ def test_a_game_follows_another_after_pygame_quit(headless):
 
 
 def test_recordings_are_there_as_a_whole_or_not_at_all(headless, tmp_path, monkeypatch):
-    """F without --record takes a new name each time; a write that fails leaves what was there, and is told."""
+    """F without --record takes a new name each time; a write that fails leaves what was there, and is reported."""
     headless += [pygame.K_d, pygame.K_f, pygame.K_d, pygame.K_f]
     assert main(["play", "--seed", "3"]) == 0
     assert sorted(len(load(path).actions) for path in tmp_path.iterdir()) == [1, 2]

@@ -31,6 +31,8 @@ pytestmark = pytest.mark.heavy
 FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch-size 24 --epochs 2 --hidden 8 "
 FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
 STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
+EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctrl-C")]
+"""Which stops are tried without `--long`: each place and each reason."""
 
 
 @pytest.fixture(autouse=True)
@@ -83,8 +85,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("reason", STOPS.values(), ids=STOPS)
-@pytest.mark.parametrize("number", [1, 5, 6, 10])
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        pytest.param(
+            number, reason, id=f"{number}-{name}", marks=[] if (number, name) in EVERY_DAY else [pytest.mark.long]
+        )
+        for number in (1, 5, 6, 10)
+        for name, reason in STOPS.items()
+    ],
+)
 def test_a_stopped_run_ends_as_one_that_was_not(number: int, reason: BaseException, whole: Path, capsys: Any) -> None:
     """Weights, optimizer, metrics and evaluations are equal to the bit, also without a checkpoint to continue from."""
     stop_in_update(number, reason, f"{FLAGS} --folder run")
@@ -138,8 +148,19 @@ sys.exit(main(["train", *sys.argv[3:]]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("within", ["train", "write_state"])
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    ("name", "within"),
+    [
+        ("SIGKILL", "train"),
+        ("SIGKILL", "write_state"),
+        ("SIGTERM", "write_state"),
+        # SIGHUP has the handler of SIGTERM, as test_an_ignored_signal_stays_ignored shows.
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (("SIGTERM", "train"), ("SIGHUP", "train"), ("SIGHUP", "write_state"))
+        ),
+    ],
+)
 def test_a_killed_process_loses_only_what_came_after_the_checkpoint(
     name: str, within: str, whole: Path, home: Path
 ) -> None:

@@ -66,19 +66,30 @@ SMALL = [name for name in WORLDS if name != "ring"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Choose worlds, numbers of agents and modes: thirty million transitions, or with `--all-worlds` 850 million."""
+    """Choose worlds, numbers of agents and rules: eleven million transitions, or with `--all-worlds` 850 million.
+
+    Every day, four agents have the worlds with the fewest states, and no case without collisions, where each of them
+    plays as it does beside two others.
+    """
     if metafunc.config.getoption("--all-worlds"):
         cases = list(itertools.product(WORLDS, (2, 3, 4), ("stay", "park", "leave")))
         cases += itertools.product(SMALL, (2, 3, 4), ("restart",))
         cases += itertools.product(SMALL, (5,), ("stay", "park"))
     else:
-        cases = list(itertools.product(SMALL, (2, 3, 4), ("stay",)))
+        cases = list(itertools.product(SMALL, (2, 3), ("stay",)))
+        cases += itertools.product(("corner", "corridor", "crossing", "two regions"), (4,), ("stay",))
         cases += itertools.product(WORLDS, (2, 3), ("park",))
         cases += itertools.product(("corner", "T"), (4,), ("park",))
         cases += itertools.product(("corner", "T"), (2, 3, 4), ("leave",))
         cases += itertools.product(("corner", "T", "two regions"), (2, 3), ("restart",))
     # Interpreted kernels play the same game, as other tests show, a hundred times slower.
-    metafunc.parametrize(("picture", "num_agents", "on_target"), [case for case in cases if COMPILED or case[1] < 4])
+    most = math.inf if metafunc.config.getoption("--all-worlds") else 3
+    chosen = [
+        (*case, collisions)
+        for case, collisions in itertools.product(cases, COLLISIONS)
+        if (COMPILED or case[1] < 4) and (collisions != "none" or case[1] <= most)
+    ]
+    metafunc.parametrize(("picture", "num_agents", "on_target", "collisions"), chosen)
 
 
 def parsed(picture: str) -> tuple[np.ndarray, list[Cell]]:
@@ -189,7 +200,6 @@ def rows_of(world: Worlds) -> np.ndarray:
     return np.concatenate([w.location, w.target, np.stack([w.status, w.rewards, w.terminated, w.distances], -1)], -1)
 
 
-@pytest.mark.parametrize("collisions", COLLISIONS)
 def test_every_joint_action_from_every_joint_state(
     picture: str, num_agents: int, on_target: str, collisions: str
 ) -> None:
@@ -221,7 +231,7 @@ def test_every_joint_action_from_every_joint_state(
         world.arrays.status[:] = [
             LEFT if i not in at else PARKED if i in parked else TRAVELLING for i in range(num_agents)
         ]
-        world.arrays.distances[:] = 0  # what those who have left were told, standing on their targets
+        world.arrays.distances[:] = 0  # what those who have left got, standing on their targets
         pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(seed).state)
         world.arrays.streams[:] = world.arrays.streams[0]
         world.arrays.actions[:] = actions

@@ -175,7 +175,7 @@ def test_symmetric_does_not_know_the_agents_names(on_target: str, reward: str) -
         allow_stay=True,
         max_cycles=60,
     )
-    for _ in range(8):
+    for _ in range(4):
         free = np.argwhere(~walls)
         while True:
             layout = np.hstack([random.permutation(free)[:4], random.permutation(free)[:4]])

@@ -111,7 +111,7 @@ def test_what_others_compiled_is_left_to_them(kept, capfd, monkeypatch, place, c
     assert capfd.readouterr().err == ""
 
 
-def test_functions_of_one_name_are_told_apart(base):
+def test_functions_of_one_name_are_kept_apart(base):
     """Two functions of a module may have one name: the line they stand on is part of the key."""
     functions = [
         lambda number: number + 1,

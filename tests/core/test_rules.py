@@ -56,7 +56,7 @@ def drawn(env: MultiGridEnv, like: str) -> str:
 
 
 def check(collisions: str, before: str, actions: str, after: str, outcomes: tuple[Outcome, ...]) -> None:
-    """One step from one picture leads to the other, and everyone is told why."""
+    """One step from one picture leads to the other, with an outcome that says why for everyone."""
     env = world(before, collisions=collisions)
     infos = play(env, actions)[-1]
     assert drawn(env, before) == "\n".join(after.split())
@@ -69,7 +69,7 @@ BLOCKING = ALL[:4]
 
 @pytest.mark.parametrize("collisions", ALL)
 def test_edges_and_walls_stop(collisions: str) -> None:
-    """Whoever asks for a cell outside the grid, or for a wall, stays and is told which it was."""
+    """Whoever asks for a cell outside the grid, or for a wall, stays, and its outcome says which it was."""
     check(collisions, "a.b# ....", "^>", "a.b# ....", (EDGE, WALL))
     check(collisions, "a.b# ....", "<v", "a..# ..b.", (EDGE, MOVED))
 
@@ -154,7 +154,7 @@ def test_the_row_is_held_up_whatever_the_order_of_its_agents() -> None:
 
 @pytest.mark.parametrize("collisions", BLOCKING)
 def test_a_parked_agent_holds_up_the_row(collisions: str) -> None:
-    """Whatever a parked agent is told to do, it stays, and so does the whole row behind it."""
+    """Whatever a parked agent is asked to do, it stays, and so does the whole row behind it."""
     env = world("abCc. A...B", collisions=collisions, on_target="park")
     play(env, "--<")
     *_, infos = play(env, ">>v")
@@ -225,16 +225,16 @@ def test_three_newcomers_to_a_cell_that_is_left(collisions: str, after: str, out
     check(collisions, ".b... acd.. .....", ">vv<", after, outcomes)
 
 
-def test_swapping_is_told_before_contesting() -> None:
-    """Of an agent that would swap and whose cell a third one asks for, the swap is told."""
+def test_swapping_is_reported_before_contesting() -> None:
+    """Of an agent that would swap and whose cell a third one asks for, the swap is the outcome."""
     check("symmetric", "..c.. .ab.. .....", "><v", "..c.. .ab.. .....", (SWAP, SWAP, CONTESTED))
     check("symmetric", "cab.. .....", "><>", "cab.. .....", (SWAP, SWAP, CONTESTED))
     check("soft", "bac.. .....", "<>-", "bac.. .....", (SWAP, SWAP, STAYED))
     check("soft", "abc.. .....", "><<", "abc.. .....", (SWAP, SWAP, CONTESTED))
 
 
-def test_parked_is_told_before_all_else() -> None:
-    """A parked agent is told that it is parked, whatever it asks for: to stay, the edge, a wall, or another's cell."""
+def test_parked_is_reported_before_all_else() -> None:
+    """The outcome of a parked agent is PARKED, whatever it asks for: to stay, the edge, a wall, or another's cell."""
     env = world("#Bc.. abC.. ....A", on_target="park")
     play(env, "-^-")
     for action in "-^<v>":
@@ -244,7 +244,7 @@ def test_parked_is_told_before_all_else() -> None:
 
 @pytest.mark.parametrize("collisions", BLOCKING)
 def test_parked_agents_are_obstacles(collisions: str) -> None:
-    """An agent on its target ignores its actions, is told so, and stands in the way of the others."""
+    """An agent on its target ignores its actions, which its outcome says, and stands in the way of the others."""
     env = world("aA.b# ....B", collisions=collisions, on_target="park")
     _, rewards, terminations, _, infos = play(env, "><")
     assert (rewards, terminations) == ({"agent_0": 1.0, "agent_1": 0.0}, {"agent_0": False, "agent_1": False})
@@ -406,7 +406,7 @@ def test_the_limit_truncates_the_parked_too() -> None:
     assert env.agents == []
 
 
-def test_leavers_of_the_last_step_are_truncated_and_earlier_ones_are_not_told() -> None:
+def test_leavers_of_the_last_step_are_truncated_and_earlier_ones_get_nothing() -> None:
     """An agent that left earlier has no entry; those of the last step, leaving or not, are truncated."""
     env = world("aA... b.B.. c....", on_target="leave", max_cycles=2)
     play(env, ">>-")

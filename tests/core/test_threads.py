@@ -231,7 +231,7 @@ def test_no_exception_leaves_a_step_half_played(
     random, found = np.random.default_rng(0), {"before": 0, "after": 0, "refused": 0}
     handler = signal.signal(signal.SIGALRM, give_up)
     try:
-        for _ in range(600 if COMPILED else 100):
+        for _ in range(300 if COMPILED else 100):
             actions = random.integers(4, size=envs.num_envs)
             after.step(actions)
             armed = True

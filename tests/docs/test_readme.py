@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from helpers import run_python
+from helpers import QUICKER_BENCH, run_python
 
 pytestmark = pytest.mark.heavy
 
@@ -44,7 +44,7 @@ CHECKED = ("apt-get", "pytest")
 
 SHELLS = ("bash", "console")
 ARRAY = re.compile(r"(?:bool|float\d+|u?int\d+) \([\d, ]*\)")
-PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": []}
+PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": [], "multigrid bench": ["-c", QUICKER_BENCH]}
 # What the tests add to README's arguments: a whole training takes minutes, and a game waits for somebody's keys.
 # `--help` shows only that the command is there (tyro then reads no other argument): it fits a bare command alone.
 ENDINGS = {"train": ["--help"], "play": ["--help"]}
@@ -134,7 +134,8 @@ def run_command(words: list[str], folder: Path) -> None:
     assert "--help" not in ending or len(words) == 2, (
         f"{shlex.join(words)}: nothing would read its arguments; give it a short run in ENDINGS"
     )
-    result = run_python(*PROGRAMS[words[0]], *words[1:], *ending, cwd=folder, stdin=subprocess.DEVNULL)
+    program = PROGRAMS.get(" ".join(words[:2]), PROGRAMS[words[0]])
+    result = run_python(*program, *words[1:], *ending, cwd=folder, stdin=subprocess.DEVNULL)
     assert result.returncode == 0, (
         f"{shlex.join(words)} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
     )

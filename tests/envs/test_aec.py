@@ -32,21 +32,21 @@ def shown(env: Any) -> Any:
 
 
 def cycle(env: Any, random: np.random.Generator) -> list[Any]:
-    """Play a cycle, with the last steps of agents that have ended; return what each agent is told."""
-    told = []
+    """Play a cycle, with the last steps of agents that have ended; return what each agent gets."""
+    returned = []
     for _ in range(len(env.agents)):
         _, _, terminated, truncated, _ = last = env.last()
-        told.append((env.agent_selection, frozen(last[0]), *last[1:]))
+        returned.append((env.agent_selection, frozen(last[0]), *last[1:]))
         env.step(None if terminated or truncated else int(random.integers(4)))
-    return told
+    return returned
 
 
 def episode(env: Any, seed: int) -> list[Any]:
     """Play on to the end of the episode."""
-    random, told = np.random.default_rng(seed), []
+    random, returned = np.random.default_rng(seed), []
     while env.agents:
-        told.append(cycle(env, random))
-    return told
+        returned.append(cycle(env, random))
+    return returned
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

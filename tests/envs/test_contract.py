@@ -299,10 +299,10 @@ def test_all_that_is_returned_is_fresh(face: Face) -> None:
     face.reset(twin, seed=4)
     spoil([returned, face.reset(env, seed=4)])
     for seed in range(30):
-        told = face.play(env, 1, seed=seed)
-        assert frozen(told) == frozen(face.play(twin, 1, seed=seed))
-        told += [env.get_state(), *([env.state()] if hasattr(env, "state") else [])]
-        spoil(told)
+        returned = face.play(env, 1, seed=seed)
+        assert frozen(returned) == frozen(face.play(twin, 1, seed=seed))
+        returned += [env.get_state(), *([env.state()] if hasattr(env, "state") else [])]
+        spoil(returned)
         assert face.snapshot(env) == face.snapshot(twin)
 
 
@@ -337,7 +337,7 @@ def test_what_was_given_is_neither_kept_nor_changed(face: Face) -> None:
     ids=["", "array", "i1", "()"],
 )
 def test_a_layout_by_hand(face: Face, numbers: Callable[[Any], Any]) -> None:
-    """reset(options=...) puts agents and targets where it is told, draws nothing, and ignores keys that are far off."""
+    """reset(options=...) puts agents and targets where it says, draws nothing, and ignores keys that are far off."""
     env, other = face.make(), face.make()
     options = {name: numbers(cells) for name, cells in face.layout.items()} | {
         "colour": "blue",
@@ -381,7 +381,7 @@ def options_of(face: Face) -> Iterator[tuple[Any, Any, str]]:
             words = "shape|ragged" if error is ValueError else "is of (float64|bool|object|<U3)"
             yield face.layout | {one: value}, error, rf"options\['{one}'\].*({words})"
     own = [*face.layout["targets"][:-1], face.layout["agents"][-1]]
-    if face.config.on_target in ("park", "leave"):
+    if face.on_target in ("park", "leave"):
         yield face.layout | {"targets": own}, ValueError, f"agent_{last} starts on its own target"
     for index, error in ((-1, ValueError), (1, ValueError), (True, TypeError), (1.0, TypeError), ("0", TypeError)):
         yield {"map": index}, error, "map"
@@ -556,12 +556,12 @@ def test_bad_render_modes_are_refused(face: Face, mode: Any) -> None:
 
 def digest(path: str) -> str:
     """SHA-256 of what every face plays, and of what the pickled envs in a file go on to play."""
-    told: list[Any] = [episodes(face, face.make(), seed=1) for face in FACES]
+    returned: list[Any] = [episodes(face, face.make(), seed=1) for face in FACES]
     for name, env in pickle.loads(Path(path).read_bytes()).items():
         (face,) = (one for one in FACES if one.name == name)
-        told.append([frozen(face.play(env)), [stream.random() for stream in face.streams(env)]])
-        told.append([frozen(face.play(env)), face.snapshot(env)])
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+        returned.append([frozen(face.play(env)), [stream.random() for stream in face.streams(env)]])
+        returned.append([frozen(face.play(env)), face.snapshot(env)])
+    return hashlib.sha256(repr(returned).encode()).hexdigest()
 
 
 def test_another_process_without_a_compiler_plays_the_same(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from multigrid import GridWorldEnv, parallel_env
 from multigrid.cli.bench.documented import DocumentedGridWorld
 
 
-def adds_to_what_is_told(base):
+def adds_to_what_is_returned(base):
     """The class overrides `_get_obs` and `_get_info`, and calls those of its base."""
 
     class Subclass(base):
@@ -109,10 +109,10 @@ def moves_its_target(base):
 
     class Subclass(base):
         def step(self, action):
-            _, *told, _ = super().step(action)
+            _, *returned, _ = super().step(action)
             drift = self.np_random.integers(-1, 2, size=2)
             self._target_location = np.clip(self._target_location + drift, 0, self.size - 1)
-            return self._get_obs(), *told, self._get_info()
+            return self._get_obs(), *returned, self._get_info()
 
     return Subclass
 
@@ -167,7 +167,7 @@ def stores_what_it_likes(base):
 def is_changed_twice(base):
     """A class of a class overrides what its base has overridden."""
 
-    class Subclass(teleports(adds_to_what_is_told(base))):
+    class Subclass(teleports(adds_to_what_is_returned(base))):
         def _get_obs(self):
             return {**super()._get_obs(), "twice": self._agent_location * 2}
 
@@ -175,7 +175,7 @@ def is_changed_twice(base):
 
 
 SUBCLASSES = [
-    adds_to_what_is_told,
+    adds_to_what_is_returned,
     tells_the_infos_alone,
     observes_with_noise,
     keeps_its_target,
@@ -217,7 +217,7 @@ def unchanged(base):
 @pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("make", SUBCLASSES, ids=lambda make: make.__name__)
 def test_subclasses_play_as_those_of_the_documented_class(make, size):
-    """Whole episodes, and steps after their ends, are the same in all that is told, in locations and in streams."""
+    """Whole episodes, and steps after their ends, are the same in all that is returned, in locations and in streams."""
     env, oracle = both(make, size)
     random, ends = np.random.default_rng(size), 0
     assert shown(env.reset(seed=5)) == shown(oracle.reset(seed=5))
@@ -543,7 +543,7 @@ def test_classes_that_override_nothing_are_found_once():
     assert GridWorldEnv()._is_plain
     assert type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})()._is_plain
     assert not type("Mixing", (Mixed, GridWorldEnv), {})()._is_plain
-    assert not adds_to_what_is_told(GridWorldEnv)()._is_plain
+    assert not adds_to_what_is_returned(GridWorldEnv)()._is_plain
     assert not is_changed_twice(GridWorldEnv)()._is_plain
 
 

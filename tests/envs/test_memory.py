@@ -34,7 +34,7 @@ FACES: dict[str, Face] = {
     "threads": Vector("", NEXT_STEP, num_threads=3, **WORLD),
     "GridWorldVectorEnv": GridWorlds("", NEXT_STEP),
 }
-CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 100, "life": 100}
+CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 40, "life": 40}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
 WARM_UP = {"copy": 4, "life": 2}
 """How many rounds come before the first that is measured: what copies use is cached in many places."""

@@ -93,7 +93,7 @@ def test_options_are_passed_on(name: str) -> None:
     ],
 )
 def test_a_wrong_keyword_names_the_right_one(create: Callable[..., Any], wrong: str, right: str | None) -> None:
-    """A keyword that does not exist is an error that names the one that was meant, if it can be told, and all."""
+    """A keyword that does not exist is an error that names the one that was meant, if one is like it, and all."""
     meant = re.escape(f" (did you mean {right}?)") if right else ""
     every = ".*".join(field.name for field in FIELDS)
     with pytest.raises(

@@ -95,10 +95,10 @@ def test_one_agent_is_the_documented_env(mode: str) -> None:
         while not terminated:
             action = int(random.integers(4))
             observation, reward, terminated, truncated, info = one.step(action)
-            told = [by_agent["agent_0"] for by_agent in many.step({"agent_0": action})]
-            assert frozen(told[0]) == frozen(observation)
-            assert told[1:4] == [reward, terminated, truncated]
-            assert told[4]["distance"] == info["distance"]
+            returned = [by_agent["agent_0"] for by_agent in many.step({"agent_0": action})]
+            assert frozen(returned[0]) == frozen(observation)
+            assert returned[1:4] == [reward, terminated, truncated]
+            assert returned[4]["distance"] == info["distance"]
         assert many.agents == []
 
 
@@ -113,17 +113,17 @@ def test_aec_plays_the_same_game(settings: dict[str, Any]) -> None:
     for seed in range(4):
         observations, infos = parallel.reset(seed=seed)
         aec.reset(seed=seed)
-        told = {agent: [observations[agent], 0, False, False, infos[agent]] for agent in parallel.agents}
+        returned = {agent: [observations[agent], 0, False, False, infos[agent]] for agent in parallel.agents}
         while parallel.agents:
             actions = actions_of(parallel, random)
             for agent in parallel.agents:
                 assert aec.agent_selection == agent
-                assert frozen(list(aec.last())) == frozen(told[agent])
+                assert frozen(list(aec.last())) == frozen(returned[agent])
                 aec.step(actions[agent])
             step = parallel.step(actions)
-            told = {agent: [part[agent] for part in step] for agent in step[0]}
-            for agent in [agent for agent in told if agent not in parallel.agents]:
-                assert frozen(list(aec.last())) == frozen(told[agent])
+            returned = {agent: [part[agent] for part in step] for agent in step[0]}
+            for agent in [agent for agent in returned if agent not in parallel.agents]:
+                assert frozen(list(aec.last())) == frozen(returned[agent])
                 aec.step(None)
         assert aec.agents == []
 
@@ -258,9 +258,9 @@ def test_step_after_the_end(given: Any) -> None:
     one = some_env(max_cycles=1)
     one.reset(seed=0)
     one.step(dict.fromkeys(one.agents, 0))
-    told = one.step(given)
-    assert told == ({}, {}, {}, {}, {})
-    assert len({id(part) for part in (*told, *one.step(given))}) == 10
+    returned = one.step(given)
+    assert returned == ({}, {}, {}, {}, {})
+    assert len({id(part) for part in (*returned, *one.step(given))}) == 10
 
 
 @pytest.mark.parametrize("steps", [0, 1])

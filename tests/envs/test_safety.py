@@ -303,7 +303,7 @@ def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
 
 
 def test_the_call_under_way_is_named() -> None:
-    """Who calls an env from within a call is told which one is under way."""
+    """An error tells who calls an env from within a call which one is under way."""
     env = started()
 
     class Calls(Odd):

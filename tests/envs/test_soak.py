@@ -36,7 +36,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 
 pytestmark = pytest.mark.heavy
 
-SECONDS, LONG_SECONDS = 24, 600
+SECONDS, LONG_SECONDS = 12, 600
 CALLS = 200
 NAMED = {name: (name,) for name in ("step", "reset", "set_state", "get_state", "metrics", "render", "close")}
 NAMED |= {"bad step": ("step",), "copy": ("cop", "pickl", "state"), "pickle": ("pickl", "cop", "state")}
@@ -190,12 +190,12 @@ def actions_for(env: Any, seed: int) -> Any:
 def aec_turn(env: Any, seed: int) -> Any:
     """A turn of every agent."""
     random = np.random.default_rng(seed)
-    told = []
+    returned = []
     for agent in env.agent_iter(max(len(env.agents), 1)):
         observation, reward, terminated, truncated, info = env.last()
-        told.append([agent, observation, reward, terminated, truncated, info])
+        returned.append([agent, observation, reward, terminated, truncated, info])
         env.step(None if terminated or truncated else int(random.integers(4)))
-    return told
+    return returned
 
 
 def picture(env: Any) -> Any:
@@ -360,8 +360,8 @@ class Round:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            told = attempt(lambda: self.digest(self.env, seeds))
-            os.write(writing, str(told)[:2000].encode())
+            returned = attempt(lambda: self.digest(self.env, seeds))
+            os.write(writing, str(returned)[:2000].encode())
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
@@ -373,8 +373,8 @@ class Round:
 
     def digest(self, env: Any, seeds: list[int]) -> str:
         """What some steps return, as a digest."""
-        told = [perform(env, Call("step", seed)) for seed in seeds]
-        return hashlib.sha256(repr([told, picture(env)]).encode()).hexdigest()
+        returned = [perform(env, Call("step", seed)) for seed in seeds]
+        return hashlib.sha256(repr([returned, picture(env)]).encode()).hexdigest()
 
     def swap(self) -> None:
         """Go on with a copy; or in another env, of another number of threads, from the state of this one."""
@@ -453,5 +453,5 @@ def test_calls_are_played_in_full_or_not_at_all(kernels: str, request: pytest.Fi
     """Whatever disturbs a call, the env is as before it or as after it, and ends where an undisturbed one does."""
     seconds = LONG_SECONDS if request.config.getoption("--long") else SECONDS
     environment = {} if kernels == "compiled" else {"NUMBA_DISABLE_JIT": "1"}
-    seconds = seconds if kernels == "compiled" else seconds // 4
+    seconds = seconds if kernels == "compiled" else seconds // 2
     play_apart("test_soak:soak", seconds, 0, timeout=seconds + 300, **environment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 
 import pytest
 
@@ -18,7 +18,6 @@ OWN_LIBRARIES = {
 """What examples import that no extra installs."""
 LIBRARIES = OWN_LIBRARIES | {
     "custom_reward": ("torch", "tyro"),
-    "ppo": ("torch", "tyro"),
     "qmix": ("torch",),
     "sb3_algorithms": ("sb3_contrib", "stable_baselines3", "torch", "tyro"),
     "sb3_her": ("stable_baselines3", "torch", "tyro"),
@@ -28,7 +27,7 @@ LIBRARIES = OWN_LIBRARIES | {
 """What examples import that the package does without."""
 
 RUN = """
-import runpy, sys
+import contextlib, io, json, runpy, sys
 from importlib.machinery import ModuleSpec
 from unittest.mock import MagicMock
 
@@ -40,47 +39,58 @@ class Stubs:
     def exec_module(self, module):
         pass
 
-*LIBRARIES, kind, name = sys.argv.pop(1).split()
+*LIBRARIES, kind, name = sys.argv[1].split()
 if kind == "missing":
     sys.modules.update(dict.fromkeys(LIBRARIES))
-    for sys.argv[1:] in (["--help"], ["--seed", "1"]):
+elif kind == "mocked":
+    sys.meta_path.insert(0, Stubs())
+results = []
+for flags in sys.argv[2:]:
+    sys.argv, code, out, error = [name, *flags.split()], 0, io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         try:
             runpy.run_module(f"multigrid.examples.{name}", run_name="__main__", alter_sys=True)
-        except SystemExit as ended:
-            print("exit code:", ended.code)
-else:
-    sys.meta_path.insert(0, Stubs())
-    runpy.run_module(f"multigrid.examples.{name}", run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            code = end.code
+    if isinstance(code, str):  # Python prints it, and exits with 1
+        code = print(code, file=error) or 1
+    results.append([code, out.getvalue(), error.getvalue()])
+print(json.dumps(results))
 """
-"""Runs an example with its libraries replaced by mocks; or where they are missing, with two command lines."""
+"""Runs an example several times, with other flags, where its libraries are there, missing, or replaced by mocks."""
+
+
+def run_example(name: str, kind: str, *flags: str) -> list[tuple[int, str, str]]:
+    """Run an example once for each string of flags; return the exit code and the two outputs of each run."""
+    done = run_python("-c", RUN, " ".join([*LIBRARIES[name], kind, name]), *flags, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return [(code, output, errors) for code, output, errors in json.loads(done.stdout)]
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["sb3_shaping", "sb3_her", "sb3_pixels", "custom_reward"])
 def test_help_is_shown_instead_of_a_training(name: str) -> None:
     """The help lists the arguments of ``main``; an unknown flag is refused."""
-    done = run_python("-m", f"multigrid.examples.{name}", "--help", timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert all(flag in done.stdout for flag in ("--steps", "--seed", "--episodes"))
-    assert done.stdout.startswith("usage:")
-    assert run_python("-m", f"multigrid.examples.{name}", "--step-count", "3", timeout=120).returncode == 2
+    (code, shown, errors), (refused, *_) = run_example(name, "there", "--help", "--step-count 3")
+    assert (code, refused) == (0, 2), errors
+    assert all(flag in shown for flag in ("--steps", "--seed", "--episodes"))
+    assert shown.startswith("usage:")
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_help_of_examples_without_their_libraries(name: str) -> None:
     """Without a library, an example says what it does and what to install; only who asks for help gets exit code 0."""
-    done = run_python("-c", RUN, " ".join([*LIBRARIES[name], "missing", name]))
-    text, code, again, other_code = re.split(r"exit code: (.*)\n", done.stdout)[:4]
-    assert text == again
-    assert 'pip install "multigrid-marl' in text
-    message, _, missing = other_code.partition(": ")
-    assert (code, message, {*missing.split(", ")}, done.stderr) == ("0", "not installed", {*LIBRARIES[name]}, "")
+    (code, shown, errors), (refused, printed, complaint) = run_example(name, "missing", "--help", "--seed 1")
+    assert (code, refused) == (0, 1)
+    assert shown == printed
+    assert 'pip install "multigrid-marl' in shown
+    assert (errors, "Traceback" in complaint) == ("", False)
+    assert all(library in complaint for library in LIBRARIES[name])
 
 
 @pytest.mark.parametrize("name", OWN_LIBRARIES)
 def test_flags_of_examples_with_libraries_of_their_own(name: str) -> None:
     """The help lists the arguments of ``main``; an unknown flag is refused before anything is trained."""
-    words = " ".join([*OWN_LIBRARIES[name], "there", name])
-    shown, refused = (run_python("-c", RUN, words, *flags) for flags in (["--help"], ["--step-count", "3"]))
-    assert (shown.returncode, refused.returncode) == (0, 2), shown.stderr + refused.stderr
-    assert all(flag in shown.stdout for flag in ("--seed", "--episodes"))
+    (code, shown, errors), (refused, _, complaint) = run_example(name, "mocked", "--help", "--step-count 3")
+    assert (code, refused) == (0, 2), errors + complaint
+    assert all(flag in shown for flag in ("--seed", "--episodes"))

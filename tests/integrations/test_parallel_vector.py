@@ -34,8 +34,8 @@ class Candles(ParallelEnv):
     """Three agents, each of which burns for a few drawn steps and leaves; with `late`, the last comes in step 2.
 
     It treats its caller as badly as envs do: every observation is written to the same array, and only those who are
-    there are told of; with `chatty`, the others too, and with `flagless`, nobody is told that it is over. It keeps what
-    it was asked, and which options it got.
+    there stand in the dicts; with `chatty`, the others too, and with `flagless`, nobody's flags say that it is over. It
+    keeps what it was asked, and which options it got.
     """
 
     def __init__(self, *, actions="discrete", late=False, chatty=False, flagless=False, render_mode=None, names=NAMES):
@@ -77,10 +77,10 @@ class Candles(ParallelEnv):
         self.agents = [agent for agent in there if self.left[agent] > 0 and self.clock < LIMIT]
         if self.late and self.clock == 2 and self.agents:
             self.agents.append(self.possible_agents[-1])
-        told = [agent for agent in self.possible_agents if self.chatty or agent in {*there, *self.agents}]
-        for agent in set(told).difference(there):
+        named = [agent for agent in self.possible_agents if self.chatty or agent in {*there, *self.agents}]
+        for agent in set(named).difference(there):
             paid[agent], ended[agent], cut[agent] = 5, True, True
-        return self.seen(told), paid, ended, cut, {agent: self.info(agent) for agent in told}
+        return self.seen(named), paid, ended, cut, {agent: self.info(agent) for agent in named}
 
     def worth(self, action):
         """One number, which depends on every part of an action."""
@@ -194,8 +194,8 @@ class Alone(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         """Reset."""
-        seen, told = self.env.reset(seed=seed, options=options)
-        return seen[self.agent].copy(), told[self.agent]
+        seen, infos = self.env.reset(seed=seed, options=options)
+        return seen[self.agent].copy(), infos[self.agent]
 
     def step(self, action):
         """Step."""
@@ -205,7 +205,7 @@ class Alone(gymnasium.Env):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_one_agent_is_what_gymnasium_makes_of_it(mode):
-    """Envs of one agent are told as by Gymnasium's SyncVectorEnv, infos and their masks included; `alive` is ours."""
+    """Envs of one agent return what Gymnasium's SyncVectorEnv does, infos and their masks included; `alive` is ours."""
     envs = ParallelVectorEnv([lambda: Candles(names=["bee"])] * 3, mode)
     theirs = SyncVectorEnv([lambda: Alone(Candles(names=["bee"]))] * 3, autoreset_mode=mode)
     assert (envs.num_envs, envs.observation_space, envs.action_space) == (
@@ -216,10 +216,10 @@ def test_one_agent_is_what_gymnasium_makes_of_it(mode):
     returned, expected = envs.reset(seed=4), theirs.reset(seed=4)
     random, endings = np.random.default_rng(0), 0
     for _ in range(60):
-        told = returned[-1]
-        for infos in (told, told.get("final_info", {})):
+        last = returned[-1]
+        for infos in (last, last.get("final_info", {})):
             alive = infos.pop("alive", True), infos.pop("_alive", True)
-            assert np.array_equal(*alive) or infos is not told
+            assert np.array_equal(*alive) or infos is not last
         same(returned, expected)
         over = np.zeros(3, dtype=bool) if len(returned) == 2 else returned[2] | returned[3]
         endings += over.sum()
@@ -454,14 +454,14 @@ def test_gymnasium_counts_each_row():
     """Gymnasium's RecordEpisodeStatistics sums the rewards of each row up to its end."""
     envs = RecordEpisodeStatistics(ParallelVectorEnv([Candles] * 2))
     envs.reset(seed=3)
-    random, paid, told = np.random.default_rng(0), np.zeros(6), 0
+    random, paid, count = np.random.default_rng(0), np.zeros(6), 0
     for _ in range(60):
         _, rewards, ended, cut, infos = envs.step(random.integers(0, 4, 6))
         paid += rewards
         for row in np.flatnonzero(ended | cut):
             assert infos["episode"]["r"][row] == paid[row]
-            told, paid[row] = told + (paid[row] > 0), 0
-    assert told > 20
+            count, paid[row] = count + (paid[row] > 0), 0
+    assert count > 20
 
 
 @pytest.mark.parametrize("mode", MODES[:2])

@@ -85,8 +85,8 @@ def test_vec_wrappers_of_stable_baselines3_fit(one_thread: None) -> None:
         returns, lengths = returns + rewards, lengths + 1
         for row in np.flatnonzero(dones):
             episodes += 1
-            told = infos[row]["episode"]
-            assert (told["r"], told["l"], told["isr"]) == (returns[row], lengths[row], infos[row]["isr"])
+            summary = infos[row]["episode"]
+            assert (summary["r"], summary["l"], summary["isr"]) == (returns[row], lengths[row], infos[row]["isr"])
             final = normalised.normalize_obs(own[3][row]["terminal_observation"])
             np.testing.assert_array_equal(infos[row]["terminal_observation"][8:], final)
             returns[row] = lengths[row] = 0
@@ -106,8 +106,8 @@ def test_a_policy_is_evaluated(one_thread: None) -> None:
     assert set(returns) <= {0.0, 1.0}  # type: ignore[arg-type]
 
 
-def test_seeds_are_told_for_each_row() -> None:
-    """A seed is used once, and is told for each row; None draws one."""
+def test_seeds_are_returned_for_each_row() -> None:
+    """A seed is used once, and is returned for each row; None draws one."""
     vec_env = make_native(GridConfig(**(SETTINGS | {"num_agents": 2})))
     assert vec_env.seed(3) == [3, 3, 4, 4, 5, 5]
     vec_env.reset()

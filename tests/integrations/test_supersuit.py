@@ -36,11 +36,11 @@ def make() -> Iterator[Callable[..., SuperSuitVecEnv]]:
 
 def test_processes_change_nothing(make: Callable[..., SuperSuitVecEnv]) -> None:
     """With 0, 1, 2 or more processes than copies, a seed gives the same play to the bit, infos and later resets too."""
-    told = []
+    plays = []
     for num_cpus in (0, 1, 2, 9):
         vec_env = make(WORLD, 5, num_cpus=num_cpus, seed=3)
-        told.append(play(vec_env, 60) + play(vec_env, 20))
-    assert all(one == told[0] for one in told[1:])
+        plays.append(play(vec_env, 60) + play(vec_env, 20))
+    assert all(one == plays[0] for one in plays[1:])
 
 
 def test_parked_agents_wait_for_the_others(make: Callable[..., SuperSuitVecEnv]) -> None:

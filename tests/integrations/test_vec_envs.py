@@ -90,7 +90,7 @@ def test_rows_are_those_of_single_envs(settings: dict[str, Any], bridge: str, ma
     [(["toward"], False), (["away", "away"], True), (["away", "toward"], False)],
     ids=["arrived", "out of time", "arrived in the last step"],
 )
-def test_a_time_limit_is_told_from_an_end(moves: list[str], truncated: bool, make: Callable[..., Any]) -> None:
+def test_a_time_limit_differs_from_an_end(moves: list[str], truncated: bool, make: Callable[..., Any]) -> None:
     """TimeLimit.truncated stands in the infos of ended rows alone, True where time ran out before all had arrived."""
     vec_env = make(GridConfig(size=(2, 1), num_agents=1, max_cycles=2), 2, seed=0)
     seen, sides = vec_env.reset(), set()
@@ -144,8 +144,8 @@ def test_observations_keep_their_spaces(make: Callable[..., Any]) -> None:
     assert (plain.action_space, plain.num_envs, flat.num_envs) == (Discrete(4), 6, 4)
 
 
-def test_attributes_are_told_for_each_row(make: Callable[..., Any]) -> None:
-    """Attributes that all rows share are told for each row asked for; no row is wrapped."""
+def test_attributes_are_returned_for_each_row(make: Callable[..., Any]) -> None:
+    """Attributes that all rows share are returned for each row asked for; no row is wrapped."""
     vec_env = make(WORLD, 2, render_mode="rgb_array")
     assert vec_env.get_attr("config") == [WORLD] * 6
     assert vec_env.get_attr("render_mode", [0, 4]) == ["rgb_array"] * 2

@@ -22,8 +22,8 @@ def test_dear_steps_are_saved(capsys):
     assert free.success > 0.75
     assert free.arrivals > fair.arrivals + 0.1 > dear.arrivals + 0.4
     assert free.steps > fair.steps > dear.steps
-    told = capsys.readouterr().out.splitlines()
-    assert told[1] == (
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1] == (
         f"a step costs 0.0: both arrive in {free.success:.1%}, {free.arrivals:.1%} of agents do, "
         f"{free.steps:.1f} moves each"
     )
@@ -36,7 +36,7 @@ def test_effort_is_asking_to_move():
     rewards = [env.step({"agent_0": 0, "agent_1": action})[1] for action in (2, 4, 0)]
     assert [reward["agent_0"].tolist() for reward in rewards] == [[0, -1], [1, -1], [0, 0]]
     assert [reward["agent_1"].tolist() for reward in rewards] == [[0, -1], [0, 0], [0, -1]]
-    assert all(env.reward_space(agent).contains(reward) for told in rewards for agent, reward in told.items())
+    assert all(env.reward_space(agent).contains(reward) for each in rewards for agent, reward in each.items())
 
 
 # MOMAland tells its statistics under "episode", beside the agents' infos.
@@ -78,10 +78,10 @@ def test_statistics_are_still_wiped():
     env.reset(seed=0)
     for _ in range(2):
         *_, infos = env.step({"agent_0": 0, "agent_1": 0})
-    told = infos["episode"]["r"]
-    assert told == {"agent_0": 1, "agent_1": 0}
+    sums = infos["episode"]["r"]
+    assert sums == {"agent_0": 1, "agent_1": 0}
     env.reset(seed=0)
-    assert told == {"agent_0": 0, "agent_1": 0}
+    assert sums == {"agent_0": 0, "agent_1": 0}
 
 
 def test_the_agent_by_agent_wrappers_still_fail():

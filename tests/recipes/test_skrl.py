@@ -17,8 +17,8 @@ def test_it_learns(capsys):
     rates = skrl_ippo.main(steps=5000, seed=1)
     assert rates["before"] < 0.3
     assert rates["after"] > 0.8
-    told = f"{rates['before']:.1%} before training, {rates['after']:.1%} after"
-    assert told in capsys.readouterr().out
+    line = f"{rates['before']:.1%} before training, {rates['after']:.1%} after"
+    assert line in capsys.readouterr().out
 
 
 class ByHand(torch.nn.Module):

@@ -24,8 +24,8 @@ def test_it_learns(capsys):
     rates = torchrl_ppo.main(steps=4000, seed=1)
     assert rates["before"] < 0.3
     assert rates["after"] > 0.8
-    told = f"{rates['before']:.1%} before training, {rates['after']:.1%} after"
-    assert told in capsys.readouterr().out
+    expected = f"{rates['before']:.1%} before training, {rates['after']:.1%} after"
+    assert expected in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
@@ -44,10 +44,10 @@ def test_restart_is_refused():
 def walked(actions, walls="a.A..\nb...B", steps=6):
     """What TorchRL makes of agents that play these actions, (T, 2)."""
     env = torchrl_ppo.make_env(multigrid.GridConfig(walls=walls, on_target="leave", flatten=True), seed=0)
-    told = iter(torch.tensor(actions))
+    played = iter(torch.tensor(actions))
 
     def act(_):
-        return next(told)
+        return next(played)
 
     policy = TensorDictModule(act, in_keys=[("agent", "observation")], out_keys=[("agent", "action")])
     return env, env.rollout(steps, policy)

@@ -572,7 +572,7 @@ def perceived(palette, sight):
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_twelve_agents_can_be_told_apart_by_everyone(sight):
+def test_everyone_distinguishes_twelve_agents(sight):
     """No two of twelve colours are closer than Okabe and Ito's closest two, nor is any to a wall or to white."""
     okabe_ito = colours(7)
     assert okabe_ito[:3] == [(0, 114, 178), (230, 159, 0), (0, 158, 115)]

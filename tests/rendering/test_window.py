@@ -120,9 +120,9 @@ def test_a_window_that_is_clicked_away_stops_nothing(made, monkeypatch):
         step_of(one)
         one.reset()  # what a first call compiles is not timed below
     click_away()
-    with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as told:
+    with pytest.warns(UserWarning, match="the window was closed; the game goes on without it") as warned:
         np.testing.assert_equal(step_of(window), step_of(plain))
-    assert len(told) == 1
+    assert len(warned) == 1
     assert not pygame.display.get_init()
     monkeypatch.setitem(window.metadata, "render_fps", 1)
     start = time.monotonic()
@@ -189,6 +189,20 @@ def test_a_window_that_somebody_else_shut_opens_again():
         for one in (window, arrays):
             stay(one)
         np.testing.assert_array_equal(shown(), arrays.render())
+    window.close()
+
+
+def test_the_clock_begins_again_with_pygame(monkeypatch):
+    """Pygame's time begins again after pygame.quit(), and an older clock would wait for as long as pygame had run."""
+    window, _ = human()
+    old = window._window.clock
+    pygame.quit()
+    stay(window)
+    assert window._window.clock is not old
+    old = window._window.clock
+    monkeypatch.setattr(pygame.time, "get_ticks", lambda: -1)
+    stay(window)
+    assert window._window.clock is not old
     window.close()
 
 

@@ -384,7 +384,7 @@ def test_the_command_writes_beside_the_recording(recorded, tmp_path, capsys):
     assert names(tmp_path) == ["room.html", "room.json"]
 
 
-def test_the_command_writes_where_it_is_told(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_where_its_flag_says(tmp_path, monkeypatch, capsys):
     """A name of the suite goes to the current folder, --output elsewhere, and --svg adds the picture."""
     monkeypatch.chdir(tmp_path)
     assert main(["replay", "maze-9x7-2"]) == 0

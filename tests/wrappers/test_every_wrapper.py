@@ -84,6 +84,6 @@ def test_it_is_made_again_from_its_spec(wrap: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("wrapper", [RelativePosition, GoalObservation, DistanceReward])
 def test_it_needs_the_two_cells(wrapper: Any) -> None:
-    """An env that observes something else is refused, and told what it observes."""
+    """An env that observes something else is refused by an error that names what it observes."""
     with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
         wrapper(RelativePosition(GridWorldEnv()))

@@ -54,16 +54,16 @@ class Picture(gym.Env[int, int]):
 def test_each_observation_is_the_frame_made_small(size: int) -> None:
     """Over a whole episode every pixel is the mean of its part of the env's frame, and all else is the env's own."""
     plain, env = grid_world(4), PixelObservation(grid_world(4), **({} if size == 84 else {"size": size}))
-    (_, *told), (seen, *told_seen) = plain.reset(seed=10), env.reset(seed=10)
+    (_, *rest), (seen, *rest_seen) = plain.reset(seed=10), env.reset(seed=10)
     draws, pictures = np.random.default_rng(4), []
     while True:
-        assert told_seen == told
+        assert rest_seen == rest
         assert (seen.shape, seen.dtype, seen.flags["C_CONTIGUOUS"]) == ((3, size, size), np.uint8, True)
         pictures.append((seen, means(plain.render(), size)))
-        if len(told) > 1 and told[1]:
+        if len(rest) > 1 and rest[1]:
             break
         action = draws.integers(4)
-        (_, *told), (seen, *told_seen) = plain.step(action), env.step(action)
+        (_, *rest), (seen, *rest_seen) = plain.step(action), env.step(action)
     assert len(pictures) == 6
     for picture, expected in pictures:
         np.testing.assert_array_equal(picture, expected)
@@ -77,7 +77,7 @@ def test_frames_of_any_shape_are_made_square(height: int, width: int, size: int)
 
 
 @pytest.mark.parametrize("size", [36, 84])
-def test_agent_and_target_can_be_told_apart(size: int) -> None:
+def test_agent_and_target_look_different(size: int) -> None:
     """Every layout of a grid looks different, with blue in the middle of the agent's cell and red in the target's."""
     env = PixelObservation(grid_world(4), size=size)
     cells = [[x, y] for x in range(4) for y in range(4)]

@@ -39,8 +39,8 @@ class OneAgent(gym.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take the agent's step."""
-        told: Any = [each["agent_0"] for each in self.world.step({"agent_0": action})]
-        return tuple(told)  # type: ignore[return-value]
+        returned: Any = [each["agent_0"] for each in self.world.step({"agent_0": action})]
+        return tuple(returned)  # type: ignore[return-value]
 
 
 Cells = tuple[tuple[int, int], tuple[int, int]]
@@ -140,10 +140,10 @@ def test_what_a_potential_adds_depends_on_the_ends_only(limit: int) -> None:
         while not over:
             action = draws.integers(4)
             _, reward, terminated, truncated, info = bare.step(action)
-            told = env.step(action)
-            assert told[2:] == (terminated, truncated, info)
-            assert type(told[1]) is float
-            added += GAMMA**steps * (told[1] - reward)
+            returned = env.step(action)
+            assert returned[2:] == (terminated, truncated, info)
+            assert type(returned[1]) is float
+            added += GAMMA**steps * (returned[1] - reward)
             steps += 1
             over = terminated or truncated
         endings.add((terminated, truncated))
@@ -233,9 +233,9 @@ def test_the_reward_at_the_target_can_be_chosen(target_reward: float) -> None:
         assert list(info.items())[1:] == [("is_success", False)]
         while not over:
             action = draws.integers(4)
-            _, paid, terminated, _, told = bare.step(action)
+            _, paid, terminated, _, bare_info = bare.step(action)
             _, reward, *flags, info = env.step(action)
-            assert info == {**told, "is_success": terminated}
+            assert info == {**bare_info, "is_success": terminated}
             assert type(reward) is float
             assert reward == (target_reward if terminated else paid)
             over = any(flags)

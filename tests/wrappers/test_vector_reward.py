@@ -52,8 +52,8 @@ class Singles:
             own = dict.fromkeys(env.possible_agents, 0.0)
             if env.agents:
                 by_name = dict(zip(env.possible_agents, row, strict=True))
-                told: Any = env.step({agent: by_name[agent] for agent in env.agents})
-                own |= {agent: float(mixed(*(each[agent] for each in told))) for agent in told[1]}
+                returned: Any = env.step({agent: by_name[agent] for agent in env.agents})
+                own |= {agent: float(mixed(*(each[agent] for each in returned))) for agent in returned[1]}
             elif self.mode is NEXT_STEP:
                 env.reset()
             self.ends += not env.agents
@@ -103,12 +103,12 @@ def test_rewards_are_those_of_single_envs(mode: AutoresetMode, settings: dict[st
 
 
 @pytest.mark.parametrize("settings", [{"on_target": "leave"}, {"flatten": True}, {"observe": ("view",)}], ids=str)
-def test_the_function_is_told_of_the_step_and_not_of_the_reset(settings: dict[str, Any]) -> None:
+def test_the_function_gets_the_step_and_not_the_reset(settings: dict[str, Any]) -> None:
     """In SAME_STEP mode its arguments are what worlds return that are not reset by the step, metrics included."""
-    told: list[Any] = []
+    given: list[Any] = []
 
     def noting(*step: Any) -> Any:
-        told.append(frozen(step))
+        given.append(frozen(step))
         return step[1]
 
     resetting = VectorReward(vector_env(4, autoreset_mode=SAME_STEP, **WORLD | settings), noting)
@@ -120,7 +120,7 @@ def test_the_function_is_told_of_the_step_and_not_of_the_reset(settings: dict[st
         actions = random.integers(0, 4, 12)
         resetting.step(actions)
         expected = staying.step(actions)
-        same(told[-1], frozen(expected))
+        same(given[-1], frozen(expected))
         over = np.repeat(staying.episode_over, 3)
         ends += int(over.sum())
         if over.any():
@@ -131,10 +131,10 @@ def test_the_function_is_told_of_the_step_and_not_of_the_reset(settings: dict[st
 @by_mode
 def test_all_else_is_the_envs(mode: AutoresetMode) -> None:
     """Observations, flags and infos are those of the unwrapped env, whose rewards the function gets."""
-    told: list[Any] = []
+    given: list[Any] = []
 
     def noting(*step: Any) -> Any:
-        told.append(step[1].tolist())
+        given.append(step[1].tolist())
         return step[1] + 1
 
     plain = vector_env(4, autoreset_mode=mode, **WORLD)
@@ -145,7 +145,7 @@ def test_all_else_is_the_envs(mode: AutoresetMode) -> None:
         actions = random.integers(0, 4, 12)
         one, other = plain.step(actions), envs.step(actions)
         same((one[0], *one[2:]), (other[0], *other[2:]))
-        assert told[-1] == one[1].tolist()
+        assert given[-1] == one[1].tolist()
         if mode is DISABLED and plain.episode_over.any():
             over = np.repeat(plain.episode_over, 3)
             for each in (plain, envs):

@@ -13,7 +13,7 @@ from multigrid.wrappers import ClipReward, DiscreteActions, ReacherWeightedRewar
 
 
 class Reacher(gym.Env[Any, Any]):
-    """What matters of Gymnasium's Reacher, which needs MuJoCo: the terms of its reward, told in the infos."""
+    """What matters of Gymnasium's Reacher, which needs MuJoCo: the terms of its reward, in the infos."""
 
     observation_space = gym.spaces.Discrete(1)
     action_space = gym.spaces.Discrete(1)
@@ -95,7 +95,7 @@ def test_discrete_actions_need_an_action() -> None:
 
 
 def test_reacher_reward_is_the_weighted_sum() -> None:
-    """The reward is the sum of the two told terms, each with its weight."""
+    """The reward is the sum of the two terms, each with its weight."""
     env = ReacherWeightedReward(Reacher(reward_dist=-3.0, reward_ctrl=0.5), 2.0, 10.0)
     assert env.step(0) == (0, -1.0, False, True, {"reward_dist": -3.0, "reward_ctrl": 0.5})
 
