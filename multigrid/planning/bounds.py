@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from multigrid.planning.problem import Problem
-from multigrid.planning.solver import solve
+from multigrid.planning.solver import check_budget, solve
 
 __all__ = ["Bounds", "bounds"]
 
@@ -42,6 +42,7 @@ def bounds(problem: Any, time_limit: float | None = 10.0, seed: int = 0, max_exp
     >>> bounds(Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]]), time_limit=5.0)
     Bounds(lower=8.0, upper=8.0)
     """
+    check_budget(time_limit, max_expansions)
     given = Problem.of(problem)
     problem = dataclasses.replace(given, allow_stay=True)
     first = solve(problem, "lacam", None if time_limit is None else _SHARE_OF_PLANS * time_limit, seed, max_expansions)

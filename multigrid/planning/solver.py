@@ -20,7 +20,7 @@ from multigrid.planning.problem import Problem
 from multigrid.planning.search import Budget, Found, count_costs
 from multigrid.planning.travellers import Travellers
 
-__all__ = ["Method", "solve"]
+__all__ = ["Method", "check_budget", "solve"]
 
 Method = Literal["pibt", "lacam", "cbs"]
 
@@ -73,7 +73,7 @@ def solve(
     """
     problem = Problem.of(problem)
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
-    budget = _check_budget(time_limit, max_expansions)
+    budget = check_budget(time_limit, max_expansions)
     seed = check_seed(seed)
     if problem.collisions not in _SUPPORTED:
         raise ValueError(
@@ -117,7 +117,15 @@ def _load_kernels(method: str) -> None:
         _search(Travellers(Problem.of(env)), method, Budget(_LONGEST_LOAD, _FEW_EXPANSIONS).start(), seed=0)
 
 
-def _check_budget(time_limit: Any, max_expansions: Any) -> Budget:
+def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
+    """Return the budget with these limits, which may be None.
+
+    Raises:
+        TypeError, ValueError: a limit is not a number of at least 0.
+
+    >>> check_budget(2, None).time_limit
+    2.0
+    """
     if time_limit is not None:
         is_number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
         if not is_number or not 0 <= time_limit < math.inf:
