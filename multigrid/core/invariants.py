@@ -194,7 +194,7 @@ def _check_shared_cells(w: Arrays, e: int) -> int:
 def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a return
     """Return the first broken rule of 11 to 15, on arrivals, outcomes and distances."""
     on_target, steps = w.settings[ON_TARGET], w.steps[e]
-    # A layout by hand may start agents on their targets; between two steps `rules.place_agent` may place a single one.
+    # A layout by hand may start agents on their targets, and `rules.place_agent` may move a world's only agent there.
     may_await = steps == 0 if on_target == RESTART else on_target == STAY and (steps == 0 or w.location.shape[1] == 1)
     for i in range(w.location.shape[1]):
         dx = abs(w.location[e, i, 0] - w.target[e, i, 0])
@@ -209,7 +209,7 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
             return 12
         if on_target in (PARK, LEAVE) and not stands and arrivals > 0:
             return 12
-        # Under *stay* the step is kept only while the agent stands there.
+        # Under *stay* the arrival step is kept only while the agent stands there.
         has_step = (stands and not awaits_arrival) if on_target == STAY else arrivals > 0
         if has_step != (arrival_step != NEVER) or (has_step and (arrival_step < arrivals or arrival_step > steps)):
             return 13

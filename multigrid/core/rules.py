@@ -14,7 +14,7 @@ still stands there after the moves.
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.
 
-**Collide.** A cell that one agent is granted is refused to others. Conflicts have the names of Stern et al., SoCS 2019:
+**Collide.** Except under *none*, no two agents get the same cell. Conflicts have the names of Stern et al., SoCS 2019:
 
 - *symmetric*: no agent enters a cell that two or more newcomers ask for, and two that would swap both stay. If an agent
   stays, so does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
@@ -36,8 +36,8 @@ was not free.
 
 Shared, each agent that had not left before the step gets the mean of their rewards, so the sum is the same.
 
-**End.** In the last step of the limit, each agent that had not left before the step is truncated, also those that
-terminate in it.
+**End.** At the limit of steps, each agent that had not left before the step is truncated, also those that
+terminate in this step.
 """
 
 from __future__ import annotations

@@ -205,9 +205,9 @@ def _check_single_map(config: GridConfig) -> int:
 
 
 def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> NDArray[np.int64]:
-    components, may_start_there = config.components[map_index], config.on_target in START_ON_TARGET
+    components, may_start_on_target = config.components[map_index], config.on_target in START_ON_TARGET
     cells = check_layout(
-        components, config.num_agents, agents, targets, "options['{}']", may_start_there=may_start_there
+        components, config.num_agents, agents, targets, "options['{}']", may_start_on_target=may_start_on_target
     )
     return np.concatenate(cells, axis=1)
 

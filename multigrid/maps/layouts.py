@@ -21,7 +21,7 @@ def check_layout(
     targets: Any,
     called: str = "{}",
     *,
-    may_start_there: bool = False,
+    may_start_on_target: bool = False,
 ) -> NDArray[np.int64]:
     """Check a layout, and return it as int64 (2, N, 2): the agents' cells, then their targets.
 
@@ -31,13 +31,13 @@ def check_layout(
         agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
         targets: integers (N, 2), their targets; no two alike.
         called: the name of both in error messages, with ``{}`` for "agents" or "targets".
-        may_start_there: whether an agent may start on its own target.
+        may_start_on_target: whether an agent may start on its own target.
 
     Raises:
         TypeError: the cells are not integers.
         ValueError: the shape is another one, a cell lies outside the grid or in a wall or can reach no other, two
-            agents share a cell or a target, or an agent starts on its own target and may not, or cannot reach it. The
-            message names the agent.
+            agents share a cell or a target, or an agent starts on its own target and may not, or cannot reach it.
+            Errors about single cells name the agent.
 
     >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
@@ -63,7 +63,7 @@ def check_layout(
                     "give each a cell of its own"
                 )
     for index, (start, goal) in enumerate(zip(*layout.tolist(), strict=True)):
-        if start == goal and not may_start_there:
+        if start == goal and not may_start_on_target:
             raise ValueError(f"agent_{index} starts on its own target, {start}; give it another target ({names[1]})")
         if start == goal and (components == components[tuple(start)]).sum() == 1:
             raise ValueError(f"agent_{index} at {start} can reach no other cell; give it another cell ({names[0]})")

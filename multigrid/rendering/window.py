@@ -69,7 +69,7 @@ class Window:
         """Return the surface of the window, which other code may have opened or closed in the meantime."""
         game.display.init()
         surface = game.display.get_surface()
-        # pygame's time begins again after pygame.quit(): an older clock would wait until it is as late as before.
+        # pygame's time begins at 0 again after pygame.quit(); an older clock would wait for the new time to catch up.
         if surface is None or self._clock is None or game.time.get_ticks() < self._last_ticks:
             self._clock = game.time.Clock()
         if surface is None or not Window._open:
@@ -96,7 +96,7 @@ class Window:
 
 
 def close_display() -> None:
-    """Close the window that other code has opened with pygame."""
+    """Close pygame's window, also one that other code has opened."""
     import_pygame().display.quit()
 
 

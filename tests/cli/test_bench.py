@@ -135,6 +135,17 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     assert baselines == ["1"] * 5
 
 
+def test_figures_far_off_are_not_cut() -> None:
+    """A spread of many times, and a ratio of nearly nothing, fit their columns."""
+    row = {"name": "A", "group": "Steps", "against": "B", "goal": 5.0, "ratio": 0.0034, "spread": 13.97}
+    shown = StringIO()
+    report.print_steps(
+        Console(file=shown, width=80), [row | {"microseconds_per_agent_step": 2.14, "agent_steps_per_second": 468e3}]
+    )
+    assert "\u2026" not in shown.getvalue()
+    assert {"\u00b1>999%", "<0.01x"} <= set(shown.getvalue().split())
+
+
 def test_a_case_that_was_not_measured_has_no_limit() -> None:
     """Of two versions, the older one may lack a case, which neither of them then measures."""
     names = ("vector env, 8 x 1,024", cases.REWARDED, cases.SET_MANY)

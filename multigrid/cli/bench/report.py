@@ -167,7 +167,7 @@ def _add_step(table: Table, row: dict[str, Any], ratio: str) -> None:
         row["name"],
         format_figure(row["microseconds_per_agent_step"]),
         format_figure(row["agent_steps_per_second"] / 1e6),
-        f"±{row['spread']:.0%}",
+        _format_spread(row["spread"]),
         ratio,
         "" if row["goal"] is None else f"{row['goal']:g}x",
     )
@@ -182,11 +182,21 @@ def format_figure(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:#.3g}" if value >= 0.001 else f"{value:.5f}"
 
 
+def _format_spread(spread: float) -> str:
+    """Return a share in six characters.
+
+    >>> _format_spread(0.034), _format_spread(13.97)
+    ('±3%', '±>999%')
+    """
+    return f"±{spread:.0%}" if spread < 9.995 else "±>999%"
+
+
 def _format_ratio(row: dict[str, Any]) -> str:
     ratio, goal = row["ratio"], row["goal"]
     if ratio is None:
         return "-"
     text = f"{ratio:.0f}x" if ratio >= 100 else f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2g}x"
+    text = text if ratio >= 0.01 else "<0.01x"
     return text if goal is None else _colour(text, ratio >= goal)
 
 
