@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_limit, check_name, shorten
-from multigrid.config import Collisions, GridConfig, OnTarget
+from multigrid.config import START_ON_TARGET, Collisions, GridConfig, OnTarget
 from multigrid.core.arrays import TRAVELLING
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.layouts import check_layout
@@ -73,13 +73,13 @@ class Problem:
         if config.num_maps != 1:
             raise ValueError(f"walls has {config.num_maps} maps; expected one")
         there = np.flatnonzero(~arrived)
-        may_start_there = self.on_target == "stay"
+        may_start_on_target = self.on_target in START_ON_TARGET
         if arrived.any():
             layout = np.stack([np.asarray(self.starts), np.asarray(self.targets)]).astype(np.int64)
-            check_layout(config.components[0], len(there), *layout[:, there], may_start_there=may_start_there)
+            check_layout(config.components[0], len(there), *layout[:, there], may_start_on_target=may_start_on_target)
         else:
             layout = check_layout(
-                config.components[0], num_agents, self.starts, self.targets, may_start_there=may_start_there
+                config.components[0], num_agents, self.starts, self.targets, may_start_on_target=may_start_on_target
             )
         for name, array in (("walls", config.is_wall[0]), ("starts", layout[0]), ("targets", layout[1])):
             set_field(self, name, _lock(array.copy()))

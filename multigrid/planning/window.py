@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multigrid.config import OnTarget
 from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, ON_TARGET_RULES, PARK, STAY
 from multigrid.planning.compiled import inlined
@@ -80,7 +79,7 @@ class Window(NamedTuple):
     """int64 (1,), see `multigrid.planning.luck`."""
 
 
-def make_window(team: Team, on_target: OnTarget, length: int, largest: int = 1) -> Window:
+def make_window(team: Team, on_target: str, length: int, largest: int = 1) -> Window:
     """Return a window without paths.
 
     Args:

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.config import OnTarget
 from multigrid.core.arrays import NOBODY
-from multigrid.planning.batch import sort_agents
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.groups import Group, add_member, empty_group, make_group
 from multigrid.planning.luck import draw_below, make_luck
+from multigrid.planning.next_step import sort_agents
 from multigrid.planning.pibt import sort_by_wait, step_team
 from multigrid.planning.team import Team
 from multigrid.planning.window import NO_PATH, Window, clear, enter, find_path, make_window, price, remove
@@ -47,7 +46,7 @@ class Windowed:
     """
 
     def __init__(
-        self, team: Team, on_target: OnTarget, seed: int, *, length: int = _LENGTH, rounds: int | None = None
+        self, team: Team, on_target: str, seed: int, *, length: int = _LENGTH, rounds: int | None = None
     ) -> None:
         num_agents = len(team.now)
         self._team = team
