@@ -136,21 +136,28 @@ class _Palette:
     def image(self, frame: NDArray[np.uint8]) -> Image.Image:
         """Return a frame in the palette's colours."""
         packed = _pack(frame)
-        for colour in np.unique(packed[self._nearest[packed] < 0]).tolist():
-            away = ((self._entries - _unpack(np.array(colour))) ** 2).sum(axis=1)
-            self._nearest[colour] = away.argmin()
-        image = Image.fromarray(self._nearest[packed].astype(np.uint8))
+        indices = self._nearest[packed]
+        is_new = indices < 0
+        if is_new.any():
+            for colour in np.unique(packed[is_new]).tolist():
+                away = ((self._entries - _unpack(np.array(colour))) ** 2).sum(axis=1)
+                self._nearest[colour] = away.argmin()
+            indices = self._nearest[packed]
+        image = Image.fromarray(indices.astype(np.uint8))
         image.putpalette(self._entries.astype(np.uint8).tobytes())
         return image
 
 
-def _pack(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
-    red, green, blue = np.moveaxis(pixels.astype(np.int64), -1, 0)
-    numbers: NDArray[np.int64] = red << 16 | green << 8 | blue
+def _pack(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return colours as numbers; arithmetic with 64 bits would take most of the time of a film."""
+    with_zero = np.zeros((*pixels.shape[:-1], 4), np.uint8)
+    with_zero[..., :3] = pixels[..., ::-1]
+    numbers: NDArray[np.uint32] = with_zero.view("<u4")[..., 0]
     return numbers
 
 
-def _unpack(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _unpack(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    numbers = numbers.astype(np.int64)
     return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=-1)
 
 
