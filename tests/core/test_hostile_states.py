@@ -18,7 +18,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 1_000, 100_000, 1_000
+CASES, LONG_CASES, BATCH = 500, 100_000, 1_000
 NUMBERS = [0, 1, -1, 2, 3, 7, 127, 128, 255, 2**31 - 1, 2**31, 2**53, 2**53 + 2, 2**63 - 1, -(2**63), 0.5, -0.0]
 REALS = [*NUMBERS, 1e308, float("nan"), float("inf"), -float("inf"), 1 / 3]
 WORDS = [0, 1, 2, 3, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 2, 2**64 - 1]

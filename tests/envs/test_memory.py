@@ -34,6 +34,8 @@ FACES: dict[str, Face] = {
     "threads": Vector("", NEXT_STEP, num_threads=3, **WORLD),
     "GridWorldVectorEnv": GridWorlds("", NEXT_STEP),
 }
+ONLY_LONG = ("AEC", "GridWorldVectorEnv")
+"""These pass their calls on to MultiGridEnv and to the vector env."""
 CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 40, "life": 40}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
 WARM_UP = {"copy": 4, "life": 2}
@@ -158,7 +160,7 @@ def watch(face: str, long: bool) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system has no /proc to read memory from")
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", [pytest.param(face, marks=[pytest.mark.long] * (face in ONLY_LONG)) for face in FACES])
 def test_nothing_grows(face: str, request: pytest.FixtureRequest) -> None:
     """Steps, resets, states, mistakes, frames, copies and closed envs leave no memory, thread or open file behind."""
     long = request.config.getoption("--long")

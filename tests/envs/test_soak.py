@@ -36,7 +36,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 
 pytestmark = pytest.mark.heavy
 
-SECONDS, LONG_SECONDS = 12, 600
+SECONDS, LONG_SECONDS = 8, 600
 CALLS = 200
 NAMED = {name: (name,) for name in ("step", "reset", "set_state", "get_state", "metrics", "render", "close")}
 NAMED |= {"bad step": ("step",), "copy": ("cop", "pickl", "state"), "pickle": ("pickl", "cop", "state")}
