@@ -261,9 +261,9 @@ class GridConfig:
 
         if isinstance(self.walls, ParsedMap):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                called, may_start_on_target = f"the {{}} of map {index} of walls", self.on_target in START_ON_TARGET
+                label, may_start_on_target = f"the {{}} of map {index} of walls", self.on_target in START_ON_TARGET
                 check_layout(
-                    self.components[index], self.num_agents, *layout, called, may_start_on_target=may_start_on_target
+                    self.components[index], self.num_agents, *layout, label, may_start_on_target=may_start_on_target
                 )
 
     def _check_coordinates(self) -> None:

@@ -3,11 +3,11 @@
 A world has W x H cells, some of them walls, and N agents, each with a location and a target.
 
 **Reset.** With a pool of maps, one is drawn; if it shows agents and targets, they are its layout. Otherwise agents
-are placed in index order. For each: draw a cell (x, then y, uniform) until it is free of walls and of earlier agents;
-then draw its target the same way until it is a free cell other than its own location, reachable from it, and not an
-earlier agent's target. A cell that can reach no other is never used. If, once the agent is placed, exactly one cell
-of its component has no agent and exactly two have no target, and that cell is one of the two, then it is the target,
-and nothing is drawn; otherwise only its own cell might be left as a target for the last agent of the component. A
+are placed in index order. For each: draw a cell (x, then y, uniform) until it is neither a wall nor an earlier agent's
+location; then draw its target the same way until it is a cell that the agent can reach, other than its own location and
+not an earlier agent's target. A cell that can reach no other is never used. In one case the target is not drawn: the
+agent's component now has one cell without an agent and two without a target, and that one cell is among the two. Then
+that cell is the target; with the other one, the component's last agent would start on the only target that is left. A
 layout by hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first step if it
 still stands there after the moves.
 
@@ -18,21 +18,21 @@ for its own cell.
 
 - *symmetric*: no agent enters a cell that two or more newcomers ask for, and two that would swap both stay. If an agent
   stays, so does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
-- *priority*: agents move one after the other in index order into cells that are free at that moment.
+- *priority*: agents move one after the other in index order into cells without an agent at that moment.
 - *block_both*: no agent enters a cell that was occupied before the step or that two agents ask for.
 - *soft*: two that would swap both stay; of several newcomers to a cell the lowest index keeps its request; then no
   agent enters a cell whose occupant stays, until nothing changes. If that refuses the lowest index, no other enters.
 - *none*: agents pass through one another and may share a cell.
 
 The outcome says why an agent was refused: it would have swapped; or another asked for its cell too; or else the cell
-was not free.
+was occupied.
 
 **Arrive.** An agent that stands on its target,
 
 - *park*: stays there as an obstacle, its actions ignored, until all have arrived and terminate together; reward 1.
-- *leave*: terminates and leaves in that step; its cell is free from the next; reward 1.
+- *leave*: terminates and leaves in that step; from the next, others can enter its cell; reward 1.
 - *stay*: goes on acting; all terminate when all stand on their targets at once; reward 1 to everyone then.
-- *restart*: gets a new target, drawn after all moves in agent order, any other free cell that it can reach; reward 1.
+- *restart*: gets a new target, drawn after all moves in agent order, any other cell that it can reach; reward 1.
 
 Shared, each agent that had not left before the step gets the mean of their rewards, so the sum is the same.
 

@@ -19,7 +19,7 @@ def check_layout(
     num_agents: int,
     agents: Any,
     targets: Any,
-    called: str = "{}",
+    label: str = "{}",
     *,
     may_start_on_target: bool = False,
 ) -> NDArray[np.int64]:
@@ -30,7 +30,7 @@ def check_layout(
         num_agents: N.
         agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
         targets: integers (N, 2), their targets; no two alike.
-        called: the name of both in error messages, with ``{}`` for "agents" or "targets".
+        label: the name of both in error messages, with ``{}`` for "agents" or "targets".
         may_start_on_target: whether an agent may start on its own target.
 
     Raises:
@@ -42,7 +42,7 @@ def check_layout(
     >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
     """
-    names = [called.format(name) for name in ("agents", "targets")]
+    names = [label.format(name) for name in ("agents", "targets")]
     layout = np.stack(
         [check_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
     )

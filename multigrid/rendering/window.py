@@ -57,7 +57,7 @@ class Window:
         _fit(game, canvas, surface)
         game.event.pump()
         if game.event.get(game.QUIT, pump=False):
-            self._end_show(game)
+            self._close_for_all(game)
             return
         # Nothing reads these events. If they filled the queue, the event that closes the window would be lost.
         game.event.clear((game.MOUSEMOTION, game.MOUSEWHEEL, game.FINGERMOTION), pump=False)
@@ -78,7 +78,7 @@ class Window:
         Window._open.add(self)
         return surface  # type: ignore[no-any-return]
 
-    def _end_show(self, game: Any) -> None:
+    def _close_for_all(self, game: Any) -> None:
         """Close the window for all instances that share it."""
         for window in Window._open:
             window.closed_by_user = True
