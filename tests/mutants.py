@@ -126,6 +126,20 @@ TESTS = {
         "envs/test_documented_subclasses.py::test_bad_locations",
         "envs/test_starts_on_targets.py",
     ],
+    "planning/search.py": ["planning/test_solve.py"],
+    "planning/travellers.py": ["planning/test_solve.py"],
+    "planning/pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
+    "planning/next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
+    "planning/expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
+    "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
+    "planning/window.py": ["planning/test_window.py", "planning/test_controllers.py"],
+    "planning/windowed.py": ["planning/test_controllers.py"],
+    "planning/cbs/pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/spaces.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/tree.py": ["planning/test_cbs.py", "planning/test_solve.py"],
 }
 
 # By file and function, the rule that each mutant takes away, and its address.
@@ -451,6 +465,101 @@ maps/layouts.py
     check_cell
         a location is not at the grid's far edge: Compare 3 -> _1 <= _2 <= _3
         a location is of integers: Compare 2 -> _1 not in "iuf"
+planning/search.py
+    count_costs
+        a plan's arrivals are those at the last stay: If 1 -> False
+        an agent that starts on its target has the cost of one step: Call 6 -> _2
+planning/travellers.py
+    Travellers.__init__
+        who has parked is an obstacle for a plan: If 1 -> False
+    Travellers.check_plan
+        each move of a plan is granted: If 2 -> False
+        the costs of a plan are the game's: If 3 -> False
+planning/pibt.py
+    _take_option
+        PIBT gives no cell to two agents: BoolOp 2 -> _2
+        PIBT lets no two agents swap: BoolOp 2 -> _1
+    begin_step
+        PIBT's agents that have left are nowhere: BoolOp 1 -> _1
+        PIBT's parked agents keep their cells: If 2 -> False
+    _pull
+        PIBT's agents follow into cells that are not reserved: BoolOp 2 -> _1
+planning/next_step.py
+    sort_agents
+        under restart, an agent's time begins with its last arrival: IfExp 1 -> 0
+        who is on its target chooses last: IfExp 2 -> _3
+    _walk_alone
+        without collisions, an agent takes the nearest cell: BoolOp 1 -> _1
+planning/expansion.py
+    _fix
+        constraints of LaCAM give no cell to two agents: BoolOp 1 -> _2
+        constraints of LaCAM let no two agents swap: BoolOp 1 -> _1
+    _charge
+        leaving has no cost: BoolOp 2 -> _1
+    _pass_on
+        a cheaper way lowers the costs behind it: If 1 -> False
+planning/timetable.py
+    _push_next
+        no path enters a cell where another agent has arrived: BoolOp 1 -> _1 or _3
+        no path enters a cell where another agent is: BoolOp 1 -> _1 or _2
+        no path swaps with another: If 2 -> False
+    find_path
+        no path ends before the last visit of another agent: IfExp 1 -> 0
+    enter
+        who has left blocks no path: If 1 -> True
+planning/window.py
+    _push_next
+        in a window, no path enters a cell where another agent is: BoolOp 1 -> _1
+        in a window, no path swaps with another: If 3 -> False
+        in a window, parked agents stay: If 2 -> False
+    price
+        under restart, the first arrival has the cost: If 1 -> False
+planning/windowed.py
+    _move_on
+        agents that are somewhere else get a new window: If 1 -> True
+planning/cbs/pairs.py
+    is_conflict
+        two agents in one cell are a conflict: If 1 -> False
+        a swap is a conflict: Return 2 -> return False
+    list_options
+        one of a pair that has left is nowhere: IfExp 1 -> _3
+planning/cbs/spaces.py
+    is_stop
+        no path stops too early: BoolOp 1 -> _1 and _3
+    first_stop
+        a goal that is forbidden later is no stop: If 4 -> False
+    reach
+        who parks does not pass over its goal: If 3 -> False
+    is_open
+        forbidden actions are not taken: If 1 -> False
+        forbidden cells are not entered: Return 2 -> return True
+planning/cbs/paths.py
+    list_conflicts
+        agents in one cell are listed: If 2 -> False
+        agents that swap are listed: If 5 -> False
+planning/cbs/joint.py
+    list_moves
+        in a joint search, who has left is nowhere: IfExp 1 -> _3
+        in a joint search, who parks stays: UnaryOp 2 -> True
+    clashes
+        in a joint search, no two agents are in conflict: If 1 -> False
+    expand
+        a joint search keeps the horizon: Compare 9 -> _1 <= _2
+planning/cbs/clusters.py
+    clashes
+        in a cluster, no two agents are in conflict: If 1 -> False
+    cell_at
+        in a cluster, who has left is nowhere: IfExp 1 -> _3
+planning/cbs/tree.py
+    _split_costs
+        one of a pair may pay less: BinOp 5 -> _1 - 2
+        the other of a pair pays no more than it has to: BinOp 7 -> _1 + _2 + 1
+    _split_cluster
+        one of a cluster pays one step more: BinOp 1 -> _1 + 2
+    _split_cells
+        a swap is forbidden to one of both: Assign 7 -> _1 = (step, cells[0], FORBID_CELL)
+    _open_both
+        each leaf of the first part is paired: If 1 -> False
 """
 
 HEADS = {"If": "test", "While": "test", "For": "iter"}
