@@ -16,7 +16,7 @@ from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.luck import make_luck
 from multigrid.planning.next_step import choose_in_worlds
-from multigrid.planning.search import Rule
+from multigrid.planning.search import Rule, check_collisions
 from multigrid.planning.tables import Tables
 from multigrid.planning.team import Team, make_team
 
@@ -24,8 +24,6 @@ __all__ = ["Batch", "States", "check_rules"]
 
 States: TypeAlias = Mapping[str, Any]
 """The states of E worlds, as `MultiGridVectorEnv.get_state` returns them."""
-
-_SUPPORTED = ("symmetric", "soft", "none")
 
 
 def check_rules(config: GridConfig) -> None:
@@ -35,11 +33,7 @@ def check_rules(config: GridConfig) -> None:
     Traceback (most recent call last):
     ValueError: collisions is 'priority', which no controller supports; expected one of 'symmetric', 'soft', 'none'
     """
-    if config.collisions not in _SUPPORTED:
-        raise ValueError(
-            f"collisions is {config.collisions!r}, which no controller supports; "
-            f"expected one of {', '.join(map(repr, _SUPPORTED))}"
-        )
+    check_collisions(config.collisions, "controller")
     must_wait = config.num_agents > 1 and (config.collisions != "none" or config.on_target == "stay")
     if must_wait and not config.allow_stay:
         raise ValueError(

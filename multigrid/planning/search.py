@@ -19,10 +19,30 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Budget", "Found", "Rule", "Status", "count_costs", "run_chunks"]
+__all__ = ["Budget", "Found", "Rule", "Status", "check_collisions", "count_costs", "run_chunks"]
 
 Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
 Rule = Literal["stay", "leave", "park"]
+
+_SUPPORTED = ("symmetric", "soft", "none")
+
+
+def check_collisions(collisions: str, kind: str) -> None:
+    """Raise a ValueError if no planner supports a rule of collisions.
+
+    Args:
+        collisions: the rule.
+        kind: what does not support it, in the error message.
+
+    >>> check_collisions("priority", "method")
+    Traceback (most recent call last):
+    ValueError: collisions is 'priority', which no method supports; expected one of 'symmetric', 'soft', 'none'
+    """
+    if collisions not in _SUPPORTED:
+        raise ValueError(
+            f"collisions is {collisions!r}, which no {kind} supports; "
+            f"expected one of {', '.join(map(repr, _SUPPORTED))}"
+        )
 
 
 class Found(NamedTuple):

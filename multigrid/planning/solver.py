@@ -17,14 +17,13 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
-from multigrid.planning.search import Budget, Found, count_costs
+from multigrid.planning.search import Budget, Found, check_collisions, count_costs
 from multigrid.planning.travellers import Travellers
 
 __all__ = ["Method", "check_budget", "solve"]
 
 Method = Literal["pibt", "lacam", "cbs"]
 
-_SUPPORTED = ("symmetric", "soft", "none")
 # Crowded enough for all kernels of a search to have something to do.
 _HALL = """
     .#.............
@@ -75,11 +74,7 @@ def solve(
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
     budget = check_budget(time_limit, max_expansions)
     seed = check_seed(seed)
-    if problem.collisions not in _SUPPORTED:
-        raise ValueError(
-            f"collisions is {problem.collisions!r}, which no method supports; "
-            f"expected one of {', '.join(map(repr, _SUPPORTED))}"
-        )
+    check_collisions(problem.collisions, "method")
     travellers = Travellers(problem)
     announce_compilation()
     _load_kernels(method)
