@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
-from multigrid.planning.graph import Graph, distance_tables
+from multigrid.planning.graph import distance_tables
 from multigrid.planning.improvement import Improver
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.search import Budget, Found, Rule, Status, count_costs, run_chunks
+from multigrid.planning.search import Budget, Found, Instance, Status, count_costs, run_chunks
 from multigrid.planning.team import make_team
 
 __all__ = ["search"]
@@ -35,41 +35,23 @@ _FEWEST_IN_TURN, _MOST_IN_TURN = 200, 20_000
 _MOST_BYTES = 2**30
 
 
-def search(
-    graph: Graph,
-    starts: NDArray[np.int32],
-    goals: NDArray[np.int32],
-    *,
-    on_target: Rule,
-    horizon: int | None,
-    budget: Budget,
-    seed: int,
-) -> Found:
+def search(instance: Instance, budget: Budget, seed: int) -> Found:
     """Search with LaCAM*; see `multigrid.planning.search`.
 
     An expansion is that of a configuration, or a group of agents whose paths are searched again.
 
     >>> from multigrid.planning.graph import build_graph
-    >>> graph = build_graph(np.zeros((3, 2), bool))
-    >>> budget = Budget(time_limit=None, max_expansions=None).start()
-    >>> found = search(graph, np.int32([0, 4]), np.int32([4, 0]), on_target="stay", horizon=None, budget=budget, seed=0)
+    >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
+    >>> found = search(instance, Budget(time_limit=None, max_expansions=None).start(), seed=0)
     >>> found.status, found.lower_bound, len(found.paths)
     ('optimal', 4, 3)
     """
-    return _Search(graph, starts, goals, on_target, horizon, budget, seed).run()
+    return _Search(instance, budget, seed).run()
 
 
 class _Search:
-    def __init__(
-        self,
-        graph: Graph,
-        starts: NDArray[np.int32],
-        goals: NDArray[np.int32],
-        on_target: Rule,
-        horizon: int | None,
-        budget: Budget,
-        seed: int,
-    ) -> None:
+    def __init__(self, instance: Instance, budget: Budget, seed: int) -> None:
+        graph, starts, goals, on_target, horizon = instance
         self.goals, self.on_target, self.horizon, self.budget = goals, on_target, horizon, budget
         self.starts = starts
         distances = distance_tables(graph.neighbours, goals)

@@ -11,7 +11,7 @@ from typing import Any
 from multigrid.core.rules import NONE, RESTART
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import FAR, NOWHERE
-from multigrid.planning.pibt import begin_step, choose_cells, end_step
+from multigrid.planning.pibt import begin_step, choose_cells, end_step, sort_by_wait
 from multigrid.planning.team import Team
 
 __all__ = ["choose_in_worlds", "sort_agents"]
@@ -93,14 +93,10 @@ def sort_agents(team: Team, arrival_steps: Any, steps: int, is_lifelong: bool) -
     num_agents = order.shape[0]
     turn = (steps // _STEPS_OF_A_TURN) % num_agents
     for k in range(num_agents):
-        agent = (k + turn) % num_agents
+        agent = order[k] = (k + turn) % num_agents
         since = max(arrival_steps[agent], 0) if is_lifelong else 0
         waited[agent] = 0 if team.now[agent] == team.goals[agent] else steps - since + 1
-        place = k
-        while place > 0 and waited[order[place - 1]] < waited[agent]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = agent
+    sort_by_wait(team)
 
 
 @inlined

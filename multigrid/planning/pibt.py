@@ -17,14 +17,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, PARK
 from multigrid.planning.compiled import borrowed, inlined, kernel
-from multigrid.planning.graph import NOWHERE, Graph, distance_tables
+from multigrid.planning.graph import NOWHERE, distance_tables
 from multigrid.planning.luck import draw_bits
-from multigrid.planning.search import Budget, Found, Rule
+from multigrid.planning.search import Budget, Found, Instance
 from multigrid.planning.team import UNDECIDED, Team, make_team
 
 __all__ = ["begin_step", "choose_cells", "end_step", "search", "sort_by_wait", "step_team"]
@@ -34,28 +33,19 @@ _LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64
 
 
-def search(
-    graph: Graph,
-    starts: NDArray[np.int32],
-    goals: NDArray[np.int32],
-    *,
-    on_target: Rule,
-    horizon: int | None,
-    budget: Budget,
-    seed: int,
-) -> Found:
+def search(instance: Instance, budget: Budget, seed: int) -> Found:
     """Play PIBT until all agents have arrived; see `multigrid.planning.search`.
 
     PIBT does not find every plan, and knows no bound but the shortest paths. Without a horizon it gives up after ten
     steps for each cell of the graph, and a hundred more.
 
     >>> from multigrid.planning.graph import build_graph
-    >>> graph = build_graph(np.zeros((3, 2), bool))
-    >>> budget = Budget(time_limit=None, max_expansions=None).start()
-    >>> found = search(graph, np.int32([0, 4]), np.int32([4, 0]), on_target="stay", horizon=None, budget=budget, seed=0)
+    >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
+    >>> found = search(instance, Budget(time_limit=None, max_expansions=None).start(), seed=0)
     >>> found.status, found.lower_bound, len(found.paths)
     ('feasible', 4, 3)
     """
+    graph, starts, goals, on_target, horizon = instance
     distances = distance_tables(graph.neighbours, goals)
     team = make_team(graph.neighbours, distances, goals, on_target, seed)
     team.now[:] = starts

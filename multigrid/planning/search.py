@@ -1,12 +1,8 @@
 """What all searches have in common: the budget that they get, and the result that they give.
 
-A search is a function of plain data, ``search(graph, starts, goals, *, on_target, horizon, budget, seed) -> Found``:
-
-- ``graph``: a `multigrid.planning.graph.Graph`; ``starts`` and ``goals``: int32 (N,), cells of it.
-- ``on_target``: "stay", "leave" or "park", as in `multigrid.core.rules`.
-- ``horizon``: the largest makespan of a plan, or None; ``budget``: a started `Budget`; ``seed``: breaks ties.
-
-No two agents are in one cell at the same time, and no two swap their cells; following and cycles are allowed.
+A search is a function ``search(instance, budget, seed) -> Found`` of an `Instance`, a `Budget` that was started, and a
+seed that breaks ties. In its result no two agents are in one cell at the same time, and no two swap their cells;
+following and cycles are allowed.
 """
 
 from __future__ import annotations
@@ -19,7 +15,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Budget", "Found", "Rule", "Status", "check_collisions", "count_costs", "run_chunks"]
+from multigrid.planning.graph import Graph
+
+__all__ = ["Budget", "Found", "Instance", "Rule", "Status", "check_collisions", "count_costs", "run_chunks"]
 
 Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
 Rule = Literal["stay", "leave", "park"]
@@ -43,6 +41,21 @@ def check_collisions(collisions: str, kind: str) -> None:
             f"collisions is {collisions!r}, which no {kind} supports; "
             f"expected one of {', '.join(map(repr, _SUPPORTED))}"
         )
+
+
+class Instance(NamedTuple):
+    """Agents on a graph."""
+
+    graph: Graph
+    """The cells."""
+    starts: NDArray[np.int32]
+    """int32 (N,), cells, no two equal."""
+    goals: NDArray[np.int32]
+    """int32 (N,), cells, no two equal."""
+    on_target: Rule
+    """As in `multigrid.core.rules`."""
+    horizon: int | None
+    """The largest makespan of a plan, or None."""
 
 
 class Found(NamedTuple):

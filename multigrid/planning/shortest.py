@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multigrid.planning.graph import NOWHERE, Graph, distance_tables
-from multigrid.planning.search import Budget, Found, Rule
+from multigrid.planning.graph import NOWHERE, distance_tables
+from multigrid.planning.search import Budget, Found, Instance
 
 __all__ = ["search"]
 
 
 def search(
-    graph: Graph,
-    starts: NDArray[np.int32],
-    goals: NDArray[np.int32],
-    *,
-    on_target: Rule,
-    horizon: int | None,
+    instance: Instance,
     budget: Budget,  # noqa: ARG001 - all searches have these
     seed: int,  # noqa: ARG001
 ) -> Found:
     """Let each agent take its shortest path, whatever the others do; see `multigrid.planning.search`."""
+    graph, starts, goals, on_target, horizon = instance
     distances = distance_tables(graph.neighbours, goals)
     agents = np.arange(len(starts))
     away = distances[agents, starts]

@@ -6,7 +6,7 @@ import functools
 import importlib
 import math
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
-from multigrid.planning.search import Budget, Found, check_collisions, count_costs
+from multigrid.planning.search import Budget, Found, Instance, Rule, check_collisions, count_costs
 from multigrid.planning.travellers import Travellers
 
 __all__ = ["Method", "check_budget", "solve"]
@@ -137,12 +137,6 @@ def _search(travellers: Travellers, method: str, budget: Budget, seed: int) -> F
         return Found(None, 0, "unsolvable", 0)
     name = "shortest" if problem.collisions == "none" else method
     search: Callable[..., Found] = importlib.import_module(f"multigrid.planning.{name}").search
-    return search(
-        travellers.graph,
-        travellers.starts,
-        travellers.goals,
-        on_target=problem.on_target,
-        horizon=problem.max_cycles,
-        budget=budget,
-        seed=seed,
-    )
+    rule = cast("Rule", problem.on_target)  # a Problem refuses "restart"
+    instance = Instance(travellers.graph, travellers.starts, travellers.goals, rule, problem.max_cycles)
+    return search(instance, budget, seed)

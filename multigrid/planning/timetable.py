@@ -136,10 +136,10 @@ def find_path(table: Timetable, agent: int, start: int, limit: int) -> int:
     """
     goal = table.goals[agent]
     earliest = _find_last_visit(table, goal) + 1 if table.rule[0] != LEAVE else 0
-    first = table.next_label[0]
-    if first > _LARGEST_LABEL:
+    if table.next_label[0] > _LARGEST_LABEL:
         table.labels[:] = 0
-        first = 1
+        table.next_label[0] = 1
+    first = table.next_label[0]
     estimate = max(table.distances[agent, start], earliest)
     if estimate > limit:
         return NO_PATH
@@ -161,15 +161,16 @@ def find_path(table: Timetable, agent: int, start: int, limit: int) -> int:
         if count + _NUM_COLUMNS > table.state_cells.shape[0]:
             break
         if table.state_times[state] < limit:
-            count = _push_next(table, agent, state, first, count, earliest, limit)
+            count = _push_next(table, agent, state, count, earliest, limit)
     table.next_label[0] = first + count
     return arrival
 
 
 @inlined
-def _push_next(table: Timetable, agent: int, state: int, first: int, count: int, earliest: int, limit: int) -> int:
+def _push_next(table: Timetable, agent: int, state: int, count: int, earliest: int, limit: int) -> int:
     """Push the states one step after a state; return how many there are in all."""
     cell, t = table.state_cells[state], table.state_times[state] + 1
+    first = table.next_label[0]
     for a in range(_NUM_COLUMNS):
         other_cell = table.neighbours[cell, a]
         if other_cell == NOWHERE or t >= table.held_from[other_cell] or table.agents[t, other_cell] != NOBODY:

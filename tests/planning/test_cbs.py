@@ -14,7 +14,7 @@ from multigrid.planning.cbs.paths import list_conflicts
 from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL
 from multigrid.planning.cbs.world import World
 from multigrid.planning.graph import build_graph
-from multigrid.planning.search import Budget
+from multigrid.planning.search import Budget, Instance
 
 RULES = ("stay", "leave", "park")
 
@@ -94,7 +94,7 @@ def solve(walls, starts, targets, on_target="stay", *, horizon=None, max_expansi
     graph = build_graph(np.array(walls, bool))
     ends = [graph.index[tuple(np.array(cells).T)] for cells in (starts, targets)]
     budget = Budget(None, max_expansions).start()
-    found = search(graph, *ends, on_target=on_target, horizon=horizon, budget=budget, seed=seed)
+    found = search(Instance(graph, *ends, on_target, horizon), budget, seed)
     if found.paths is None:
         return found, None
     cells = np.empty(found.paths.shape, object)
@@ -242,11 +242,11 @@ CODE = """
 import numpy as np
 from multigrid.planning.cbs import search
 from multigrid.planning.graph import build_graph
-from multigrid.planning.search import Budget
+from multigrid.planning.search import Budget, Instance
 graph = build_graph(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], bool))
 starts, goals = np.array([0, 5, 9], np.int32), np.array([9, 1, 0], np.int32)
 for on_target in ("stay", "leave", "park"):
-    found = search(graph, starts, goals, on_target=on_target, horizon=12, budget=Budget(None, 400).start(), seed=5)
+    found = search(Instance(graph, starts, goals, on_target, 12), Budget(None, 400).start(), seed=5)
     print(found.paths.tolist(), found[1:])
 """
 
@@ -291,7 +291,7 @@ SMALL = build_graph(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]], bool))
 def test_paths_under_constraints(on_target):
     """The smallest cost of an agent under constraints, and the cells at each step, are those of all paths listed."""
     rng = np.random.default_rng(5)
-    world = World(SMALL, np.array([0], np.int32), np.array([4], np.int32), on_target=on_target, horizon=7)
+    world = World(Instance(SMALL, np.array([0], np.int32), np.array([4], np.int32), on_target, 7))
     ways = walk(SMALL, (0,), 4, 7, on_target)
     for _ in range(150):
         constraints = {
@@ -320,7 +320,7 @@ def test_paths_under_constraints(on_target):
 def test_joint_costs_of_pairs(on_target, ends):
     """The costs that two agents can have at once are those of all pairs of paths without a conflict."""
     starts, goals = np.array(ends[:2], np.int32), np.array(ends[2:], np.int32)
-    world = World(SMALL, starts, goals, on_target=on_target, horizon=7)
+    world = World(Instance(SMALL, starts, goals, on_target, 7))
     one, other = (world.space(k, 1, 7, frozenset()) for k in (0, 1))
     sums = set()
     ways = [walk(SMALL, (ends[k],), ends[2 + k], 6, on_target) for k in (0, 1)]
@@ -354,7 +354,7 @@ def test_clusters_of_three(on_target):
         starts, goals = (rng.permutation(8)[:3].astype(np.int32) for _ in range(2))
         if on_target != "stay" and (starts == goals).any():
             continue
-        world = World(SMALL, starts, goals, on_target=on_target, horizon=9)
+        world = World(Instance(SMALL, starts, goals, on_target, 9))
         spaces = [world.space(k, int(rng.integers(1, 5)), 9, frozenset()) for k in range(3)]
         if None in spaces:
             continue

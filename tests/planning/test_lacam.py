@@ -10,7 +10,7 @@ from multigrid.planning.graph import build_graph, distance_tables
 from multigrid.planning.improvement import Improver
 from multigrid.planning.lacam import search
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.search import Budget, count_costs
+from multigrid.planning.search import Budget, Instance, count_costs
 from multigrid.planning.team import make_team
 
 
@@ -79,7 +79,7 @@ def test_the_improvement_keeps_to_the_rules(rule):
     graph = build_graph(problem.walls)
     starts, goals = (graph.index[tuple(cells.T)] for cells in (problem.starts, problem.targets))
     budget = Budget(time_limit=None, max_expansions=3000)
-    found = search(graph, starts, goals, on_target=rule, horizon=None, budget=budget.start(), seed=1)
+    found = search(Instance(graph, starts, goals, rule, None), budget.start(), seed=1)
     distances = distance_tables(graph.neighbours, goals)
     improver = Improver(graph.neighbours, distances, goals, on_target=rule, horizon=None, seed=2)
     # The plan after a long detour: everybody waits at first.

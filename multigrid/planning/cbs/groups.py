@@ -9,8 +9,8 @@ from multigrid.planning.cbs.joint import Joint, count_states
 from multigrid.planning.cbs.parts import Part, Single
 from multigrid.planning.cbs.tree import Tree
 from multigrid.planning.cbs.world import World
-from multigrid.planning.graph import FAR, Graph
-from multigrid.planning.search import Budget, Found, Rule
+from multigrid.planning.graph import FAR
+from multigrid.planning.search import Budget, Found, Instance
 
 __all__ = ["search"]
 
@@ -22,32 +22,16 @@ _STATES_PER_NODE = 200
 _CHUNK = 2000
 
 
-def search(
-    graph: Graph,
-    starts: NDArray[np.int32],
-    goals: NDArray[np.int32],
-    *,
-    on_target: Rule,
-    horizon: int | None,
-    budget: Budget,
-    seed: int,
-) -> Found:
-    """Search for a plan with the smallest sum of costs.
+def search(instance: Instance, budget: Budget, seed: int) -> Found:
+    """Search for a plan with the smallest sum of costs; see `multigrid.planning.search`.
 
-    Args:
-        graph: the map.
-        starts: int32 (N,), cells, no two equal.
-        goals: int32 (N,), cells, no two equal.
-        on_target: what becomes of an agent on its goal.
-        horizon: the largest makespan, or None.
-        budget: a started budget; an expansion is a node of a tree, or a joint state.
-        seed: breaks ties.
+    An expansion is a node of a tree, or a joint state.
     """
-    world = World(graph, starts, goals, on_target=on_target, horizon=horizon)
-    everybody = range(len(starts))
+    world = World(instance)
+    everybody = range(len(instance.starts))
     spaces = [world.space(k, 1, world.horizon, frozenset()) for k in everybody]
     singles = [space for space in spaces if space is not None]
-    if len(singles) < len(starts):
+    if len(singles) < len(everybody):
         return Found(None, FAR, "unsolvable", 0)
     fixed = np.empty((0, 1), np.int32)
     paths = world.choose_paths(singles, fixed, seed=seed, max_tries=_TRIES)

@@ -11,8 +11,8 @@ from multigrid.planning.cbs.clusters import Cluster, plan_cluster
 from multigrid.planning.cbs.pairs import Side, find_joint_costs, make_staircase
 from multigrid.planning.cbs.paths import Group, Pool, Roads, Tables, choose_paths, list_conflicts, opposite_actions
 from multigrid.planning.cbs.spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
-from multigrid.planning.graph import FAR, Graph, distance_tables
-from multigrid.planning.search import Rule
+from multigrid.planning.graph import FAR, distance_tables
+from multigrid.planning.search import Instance
 
 __all__ = ["Space", "World"]
 
@@ -45,25 +45,13 @@ class World:
     """A problem, and what has been found out about it.
 
     Args:
-        graph: the map.
-        starts: int32 (N,), cells.
-        goals: int32 (N,), cells.
-        on_target: what becomes of an agent on its goal.
-        horizon: the largest cost, or None.
+        instance: the problem.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        starts: NDArray[np.int32],
-        goals: NDArray[np.int32],
-        *,
-        on_target: Rule,
-        horizon: int | None,
-    ) -> None:
+    def __init__(self, instance: Instance) -> None:
+        graph, self.starts, self.goals, on_target, horizon = instance
         self.num_cells = len(graph.cells)
-        self.starts, self.goals = starts, goals
-        self.distances: NDArray[np.int32] = distance_tables(graph.neighbours, goals)
+        self.distances: NDArray[np.int32] = distance_tables(graph.neighbours, self.goals)
         self.roads = Roads(graph.neighbours, opposite_actions(graph.neighbours))
         self.leaves = on_target == "leave"
         self.absorbing = on_target != "stay"
