@@ -132,7 +132,7 @@ TESTS = {
     "planning/next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
     "planning/expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
     "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
-    "planning/window.py": ["planning/test_window.py", "planning/test_controllers.py"],
+    "planning/window.py": ["planning/test_window_paths.py", "planning/test_controllers.py"],
     "planning/windowed.py": ["planning/test_controllers.py"],
     "planning/cbs/pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs/spaces.py": ["planning/test_cbs.py", "planning/test_solve.py"],

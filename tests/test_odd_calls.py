@@ -27,11 +27,13 @@ import multigrid.integrations.sb3
 import multigrid.wrappers
 from apart import limit_memory, play_apart, play_cases
 from helpers import frozen
+from multigrid import planning
 
 pytestmark = pytest.mark.heavy
 
 CASES, LONG_CASES, BATCH = 2_000, 20_000, 2_000
 
+PUBLIC_PLANNERS = ("controllers", "expert", "problem")
 EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
     "multigrid.cli": "commands open windows, train and measure for minutes; their tests give them odd flags",
@@ -45,18 +47,13 @@ EXCLUDED = {
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
     "multigrid.scenarios.planner": "searches for as long as its world is hard",
-    **dict.fromkeys(
-        (f"multigrid.planning.{name}" for name in ("expansion", "groups", "improvement", "nodes", "team", "timetable")),
-        "arrays of kernels, and kernels, which check nothing",
-    ),
-    **dict.fromkeys(
-        (f"multigrid.planning.{name}" for name in ("cbs", "graph", "lacam", "luck", "pibt", "search", "shortest")),
-        "helpers of `solve`, for problems that are checked already",
-    ),
-    "multigrid.planning.compiled": "decorators, for kernels",
-    "multigrid.planning.plan": "what `solve` returns",
-    "multigrid.planning.solver": "searches for as long as it is asked to",
-    "multigrid.planning.travellers": "a helper of `solve`",
+    **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},
+    **{
+        f"multigrid.planning.{path.stem}": "serves the public planners, which have checked"
+        for path in Path(planning.__file__).parent.glob("[!_]*")
+        if path.stem not in PUBLIC_PLANNERS
+    },
+    "multigrid.scenarios.stored_config.one_line": "a helper, to which only errors come",
     "multigrid.registration": "registers ids again, which Gymnasium warns of",
     "multigrid.envs.one_world": "what two faces share; it is called through them",
     "multigrid.envs.agent_dicts": "a base of MultiGridEnv, through which it is called",

@@ -30,6 +30,7 @@ def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
             or "none", where agents take shortest paths.
 
     Raises:
+        TypeError: `vector_env` is something else.
         ResetNeeded: a world had no reset yet.
         ValueError: the rules are not supported.
 
@@ -39,8 +40,13 @@ def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
     >>> expert(envs).tolist()
     [0, 0, 0, 0]
     """
-    states = vector_env.get_state()
-    batch = _BATCHES.get(vector_env)
+    worlds = getattr(vector_env, "unwrapped", None)
+    if not isinstance(worlds, MultiGridVectorEnv):
+        raise TypeError(
+            f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env returns"
+        )
+    states = worlds.get_state()
+    batch = _BATCHES.get(worlds)
     if batch is None:
-        batch = _BATCHES[vector_env] = Batch(vector_env.config, vector_env.num_worlds)
+        batch = _BATCHES[worlds] = Batch(worlds.config, worlds.num_worlds)
     return batch.choose(states)

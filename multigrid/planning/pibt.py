@@ -43,7 +43,7 @@ def search(instance: Instance, budget: Budget, seed: int) -> Found:
     >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
     >>> found = search(instance, Budget(time_limit=None, max_expansions=None).start(), seed=0)
     >>> found.status, found.lower_bound, len(found.paths)
-    ('feasible', 4, 3)
+    ('feasible', 4, 5)
     """
     graph, starts, goals, on_target, horizon = instance
     distances = distance_tables(graph.neighbours, goals)

@@ -110,8 +110,8 @@ class Problem:
         """Return the problem that an environment or a scenario shows.
 
         Args:
-            source: a `MultiGridEnv` after its reset, in its present state, with the cycles that are left; a
-                `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets; or a
+            source: a `MultiGridEnv` after its reset, perhaps wrapped, in its present state, with the cycles that are
+                left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets; or a
                 `Problem`.
 
         Raises:
@@ -124,8 +124,8 @@ class Problem:
         """
         if isinstance(source, cls):
             return source
-        if isinstance(source, MultiGridEnv):
-            return cls._of_state(source)
+        if isinstance(getattr(source, "unwrapped", None), MultiGridEnv):
+            return cls._of_state(source.unwrapped)
         config = source if isinstance(source, GridConfig) else getattr(source, "config", None)
         if not isinstance(config, GridConfig):
             raise TypeError(

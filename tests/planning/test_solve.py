@@ -267,8 +267,9 @@ def test_a_plan_that_the_game_refuses(monkeypatch):
 
     graph_search = lacam.search
 
-    def swap(graph, starts, goals, **rest):
-        found = graph_search(graph, starts, goals, **rest)
+    def swap(instance, *rest):
+        found = graph_search(instance, *rest)
+        graph, starts, goals = instance[:3]
         row = [starts]
         while (row[-1] != goals).any():
             here = graph.cells[row[-1]]
