@@ -111,8 +111,8 @@ class Problem:
 
         Args:
             source: a `MultiGridEnv` after its reset, perhaps wrapped, in its present state, with the cycles that are
-                left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets; or a
-                `Problem`.
+                left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets;
+                or a `Problem`.
 
         Raises:
             TypeError: something else.
