@@ -44,7 +44,6 @@ EXCLUDED = {
     "multigrid.integrations.supersuit": "starts as many processes as it is asked for",
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
-    "multigrid.scenarios.planner": "searches for as long as its world is hard",
     **dict.fromkeys(
         (f"multigrid.planning.{name}" for name in ("expansion", "groups", "improvement", "nodes", "team", "timetable")),
         "arrays of kernels, and kernels, which check nothing",
