@@ -89,6 +89,6 @@ def test_the_best_plan_is_taken_where_no_optimum_is_proven():
 
 def test_a_layout_without_a_plan_is_refused():
     """Where two would have to pass each other in a corridor, the error says so."""
-    config = GridConfig(walls="a.bA.B", on_target="stay", allow_stay=True, max_cycles=20)
+    config = GridConfig(walls="ab.BA.", on_target="stay", allow_stay=True, max_cycles=20)
     with pytest.raises(ValueError, match="no plan was found, the layout has perhaps none: Plan"):
         make_suite.find_plan(config, nodes=9, configurations=9)
