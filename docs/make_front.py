@@ -1,6 +1,7 @@
 """Write the pictures of README: ``python docs/make_front.py RUN``, where RUN is a folder of ``multigrid train``.
 
-The badges and the bars are made of pyproject.toml and docs/speed.md alone. The others need RUN, and chromium.
+The badges and the bars are made of pyproject.toml and docs/speed.md, the crowd of the suite. The others need RUN, and
+chromium.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def write_drawn(folder: Path) -> None:
 
 
 def write_crowd(path: Path) -> None:
-    """Write 64 agents between shelves, in the middle of the episode of their scenario."""
+    """Write 64 agents between shelves, in the middle of the plan of their scenario."""
     episode = trace_episode(multigrid.scenarios.get("warehouse-41x31-64"))
     frame = Painter(episode.config, size=1230).frame(scene_of(episode, episode.num_steps // 3))
     Image.fromarray(frame).quantize(128).save(path, optimize=True)
@@ -132,9 +133,9 @@ def write_page(recording: Path, theme: str, path: Path) -> None:
 if __name__ == "__main__":
     FRONT.mkdir(exist_ok=True)
     write_drawn(FRONT)
+    write_crowd(FRONT / "crowd.png")
     if len(sys.argv) > 1:
         run = Path(sys.argv[1])
         shutil.copyfile(run / "comparison.svg", FRONT / "learned.svg")
-        write_crowd(FRONT / "crowd.png")
         for name in INKS:
             write_page(run / "episode.json", name, FRONT / f"replay-{name}.png")

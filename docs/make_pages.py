@@ -30,7 +30,7 @@ from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
 from multigrid.rendering.svg import animated_svg
-from multigrid.scenarios import get
+from multigrid.scenarios import get, lower_bound, names, suite
 from multigrid.scenarios.tracing import trace_episode
 
 FOLDER = Path(__file__).parent / "environments"
@@ -72,6 +72,7 @@ def pages() -> dict[str, str]:
         "grid_world.md": _grid_world(),
         "multi_grid.md": _multi_grid(),
         "multi_grid_vector.md": _vector(),
+        "suite.md": _suite(),
         "multi_grid.svg": animated_svg(trace_episode(get(_SCENARIO))),
     }
 
@@ -135,6 +136,7 @@ def _multi_grid() -> str:
         "MultiGrid",
         [
             f"![Eight agents in a warehouse: the plan of the scenario {_SCENARIO}](multi_grid.svg)",
+            "Sum of costs {}, lower bound {}: {}. [The suite](suite.md) has more.".format(*_rate_plan(_SCENARIO)),
             _table(rows),
             _prose(multigrid.MultiGridEnv),
             "## Arguments",
@@ -191,6 +193,17 @@ def _vector() -> str:
             _history("multigrid_v0"),
         ],
     )
+
+
+def _suite() -> str:
+    rows = ("| " + " | ".join(map(str, (name, *_rate_plan(name)))) + " |" for name in names())
+    head = "| scenario | sum of costs | lower bound | plan |\n|---|---|---|---|"
+    return _page("The suite", [_prose(suite), "\n".join([head, *rows])])
+
+
+def _rate_plan(name: str) -> tuple[int, int, str]:
+    cost, bound = int(trace_episode(get(name)).metrics["sum_of_costs"]), lower_bound(name)
+    return cost, bound, "optimal" if cost == bound else f"feasible, gap {cost / bound - 1:.3f}"
 
 
 def _page(title: str, parts: Sequence[str]) -> str:
@@ -301,11 +314,11 @@ def _observations() -> str:
     space = env.observation_space("agent_0")
     assert isinstance(space, gymnasium.spaces.Dict)
     lines = ["| part | for three agents on 7 x 4 cells | values | |", "|---|---|---|---|"]
-    for part, text in _part_texts().items():
+    for part, spec in PARTS.items():
         box = space[part]
         assert isinstance(box, gymnasium.spaces.Box)
         values = f"{box.low.min()} to {np.unique(box.high).max()}"
-        lines.append(f"| `{part}` | {box.dtype} `{box.shape}` | {values} | {text} |")
+        lines.append(f"| `{part}` | {box.dtype} `{box.shape}` | {values} | {_plain(spec.meaning)} |")
     joined = flat.observation_space("agent_0")
     assert isinstance(joined, gymnasium.spaces.Dict)
     vector = joined["observation"]
@@ -315,10 +328,6 @@ def _observations() -> str:
         "observation; with `action_mask` it is a Dict of `observation`, the Box, and `action_mask`."
     )
     return "\n".join(lines) + "\n\n" + after
-
-
-def _part_texts() -> dict[str, str]:
-    return {part: _plain(spec.meaning) for part, spec in PARTS.items()}
 
 
 def _outcomes() -> str:

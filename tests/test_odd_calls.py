@@ -46,7 +46,6 @@ EXCLUDED = {
     "multigrid.integrations.supersuit": "starts as many processes as it is asked for",
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
-    "multigrid.scenarios.planner": "searches for as long as its world is hard",
     **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},
     **{
         f"multigrid.planning.{path.stem}": "serves the public planners, which have checked"

@@ -8,7 +8,7 @@
 from multigrid.scenarios.described_worlds import find_world
 from multigrid.scenarios.recording import RecordEpisode, Step, replay
 from multigrid.scenarios.scenario import ABSENT, SCHEMA_VERSION, Scenario, load, save
-from multigrid.scenarios.suite import get, names
+from multigrid.scenarios.suite import get, lower_bound, names
 
 __all__ = [
     "ABSENT",
@@ -19,6 +19,7 @@ __all__ = [
     "find_world",
     "get",
     "load",
+    "lower_bound",
     "names",
     "replay",
     "save",

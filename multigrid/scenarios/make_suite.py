@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.actions import Outcome
+from multigrid._files import replace_file
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import maze, random_map, rooms, warehouse
 from multigrid.maps.text import ParsedMap
-from multigrid.policies import shortest_path_policy
-from multigrid.scenarios.planner import plan
+from multigrid.planning import Plan, solve
 from multigrid.scenarios.recording import RecordEpisode
 from multigrid.scenarios.scenario import Scenario, save
-from multigrid.scenarios.suite import FOLDER
+from multigrid.scenarios.suite import BOUNDS, FOLDER
 
-__all__ = ["make_scenarios", "write"]
+__all__ = ["Solved", "find_plan", "make_scenario", "make_scenarios", "write"]
 
 _KINDS: dict[str, Callable[[int, int, int], NDArray[np.bool_]]] = {
     "empty": lambda width, height, _seed: np.zeros((width, height), dtype=bool),
@@ -30,73 +31,118 @@ _KINDS: dict[str, Callable[[int, int, int], NDArray[np.bool_]]] = {
     "warehouse": lambda width, height, _seed: warehouse(width, height),
 }
 _SIZES = ((2, 9, 7), (4, 11, 9), (8, 17, 13), (16, 21, 17), (24, 25, 19), (32, 29, 23), (64, 41, 31))
-_ATTEMPTS = 1000
+_DELIVERY = "delivery-17x13-8"
+# Data, and not the result of a search, so that a name stands for the same layout whatever the planners find.
+_SEEDS = {
+    "maze-17x13-8": 1,
+    "maze-25x19-24": 1,
+    "maze-29x23-32": 5,
+    "warehouse-25x19-24": 1,
+    "warehouse-41x31-64": 1,
+}
+_NODES = 15_000
+"""Of conflict-based search."""
+_CONFIGURATIONS = 100_000
+"""Of LaCAM*, for each seed."""
+_TRIES = 3
 
 
-def make_scenarios() -> Iterator[Scenario]:
-    """Yield the scenarios of the suite, each with the episode of a plan that solves it."""
+class Solved(NamedTuple):
+    """A scenario with the episode of a plan that solves it."""
+
+    scenario: Scenario
+    """The scenario."""
+    lower_bound: int
+    """No plan has a smaller sum of costs."""
+
+
+def make_scenarios() -> Iterator[Solved]:
+    """Yield the scenarios of the suite."""
     for kind in _KINDS:
         for num_agents, width, height in _SIZES:
-            yield _solve(kind, num_agents, width, height)
-    yield _make_delivery()
+            yield make_scenario(f"{kind}-{width}x{height}-{num_agents}")
+    yield make_scenario(_DELIVERY)
 
 
-def _solve(kind: str, num_agents: int, width: int, height: int) -> Scenario:
-    """Try the layouts of seeds 0, 1, 2, ...; return the first one that `plan` solves, with the plan's episode."""
-    for seed in range(_ATTEMPTS):
-        walls = _KINDS[kind](width, height, seed)
-        env = MultiGridEnv(GridConfig(walls=walls, num_agents=num_agents))
-        env.reset(seed=seed)
-        starts, targets = np.split(env.state(), 2, axis=1)
-        config = GridConfig(
-            walls=ParsedMap(walls, starts, targets),
-            on_target="stay",
-            observe=("agent", "target", "view", "action_mask"),
-            view_radius=5,
-            allow_stay=True,
-        )
-        actions = plan(config, seed)
-        if actions is not None:
-            recorder = RecordEpisode(MultiGridEnv(config))
-            recorder.reset()
-            for row in actions.tolist():
-                recorder.step(dict(zip(config.agents, row, strict=True)))
-            assert not recorder.agents
-            return recorder.scenario(f"{kind}-{width}x{height}-{num_agents}")
-    raise AssertionError(f"no plan for {num_agents} agents in {kind} was found in {_ATTEMPTS} layouts")
+def make_scenario(name: str) -> Solved:
+    """Return the scenario of the suite with this name, made anew.
+
+    Args:
+        name: KIND-WIDTHxHEIGHT-AGENTS.
+
+    >>> make_scenario("empty-9x7-2").lower_bound
+    8
+    """
+    config = _make_config(name)
+    plan, lower_bound = find_plan(config, _NODES, _CONFIGURATIONS)
+    assert plan.actions is not None
+    recorder = RecordEpisode(MultiGridEnv(config))
+    recorder.reset()
+    for actions in plan.actions.tolist():
+        recorder.step(dict(zip(config.agents, actions, strict=True)))
+    assert not recorder.agents
+    return Solved(recorder.scenario(name), lower_bound)
 
 
-def _make_delivery() -> Scenario:
-    """Return the task of ``multigrid train``, with an episode of shortest paths that solves it."""
-    walls = warehouse(17, 13)
-    for seed in range(_ATTEMPTS):
-        env = MultiGridEnv(GridConfig(walls=walls, num_agents=8))
-        env.reset(seed=seed)
-        starts, targets = np.split(env.state(), 2, axis=1)
-        config = GridConfig(
-            walls=ParsedMap(walls, starts, targets),
+def find_plan(config: GridConfig, nodes: int, configurations: int) -> tuple[Plan, int]:
+    """Return the best plan that is found, and a sum of costs that no plan is below.
+
+    Conflict-based search comes first; if it proves no optimum, LaCAM* searches with some seeds. All are bound by
+    expansions, so that the plan is the same on every machine.
+
+    Args:
+        config: its walls are one map with agents and targets.
+        nodes: the expansions of conflict-based search.
+        configurations: the expansions of LaCAM* with each seed.
+
+    Raises:
+        ValueError: no plan was found.
+    """
+    plans = [solve(config, "cbs", time_limit=None, max_expansions=nodes)]
+    if plans[0].status != "optimal":
+        plans += [solve(config, "lacam", None, seed, configurations) for seed in range(_TRIES)]
+    lower_bound = max(plan.lower_bound for plan in plans)
+    complete = [plan for plan in plans if plan.sum_of_costs is not None]
+    if not complete:
+        raise ValueError(f"no plan was found, the layout has perhaps none: {', '.join(map(repr, plans))}")
+    return min(complete, key=lambda plan: plan.sum_of_costs or 0), lower_bound
+
+
+def _make_config(name: str) -> GridConfig:
+    kind, size, count = name.split("-")
+    width, height = map(int, size.split("x"))
+    is_delivery = name == _DELIVERY
+    seed = _SEEDS.get(name, 0)
+    walls = _KINDS["warehouse" if is_delivery else kind](width, height, seed)
+    env = MultiGridEnv(GridConfig(walls=walls, num_agents=int(count)))
+    env.reset(seed=seed)
+    layout = ParsedMap(walls, *np.split(env.state(), 2, axis=1))
+    if is_delivery:
+        return GridConfig(
+            walls=layout,
             on_target="leave",
             observe=("agent", "target", "others", "offset", "view"),
             flatten=True,
             max_cycles=64,
         )
-        env, policy = MultiGridEnv(config), shortest_path_policy(np.random.default_rng(seed))
-        recorder = RecordEpisode(env)
-        observations, _ = recorder.reset()
-        blocked = False
-        while recorder.agents:
-            observations, *_, infos = recorder.step(policy(env, observations))
-            blocked = blocked or any(info["outcome"] != Outcome.MOVED for info in infos.values())
-        if not blocked:
-            return recorder.scenario("delivery-17x13-8")
-    raise AssertionError(f"shortest paths cross in each of {_ATTEMPTS} layouts")
+    return GridConfig(
+        walls=layout,
+        on_target="stay",
+        observe=("agent", "target", "view", "action_mask"),
+        view_radius=5,
+        allow_stay=True,
+    )
 
 
 def write(folder: Path) -> None:
     """Write the suite's files to a folder, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
-    for scenario in make_scenarios():
+    bounds = {}
+    for scenario, lower_bound in make_scenarios():
         save(scenario, folder / f"{scenario.name}.json")
+        bounds[scenario.name] = lower_bound
+    with replace_file(folder / BOUNDS) as temporary:
+        temporary.write_text(json.dumps(bounds, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytestmark = pytest.mark.heavy
 
@@ -26,6 +28,16 @@ def test_what_needs_no_run_is_current(front: dict[str, Any], tmp_path: Path) -> 
     front["write_drawn"](tmp_path)
     for path in tmp_path.iterdir():
         assert (FRONT / path.name).read_bytes() == path.read_bytes(), f"{path.name} is old: run docs/make_front.py"
+
+
+def test_the_crowd_is_current(front: dict[str, Any], tmp_path: Path) -> None:
+    """The 64 agents between shelves stand where the plan of the suite puts them."""
+    front["write_crowd"](tmp_path / "crowd.png")
+    again, committed = (
+        np.asarray(Image.open(folder / "crowd.png").convert("RGB"), np.int64) for folder in (tmp_path, FRONT)
+    )
+    # Another Pillow may choose other colours; a disc in another cell changes more.
+    assert abs(again - committed).mean() < 0.05
 
 
 def test_badges_say_their_words(front: dict[str, Any]) -> None:

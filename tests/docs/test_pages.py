@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import multigrid
-from multigrid import GridConfig
+from multigrid import GridConfig, scenarios
 from multigrid.parts import PARTS
 
 pytestmark = pytest.mark.heavy
@@ -63,6 +63,17 @@ def test_nothing_is_left_out() -> None:
     vector = (FOLDER / "multi_grid_vector.md").read_text()
     for name in inspect.signature(multigrid.MultiGridVectorEnv).parameters:
         assert name == "config" or f"| `{name}` | " in vector
+
+
+def test_the_suite_says_how_good_its_plans_are() -> None:
+    """Each scenario has a row with its bound, and is called optimal only if its sum of costs is the bound."""
+    text = (FOLDER / "suite.md").read_text()
+    rows = re.findall(r"^\| (\S+) \| (\d+) \| (\d+) \| (optimal|feasible, gap (0\.\d{3})) \|$", text, re.MULTILINE)
+    assert [name for name, *_ in rows] == scenarios.names()
+    for name, cost, bound, said, gap in rows:
+        assert int(bound) == scenarios.lower_bound(name) <= int(cost)
+        assert (said == "optimal") == (cost == bound)
+        assert not gap or float(gap) == pytest.approx(int(cost) / int(bound) - 1, abs=6e-4)
 
 
 @pytest.mark.parametrize("page", PAGES)

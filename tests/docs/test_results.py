@@ -21,6 +21,7 @@ POLICIES = ["random", "shortest-path", "trained"]
 SHOWN = {"random play": "random", "shortest paths": "shortest-path", "trained policy": "trained"}
 NUMBER = r"([+-]?[0-9]+\.[0-9]+)"
 ESTIMATE = rf"{NUMBER} \[{NUMBER}, {NUMBER}\]"
+GAP = r"(not measured|-|[0-9.]+|[0-9.]+ \[[0-9.]+, [0-9.]+\])"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,16 @@ def command(monkeypatch):
     return runpy.run_path(str(FOLDER / "make_results.py"))
 
 
+def written_gap(estimate):
+    """A gap: a dash without a success, no interval for a single one."""
+    if estimate is None:
+        return "not measured"
+    mean, *ends = (None if value is None else format(value, ".3f") for value in estimate.values())
+    if mean is None:
+        return "-"
+    return mean if None in ends else f"{mean} [{ends[0]}, {ends[1]}]"
+
+
 def check_table(folder):
     """Compare every row of the table with the figures of the JSON."""
     content = json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -53,12 +64,14 @@ def check_table(folder):
                 for name, form in (("csr", ".3f"), ("isr", ".3f"), ("sum_of_costs", ".1f"))
                 for part in ("mean", "low", "high")
             ]
-            expected[(*where, policy)] = [*figures, least]
+            expected[(*where, policy)] = [*figures, least, written_gap(by_name.get("gap"))]
         difference = cell["trained_csr_minus_shortest_path"]
         by_network = ", ".join(format(csr, ".2f") for csr in cell["trained_csr_by_network"])
         differences[where] = [*(format(difference[part], "+.3f") for part in ("mean", "low", "high")), by_network]
     found = re.findall(
-        rf"^\| (\S+) \| (\d+) \| ([^|]+) \| {ESTIMATE} \| {ESTIMATE} \| {ESTIMATE} \| {NUMBER} \|$", text, re.MULTILINE
+        rf"^\| (\S+) \| (\d+) \| ([^|]+) \| {ESTIMATE} \| {ESTIMATE} \| {ESTIMATE} \| {NUMBER} \| {GAP} \|$",
+        text,
+        re.MULTILINE,
     )
     assert {(*row[:2], SHOWN[row[2]]): list(row[3:]) for row in found} == expected
     assert len(found) == len(expected)
@@ -75,7 +88,10 @@ def test_the_command_trains_and_writes_table_and_picture(quick):
     (cell,) = content["cells"]
     csr = {policy: cell["policies"][policy]["csr"]["mean"] for policy in POLICIES}
     assert csr["trained"] > csr["random"] + 0.4
-    assert cell["policies"]["shortest-path"]["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
+    shortest = cell["policies"]["shortest-path"]
+    assert shortest["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
+    assert cell["layouts"] == {"optimum_known": 10, "unsolvable": 0}
+    assert 0 <= shortest["gap"]["low"] <= shortest["gap"]["mean"] < cell["policies"]["trained"]["gap"]["mean"]
     picture = ET.parse(quick / "results.svg").getroot()  # noqa: S314 - the command has just drawn it
     assert picture.tag.endswith("svg")
     assert sorted(path.name for path in quick.iterdir()) == ["results.json", "results.md", "results.svg"]
@@ -111,8 +127,16 @@ def test_the_committed_table_says_what_the_committed_figures_say():
     for cell in content["cells"]:
         assert list(cell["policies"]) == POLICIES
         for by_name in cell["policies"].values():
-            for estimate in by_name.values():
-                assert estimate["low"] <= estimate["mean"] <= estimate["high"]
+            for name, estimate in by_name.items():
+                if name != "gap" or estimate["low"] is not None:
+                    assert estimate["low"] <= estimate["mean"] <= estimate["high"]
+            if "gap" not in by_name:
+                continue
+            successes = round(by_name["csr"]["mean"] * episodes)
+            assert [by_name["gap"][part] is None for part in ("mean", "low", "high")] == [
+                successes < least for least in (1, 2, 2)
+            ]
+            assert successes == 0 or by_name["gap"]["mean"] >= 0
             assert by_name["csr"]["mean"] * episodes == pytest.approx(round(by_name["csr"]["mean"] * episodes))
             assert by_name["sum_of_costs"]["mean"] >= cell["least_sum_of_costs"]["mean"]
 

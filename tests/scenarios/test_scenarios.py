@@ -13,15 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers import AROUND, record_random_play, run_python
-from multigrid import GridConfig, Outcome, parallel_env, scenarios
+from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.core.rules import RULES_VERSION
-from multigrid.maps import parse_map
-from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, make_suite, replay
-from multigrid.scenarios.planner import plan
+from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, replay
 from multigrid.scenarios.scenario import _checksum, _render
 from played import STRICT
 
@@ -341,56 +337,8 @@ def test_the_suite_is_what_it_says() -> None:
         ValueError, match=r"no scenario 'empty-1x1-1' in the suite, where the nearest of 36 names are 'empty-"
     ):
         scenarios.get("empty-1x1-1")
-
-
-def test_the_suite_is_made_again(tmp_path: Path) -> None:
-    """The committed command writes the committed bytes."""
-    done = run_python("-m", make_suite.__name__, str(tmp_path / "suite"))
-    assert done.returncode == 0, done.stderr
-    again, committed = (
-        {path.name: path.read_bytes() for path in folder.iterdir()}
-        for folder in (tmp_path / "suite", Path(scenarios.__file__).parent / "suite")
-    )
-    assert again == committed
-    assert len(again) == len(scenarios.names())
-
-
-@pytest.mark.parametrize("name", scenarios.names())
-def test_every_scenario_of_the_suite_has_a_solution(name: str) -> None:
-    """The recorded plan of each is played without a refused move, and ends with all agents on their targets."""
-    scenario = scenarios.get(name)
-    env = scenario.env()
-    steps = list(replay(scenario, env))
-    for step in steps:
-        assert {info["outcome"] for info in step.infos.values()} <= {Outcome.MOVED, Outcome.STAYED}
-    assert all(steps[-1].terminations.values())
-    assert not any(steps[-1].truncations.values())
-    metrics = env.metrics()
-    assert metrics["csr"] == metrics["isr"] == 1.0
-    assert metrics["makespan"] == len(steps) - 1 == len(scenario.actions)
-
-
-@given(seed=st.integers(0, 10_000), num_agents=st.integers(1, 9))
-def test_plans_are_never_refused(seed: int, num_agents: int) -> None:
-    """On any map, the moves of a plan are all granted and bring everyone to the target at once."""
-    env = parallel_env(walls=MAPS[1], num_agents=num_agents, on_target="stay", allow_stay=True)
-    env.reset(seed=seed)
-    picture = parse_map(MAPS[1])._replace(agents=env.state()[:, :2], targets=env.state()[:, 2:])
-    actions = plan(dataclasses.replace(env.config, walls=picture, num_agents=num_agents), seed)
-    if actions is None:
-        return
-    for row in actions.tolist():
-        infos = env.step(dict(zip(env.agents, row, strict=True)))[-1]
-        assert {info["outcome"] for info in infos.values()} <= {Outcome.MOVED, Outcome.STAYED}
-    assert (env.state()[:, :2] == env.state()[:, 2:]).all()
-    assert not env.agents
-
-
-def test_no_plan_where_there_is_no_solution() -> None:
-    """Two who would have to pass each other in a corridor get no plan; with room beside it they do."""
-    settings = {"on_target": "stay", "allow_stay": True, "max_cycles": 60}
-    assert plan(GridConfig(walls="aB.bA", **settings), seed=0) is None
-    assert plan(GridConfig(walls="aB.bA\n.....\n#....", **settings), seed=0) is not None
+    with pytest.raises(ValueError, match="no scenario 'bounds' in the suite, where the nearest"):
+        scenarios.lower_bound("bounds")
 
 
 def test_the_rules_version_is_that_of_the_rules() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning import Problem, bounds
 from multigrid.policies.intervals import UNDEFINED, Estimate, bootstrap
 
-__all__ = ["LowerBounds", "estimate_gap"]
+__all__ = ["LowerBounds", "estimate_gap", "gap_of"]
 
 
 class LowerBounds:
@@ -41,6 +42,19 @@ class LowerBounds:
         if key not in self._known:
             self._known[key] = bounds(problem, self._seconds).lower
         return self._known[key]
+
+
+def gap_of(measures: Mapping[str, float], bound: float) -> float:
+    """Return by which share the sum of costs of an episode is above a bound; NaN unless all agents arrived.
+
+    Args:
+        measures: as `multigrid.policies.evaluation.measure_episode` returns them.
+        bound: no plan has a smaller sum of costs.
+
+    >>> gap_of({"success": 1.0, "sum_of_costs": 10.0}, bound=8.0)
+    0.25
+    """
+    return measures["sum_of_costs"] / bound - 1 if measures["success"] else math.nan
 
 
 def estimate_gap(gaps: Sequence[float]) -> Estimate:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
-from multigrid.cli.rollout.gaps import LowerBounds, estimate_gap
+from multigrid.cli.rollout.gaps import LowerBounds, estimate_gap, gap_of
 from multigrid.cli.rollout.options import FILMS, RolloutOptions
 from multigrid.cli.rollout.policies import PolicyFactory
 from multigrid.config import GridConfig
@@ -103,7 +102,7 @@ def play_episode(
     name = f"{world.name}-{seed}"
     measures = measure_episode(env.metrics())
     if bound is not None:
-        measures["gap"] = measures["sum_of_costs"] / bound - 1 if measures["success"] else math.nan
+        measures["gap"] = gap_of(measures, bound)
     return EpisodeResult(
         seed=seed,
         steps=int(env.get_state()["steps"]),

@@ -1,0 +1,180 @@
+"""What results.json says, as a page and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+from numpy.typing import NDArray
+
+from multigrid.rendering.palette import colours
+
+POLICIES = {"random": "random play", "shortest-path": "shortest paths", "trained": "trained policy"}
+"""What they are called by the command line, and what by the table."""
+
+_BLUE, _ORANGE, _GREEN = ("#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(3))
+_LOOKS = {"random": (_ORANGE, "^"), "shortest-path": (_GREEN, "s"), "trained": (_BLUE, "o")}
+
+_PREFACE = """\
+# Learned results
+
+Made by `python docs/results/make_results.py` with multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy} \
+and Python {python}. Training took {training_seconds} seconds of one processor core, playing {playing_seconds}, the \
+bounds {bounds_seconds}.
+
+{trained_by} from {steps:,} steps of agents (training seeds: {training_seeds}) to play all these cells, by PPO with \
+shared weights ([learner.py](learner.py)). Each row of the table is over {episodes} held-out episodes, of seeds \
+{first} to {last}: the same layouts for all. The trained policy is {who}; its actions are drawn, not the likeliest \
+taken.
+
+All play under `on_target="stay"`, `collisions="symmetric"` and `allow_stay=True`, with {max_cycles} steps: an episode \
+is a success when all agents stand on their targets at once. Maps: *empty*, 9 x 7 cells; *random*, 11 x 8 with a fifth \
+of the cells walls, {training_maps} maps in training and {held_out_maps} others held out; *warehouse*, 13 x 9, one map \
+with shelves of 3 x 1 and aisles one cell wide.
+
+- **CSR**, the success rate: the share of episodes in which all agents succeed; 95% interval by Wilson's score.
+- **ISR**: the share of agents that stand on their targets in the end; 95% bootstrap over episodes.
+- **Sum of costs**: steps until each agent stands on its target for good, all steps for one that does not, summed over \
+agents; 95% bootstrap over episodes. *Least* is the mean sum of shortest ways, which no plan can undercut.
+- **Gap**: by which share the sum of costs is above a proven bound of the layout, the mean of the episodes in which \
+all agents succeed; 95% bootstrap over these. A policy that fails at the hard layouts is spared them here: read it \
+beside the CSR. The bounds are those of `multigrid.planning.bounds` with {max_expansions:,} expansions of each search. \
+In {known:,} of {layouts:,} layouts the bound is the smallest sum of costs; {unsolvable} have no solution in \
+{max_cycles} steps.
+
+The intervals are of the episodes, not of the training: another training seed gives another network.
+"""
+_DIFFERENCES = """\
+By how much the CSR of the trained policy is above that of shortest paths, on the same layouts (95% bootstrap of the \
+paired differences), and what it is for each network over the episodes that it played:
+"""
+_WORDS = {2: "Two", 3: "Three", 4: "Four"}
+
+
+def table(told: Mapping[str, Any]) -> str:
+    """Return results.md."""
+    columns = ("map", "agents", "policy", "CSR", "ISR", "sum of costs", "least", "gap")
+    figures = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    for cell in told["cells"]:
+        least = f"{cell['least_sum_of_costs']['mean']:.1f}"
+        figures += [
+            f"| {cell['map']} | {cell['num_agents']} | {POLICIES[policy]} | {_written(by_name['csr'], 3)} | "
+            f"{_written(by_name['isr'], 3)} | {_written(by_name['sum_of_costs'], 1)} | {least} | "
+            f"{_gap(by_name.get('gap'))} |"
+            for policy, by_name in cell["policies"].items()
+        ]
+    differences = ["| map | agents | difference | CSR of each network |", "|---|---|---|---|"]
+    differences += [
+        f"| {cell['map']} | {cell['num_agents']} | {_written(cell['trained_csr_minus_shortest_path'], 3, '+')} | "
+        f"{', '.join(f'{csr:.2f}' for csr in cell['trained_csr_by_network'])} |"
+        for cell in told["cells"]
+    ]
+    return "\n".join([_PREFACE.format(**_said(told)), *figures, "", _DIFFERENCES, *differences, ""])
+
+
+def _said(told: Mapping[str, Any]) -> dict[str, Any]:
+    networks, seconds = told["plan"]["networks"], told["processor_seconds"]
+    first, last = told["held_out_seeds"]
+    return {
+        **told["plan"],
+        **told["versions"],
+        "max_cycles": told["max_cycles"],
+        "training_seconds": " + ".join(map(str, seconds["training"])),
+        "playing_seconds": seconds["playing"],
+        "bounds_seconds": seconds["bounds"],
+        "max_expansions": told["max_expansions"],
+        "layouts": len(told["cells"]) * told["plan"]["episodes"],
+        "known": sum(cell["layouts"]["optimum_known"] for cell in told["cells"]),
+        "unsolvable": sum(cell["layouts"]["unsolvable"] for cell in told["cells"]),
+        "training_seeds": ", ".join(map(str, told["training"]["seed"])),
+        "trained_by": "One network learned"
+        if networks == 1
+        else f"{_WORDS.get(networks, networks)} networks learned, each",
+        "who": "that network" if networks == 1 else f"network k modulo {networks} in episode k",
+        "first": first,
+        "last": last,
+    }
+
+
+def _written(estimate: Mapping[str, float], digits: int, sign: str = "") -> str:
+    form = f"{sign}.{digits}f"
+    return f"{estimate['mean']:{form}} [{estimate['low']:{form}}, {estimate['high']:{form}}]"
+
+
+def _gap(estimate: Mapping[str, Any] | None) -> str:
+    """Write a gap, which is undefined without a success, and has no interval with a single one."""
+    if estimate is None:
+        return "not measured"
+    if estimate["mean"] is None:
+        return "-"
+    return f"{estimate['mean']:.3f}" if estimate["low"] is None else _written(estimate, 3)
+
+
+def picture(told: Mapping[str, Any]) -> Figure:
+    """Draw results.svg: CSR and the costs of an agent over the number of agents, a column for each map."""
+    maps = list(dict.fromkeys(cell["map"] for cell in told["cells"]))
+    figure = Figure(figsize=(1.2 + 2.3 * len(maps), 4.6), layout="constrained")
+    all_axes = figure.subplots(2, len(maps), squeeze=False, sharex=True, sharey="row")
+    lowest = min(cell["least_sum_of_costs"]["mean"] / cell["num_agents"] for cell in told["cells"])
+    for column, name in enumerate(maps):
+        cells = [cell for cell in told["cells"] if cell["map"] == name]
+        counts = np.array([cell["num_agents"] for cell in cells])
+        top, bottom = all_axes[:, column]
+        _draw(top, cells, counts, lambda figures, _count: figures["csr"])
+        _draw(bottom, cells, counts, lambda figures, count: _divided(figures["sum_of_costs"], count))
+        least = [cell["least_sum_of_costs"]["mean"] for cell in cells] / counts
+        bottom.plot(
+            counts, least, color="#46464e", linestyle=":", linewidth=1.4, label="shortest ways (no plan needs less)"
+        )
+        top.set_title(name, fontsize=10)
+        top.set_ylim(-0.03, 1.03)
+        # By the logarithm: random play would squeeze the others into one line.
+        bottom.set_yscale("log", base=2)
+        bottom.set_ylim(lowest / 1.2, told["max_cycles"] * 1.15)
+        bottom.yaxis.set_minor_locator(NullLocator())
+        bottom.yaxis.set_major_formatter(lambda steps, _position: f"{steps:g}")
+        bottom.set_xscale("log", base=2)
+        bottom.set_xlim(counts[0] / 1.25, counts[-1] * 1.25)
+        bottom.xaxis.set_major_locator(FixedLocator(counts.tolist()))
+        bottom.xaxis.set_minor_locator(NullLocator())
+        bottom.xaxis.set_major_formatter(lambda count, _position: f"{count:g}")
+        bottom.set_xlabel("number of agents")
+    all_axes[0, 0].set_ylabel("CSR (all agents succeed)")
+    all_axes[1, 0].set_ylabel("cost of an agent (steps)")
+    figure.legend(
+        *all_axes[1, 0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=4, fontsize=9
+    )
+    return figure
+
+
+def _draw(axes: Any, cells: list[Any], counts: NDArray[np.int64], figure_of: Callable[[Any, int], Any]) -> None:
+    for index, (policy, name) in enumerate(POLICIES.items()):
+        colour, mark = _LOOKS[policy]
+        # Side by side, so that the intervals do not hide one another.
+        where = counts * 1.04 ** (index - 1)
+        told = [figure_of(cell["policies"][policy], cell["num_agents"]) for cell in cells]
+        mean, low, high = (np.array([one[key] for one in told]) for key in ("mean", "low", "high"))
+        axes.errorbar(
+            where,
+            mean,
+            yerr=[mean - low, high - mean],
+            color=colour,
+            marker=mark,
+            markersize=5,
+            linewidth=1.5,
+            elinewidth=1.2,
+            capsize=2.5,
+            label=name,
+            clip_on=False,
+            zorder=3,
+        )
+    axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _divided(estimate: Mapping[str, float], count: int) -> dict[str, float]:
+    return {key: value / count for key, value in estimate.items()}
