@@ -84,6 +84,11 @@ def read_instances(clone: Path, kind: Kind, name: str) -> list[Instance]:
         instances = [_make_instance(fields, maps, int(steps[1])) for fields in scenarios]
     except (KeyError, ValueError, IndexError, TypeError) as error:
         raise DataError(f"{file}: a scenario is not as expected: {error!r}; {_WANTED}") from error
+    for instance in instances:
+        if len(instance.starts) < max(SETS[name]):
+            raise DataError(
+                f"{file}: {instance.name} has {len(instance.starts)} agents, not {max(SETS[name])}; {_WANTED}"
+            )
     return sorted(instances, key=lambda instance: instance.name)
 
 
@@ -140,4 +145,10 @@ def _make_instance(fields: dict[str, str], maps: dict[str, NDArray[np.bool_]], s
     lists = [row if isinstance(row[0], list) else [row] for row in rows]
     targets = tuple(np.array(cells)[:, ::-1] for cells in lists)
     name = fields["map_name"].strip('"')
-    return Instance(_name(name, fields["seed"]), maps[name], np.array(starts)[:, ::-1], targets, steps)
+    instance = Instance(_name(name, fields["seed"]), maps[name], np.array(starts)[:, ::-1], targets, steps)
+    for cells in (instance.starts, *targets):
+        if cells.min() < 0 or instance.walls[tuple(cells.T)].any():
+            raise ValueError(f"{instance.name}: an agent or a target on a wall")
+    if len(targets) != len(starts):
+        raise ValueError(f"{instance.name}: {len(starts)} agents, {len(targets)} targets")
+    return instance

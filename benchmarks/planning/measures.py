@@ -31,6 +31,7 @@ _Figures: TypeAlias = dict[str, Any]
 _DENSITY = 0.2
 _SEEDS = range(3)
 _ROUNDS = 9
+_WORLDS = 1024
 _STEPS_OF_A_PLAN = 64
 _MOST_SECONDS, _SECONDS_BETWEEN = 5.0, 0.5
 
@@ -225,10 +226,10 @@ def _play_pibt(seed: int) -> _Figures:
 
 
 def _label(seed: int) -> _Figures:
-    """Let the batch expert play 1,024 worlds: the figure is the number of agent-steps a second, in the median step."""
+    """Let the batch expert play many worlds: the figure is the number of agent-steps a second, in the median step."""
     walls = random_map(16, 16, _DENSITY, seed)
     config = GridConfig(walls=walls, num_agents=8, on_target="stay", allow_stay=True, max_cycles=_STEPS_OF_A_PLAN)
-    envs = MultiGridVectorEnv(config, num_worlds=1024)
+    envs = MultiGridVectorEnv(config, num_worlds=_WORLDS)
     envs.reset(seed=seed)
     planning.expert(envs)
     seconds = []
