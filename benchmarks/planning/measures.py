@@ -172,7 +172,8 @@ def _play_lifelong(
     )
     env = MultiGridEnv(config)
     turns = np.zeros(agents, np.int64)
-    lists = instance.targets[:agents]
+    # An agent cannot get its own cell for a target, so of the same targets in turn there is one.
+    lists = [cells[(cells != np.roll(cells, -1, axis=0)).any(axis=1)] for cells in instance.targets[:agents]]
     targets = np.array([cells[0] for cells in lists])
     observations, _ = env.reset(seed=0, options={"agents": instance.starts[:agents], "targets": targets})
     policy = planning.controller(method)
@@ -191,6 +192,7 @@ def _play_lifelong(
             targets[agent] = lists[agent][turns[agent] % len(lists[agent])]
         if env.agents:
             state["target"][:] = targets
+            state["distances"][:] = np.abs(targets - state["location"]).sum(axis=1)
             env.set_state(state)
     return {
         "status": "played",

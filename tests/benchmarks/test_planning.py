@@ -27,7 +27,7 @@ MAPS = """"bay": |-
   .#....
 """
 
-# Cells are [row, column]; a list may be broken wherever there is a space.
+# Cells are [row, column]; a list may be broken wherever there is a space. All can take shortest paths at once.
 MAPF = """algorithms:
   LaCAM:
     name: LaCAM
@@ -37,20 +37,20 @@ environment:
   on_target: nothing
 scenarios:
   Scenario-2:
-    agents_xy: [[0, 5], [0, 0], [1, 3], [1, 5]]
+    agents_xy: [[0, 5], [0, 0], [1, 3], [1, 4]]
     map_name: hall
     seed: 1
-    targets_xy: [[0, 0], [0, 5], [1, 5], [
-        1, 3]]
+    targets_xy: [[1, 5], [1, 0], [0, 3], [
+        0, 4]]
   Scenario-1:
     agents_xy: [[0, 0], [2, 1],
       [1, 4], [0, 3]]
     map_name: bay
     seed: 0
-    targets_xy: [[2, 1], [0, 0], [0, 3], [1, 4]]
+    targets_xy: [[0, 2], [2, 3], [1, 2], [0, 3]]
 """
 
-# One agent walks 3, 1 and 3 cells, and from there on 4, 1 and 3.
+# The first agent walks 3, 1 and 3 cells, and then 2, 1 and 3. Of a target that comes twice in turn there is one.
 LMAPF = """environment:
   max_episode_steps: 12
 scenarios:
@@ -58,7 +58,7 @@ scenarios:
     agents_xy: [[0, 1], [0, 0], [0, 5], [1, 5]]
     map_name: hall
     seed: 0
-    targets_xy: [[[0, 4], [1, 4], [0, 2]], [[0, 1]], [[1, 2], [0,
+    targets_xy: [[[0, 4], [1, 4], [1, 4], [0, 2]], [[0, 1]], [[1, 2], [0,
         0]], [[1, 2]]]
 """
 
@@ -100,9 +100,9 @@ def test_instances_are_read(clone: Path) -> None:
     assert (bay.name, hall.name, bay.steps) == ("bay 000", "hall 001", 40)
     assert np.argwhere(bay.walls).tolist() == [[1, 1], [4, 0], [4, 2]]
     assert bay.starts.tolist() == [[0, 0], [1, 2], [4, 1], [3, 0]]
-    assert [cells.tolist() for cells in hall.targets] == [[[0, 0]], [[5, 0]], [[5, 1]], [[3, 1]]]
+    assert [cells.tolist() for cells in hall.targets] == [[[5, 1]], [[0, 1]], [[3, 0]], [[4, 0]]]
     (lifelong,) = read_instances(clone, "lmapf", "puzzles")
-    assert [cells.tolist() for cells in lifelong.targets[:2]] == [[[4, 0], [4, 1], [2, 0]], [[1, 0]]]
+    assert [cells.tolist() for cells in lifelong.targets[:2]] == [[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0]]]
 
 
 def test_published_results_are_read(clone: Path) -> None:
@@ -120,7 +120,7 @@ def break_folder(clone: Path) -> Iterator[tuple[str, str]]:
         ("[0, 5], [0, 0], [1, 3]", "[1, 1], [0, 0], [1, 3]", "on a wall"),
         ("[0, 5], [0, 0], [1, 3]", "[9, 5], [0, 0], [1, 3]", "IndexError"),
         ("map_name: hall", "map_name: hut", "hut"),
-        ("[[0, 5], [0, 0], [1, 3], [1, 5]]", "[[0, 5], [0, 0], [1, 3]]", "3 agents, 4 targets"),
+        ("[[0, 5], [0, 0], [1, 3], [1, 4]]", "[[0, 5], [0, 0], [1, 3]]", "3 agents, 4 targets"),
         ("max_episode_steps", "most_steps", "no scenarios, maps or steps"),
     ):
         (folder / "05-puzzles-mapf.yaml").write_text(MAPF.replace(old, new))
@@ -148,7 +148,7 @@ def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys:
 def test_an_instance_with_too_few_agents_is_refused(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An instance needs agents for the largest number of its set."""
     monkeypatch.setitem(instances.SETS, "puzzles", (2, 5))
-    with pytest.raises(DataError, match="bay 000 has 4 agents, not 5|hall 001 has 4 agents, not 5"):
+    with pytest.raises(DataError, match=r"hall 001 has 4 agents, not 5"):
         read_instances(clone, "mapf", "puzzles")
 
 

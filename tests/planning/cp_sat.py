@@ -1,4 +1,4 @@
-"""The smallest sum of costs under "stay", by CP-SAT on a time-expanded graph: an oracle that shares no search with us."""
+"""The smallest sum of costs under "stay", by CP-SAT on a time-expanded graph: no search of ours is part of it."""
 
 import itertools
 
@@ -17,7 +17,7 @@ def smallest_sum_of_costs(problem, at_most, seconds=60.0):
     near = {(x, y): [(x, y), (x + 1, y), (x, y + 1), (x - 1, y), (x, y - 1)] for x, y in cells}
     near = {cell: [other for other in others if other in near] for cell, others in near.items()}
     entered, used, late = {}, {}, []
-    for agent, (start, target) in enumerate(zip(problem.starts.tolist(), problem.targets.tolist(), strict=True)):
+    for start, target in zip(problem.starts.tolist(), problem.targets.tolist(), strict=True):
         moves = {}
         before = {tuple(start): 1}
         for step in range(at_most):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
 from cp_sat import smallest_sum_of_costs
 from judging import judge, random_problem
+
 from multigrid.maps.components import label_components
 from multigrid.maps.distances import distances_to
 from multigrid.planning import solve
