@@ -29,8 +29,8 @@ class Row:
         figure: the sum of costs, the throughput, or what the measure says; None without a plan.
         bound: no plan has a smaller sum of costs; None if there is no plan.
         published: the published sum of costs or throughput; None if the published algorithm has no solution.
-        seconds: of the search, of a step (their mean), or what the measure says.
-        worst: the seconds of the longest step.
+        seconds: of the search; of processor time, for a step (their mean), or what the measure says.
+        worst: the seconds of processor time of the longest step.
         cpu: the seconds of processor time for all that the task did.
     """
 

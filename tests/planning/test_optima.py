@@ -7,7 +7,7 @@ from judging import judge, random_problem
 
 from multigrid.maps.components import label_components
 from multigrid.maps.distances import distances_to
-from multigrid.planning import solve
+from multigrid.planning import Problem, solve
 
 pytestmark = pytest.mark.heavy
 
@@ -34,6 +34,12 @@ def expect_optimum(seed):
     longest, total = longest_way(problem)
     assert smallest_sum_of_costs(problem, at_most=plan.sum_of_costs - total + longest) == plan.sum_of_costs
     return True
+
+
+def test_an_agent_that_makes_way_pays_until_it_is_back():
+    """Both count 6 steps for the one that passes, 4 for the one that goes into the bay, and 1 for one on its target."""
+    problem = Problem(".......\n#.#.###", [[0, 0], [3, 0], [1, 1]], [[6, 0], [3, 0], [1, 1]])
+    assert smallest_sum_of_costs(problem, at_most=8) == solve(problem, "cbs", time_limit=None).sum_of_costs == 11
 
 
 def test_optima_of_a_few_worlds():
