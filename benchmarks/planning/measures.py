@@ -36,7 +36,7 @@ _SEEDS = range(3)
 _ROUNDS = 9
 _WORLDS = 1024
 _STEPS_OF_A_PLAN = 64
-_MOST_SECONDS, _SECONDS_BETWEEN = 5.0, 0.5
+_MOST_SECONDS, _SECONDS_BETWEEN = 10.0, 0.5
 
 MEASURES = ("pibt", "expert", "crowd", "cbs", "lifelong", "lacam")
 """In the order in which they are measured."""
@@ -248,15 +248,15 @@ def _label(seed: int) -> _Figures:
 
 
 def _plan_crowd(seed: int) -> _Figures:
-    """Plan with more and more time until there is a plan: the figure is the seconds of the whole last call."""
+    """Plan with more and more time until there is a plan: the figure is the processor time of the whole last call."""
     problem = _make_world(256, 1000, seed)
     planning.solve(problem, "lacam", 0.0)
     limit, plan, seconds = 0.0, None, 0.0
     while (plan is None or plan.actions is None) and limit < _MOST_SECONDS:
         limit += _SECONDS_BETWEEN
-        began = time.perf_counter()
+        began = time.process_time()
         plan = planning.solve(problem, "lacam", limit, seed)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
     solved = plan is not None and plan.sum_of_costs is not None
     return {
         "status": plan.status if plan is not None else "unknown",
