@@ -1,0 +1,117 @@
+"""``python -m benchmarks.planning``: the planners against their goals, and against published results."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.planning.instances import SETS, DataError
+from benchmarks.planning.measures import MEASURES, Limits, Task, list_tasks
+from benchmarks.planning.rows import Row, RowsError, append_row, read_rows
+from benchmarks.planning.table import format_table, list_lines
+from multigrid.cli._options import parse
+from multigrid.cli.bench.measuring import describe_machine
+
+Measure = Literal["pibt", "expert", "crowd", "cbs", "lifelong", "lacam"]
+Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanningOptions:
+    """Measure the planners on one core: their speed, and their plans beside published ones.
+
+    Each instance gives a row of rows.csv; table.md says which goals are reached, on the instances measured so far. An
+    interrupted measurement goes on with --resume, also with other sets, measures or samples.
+    """
+
+    data: Path
+    """A clone of the repository CognitiveAISystems/pogema-benchmark, at commit 3303133."""
+    output: Path
+    """The folder of rows.csv and table.md; it is made if there is none."""
+    measures: tuple[Measure, ...] = MEASURES  # type: ignore[assignment]
+    """What to measure, in this order."""
+    sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[assignment]
+    """The sets of instances."""
+    every: int = 1
+    """Take each K-th instance of a set alone, the first one included."""
+    time_limit: float = 10.0
+    """The seconds of conflict-based search for an instance."""
+    lacam_seconds: float = 10.0
+    """The seconds of LaCAM* for an instance; it ends early if its plan is optimal."""
+    resume: bool = False
+    """Go on with the rows in the folder."""
+
+
+class _OptionsError(Exception):
+    """The flags do not go with one another or with the folder; the message is one line."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, measure, write the table, and return the exit code."""
+    options = parse(PlanningOptions, arguments, "python -m benchmarks.planning")
+    try:
+        _measure(options)
+    except (DataError, RowsError, _OptionsError, OSError) as error:
+        sys.stderr.write(f"benchmarks: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write(f"benchmarks: interrupted; --resume goes on with the rows in {options.output}\n")
+        return 130
+    return 0
+
+
+def _measure(options: PlanningOptions) -> None:
+    if options.every < 1 or min(options.time_limit, options.lacam_seconds) < 0:
+        raise _OptionsError("--every is at least 1, and no number of seconds is negative")
+    limits = Limits(options.time_limit, options.lacam_seconds)
+    tasks = list(list_tasks(options.data, options.sets, limits))
+    file = options.output / "rows.csv"
+    rows = read_rows(file)
+    if rows and not options.resume:
+        raise _OptionsError(f"{file} holds rows; --resume goes on with them, or name another folder")
+    _check_limits(rows, tasks)
+    options.output.mkdir(parents=True, exist_ok=True)
+    totals = collections.Counter((task.measure, task.set, task.agents) for task in tasks)
+    for task in track(_select(tasks, rows, options), "measuring", console=Console(stderr=True)):
+        rows.append(task.measure_row())
+        append_row(file, rows[-1])
+        _write_table(options.output / "table.md", rows, totals)
+    _write_table(options.output / "table.md", rows, totals)
+    sys.stdout.write((options.output / "table.md").read_text(encoding="utf-8"))
+
+
+def _check_limits(rows: Sequence[Row], tasks: Sequence[Task]) -> None:
+    limits = {task.measure: task.limit for task in tasks}
+    for row in rows:
+        if row.limit != limits.get(row.measure, row.limit):
+            raise _OptionsError(
+                f"{row.measure} has rows with a limit of {row.limit:g} s, not {limits[row.measure]:g} s; "
+                "give the same limits, or name another folder"
+            )
+
+
+def _select(tasks: Sequence[Task], rows: Sequence[Row], options: PlanningOptions) -> list[Task]:
+    """Return the tasks that are asked for and not done."""
+    done = {row.key for row in rows}
+    return [
+        task
+        for measure in options.measures
+        for task in tasks
+        if task.measure.split()[0] == measure and task.index % options.every == 0 and task.key not in done
+    ]
+
+
+def _write_table(file: Path, rows: Sequence[Row], totals: collections.Counter[tuple[str, str, int]]) -> None:
+    machine = ", ".join(f"{name} {version}" for name, version in describe_machine().items())
+    file.write_text(f"{format_table(list(list_lines(rows, totals)))}\n\n{machine}; one process.\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

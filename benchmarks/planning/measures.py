@@ -1,0 +1,266 @@
+"""What is measured: tasks, each of which gives one row.
+
+The seconds of one core are processor time; those that a search is allowed, and takes, are those of the clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from benchmarks.planning.instances import SETS, Instance, read_instances, read_published
+from benchmarks.planning.rows import Row
+from multigrid import planning
+from multigrid.actions import Outcome
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.maps.generators import random_map
+from multigrid.planning import pibt
+from multigrid.planning.search import Budget
+from multigrid.planning.travellers import Travellers
+
+__all__ = ["MEASURES", "Limits", "Task", "list_tasks"]
+
+_Figures: TypeAlias = dict[str, Any]
+
+_DENSITY = 0.2
+_SEEDS = range(3)
+_ROUNDS = 9
+_WORLDS = 1024
+_STEPS_OF_A_PLAN = 64
+_MOST_SECONDS, _SECONDS_BETWEEN = 10.0, 0.5
+
+MEASURES = ("pibt", "expert", "crowd", "cbs", "lifelong", "lacam")
+"""In the order in which they are measured."""
+
+_PROVEN = {"puzzles": (2, 3, 4), "random": (8, 16, 24), "mazes": (8, 16)}
+_LIFELONG = {"random": SETS["random"], "mazes": SETS["mazes"], "warehouse": (192,)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """The seconds that one search may take: of conflict-based search, and of LaCAM*, which ends early if optimal."""
+
+    cbs: float
+    lacam: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Something to measure.
+
+    Attributes:
+        measure: one of `MEASURES`.
+        set: the set of the instance, or the size of the world.
+        agents: the number of agents.
+        instance: the name of the instance, or the seed of the world.
+        index: its number in its set.
+        limit: the seconds that it may take, 0 without a limit.
+        run: measures, and returns the other fields of a `Row`.
+    """
+
+    measure: str
+    set: str
+    agents: int
+    instance: str
+    index: int
+    limit: float
+    run: Callable[[], _Figures]
+
+    @property
+    def key(self) -> tuple[str, str, int, str]:
+        """What no two tasks share."""
+        return self.measure, self.set, self.agents, self.instance
+
+    def measure_row(self) -> Row:
+        """Measure, and return the row."""
+        began = time.process_time()
+        figures = self.run()
+        cpu = time.process_time() - began
+        return Row(self.measure, self.set, self.agents, self.instance, self.limit, cpu=cpu, **figures)
+
+
+def list_tasks(clone: Path, sets: Sequence[str], limits: Limits) -> Iterator[Task]:
+    """Yield all tasks, those of instances for some sets.
+
+    Raises:
+        DataError: the clone lacks something.
+    """
+    for measure, world, agents, run in (
+        ("pibt", "64 x 64", 512, _play_pibt),
+        ("expert", "16 x 16", 8, _label),
+        ("crowd", "256 x 256", 1000, _plan_crowd),
+    ):
+        for seed in _SEEDS:
+            yield Task(measure, world, agents, f"seed {seed}", seed, 0.0, functools.partial(run, seed))
+    for name in sets:
+        yield from _list_solved(clone, "cbs", name, _PROVEN.get(name, ()), limits.cbs)
+    for name in sets:
+        yield from _list_lifelong(clone, name)
+    for name in sets:
+        yield from _list_solved(clone, "lacam", name, SETS[name], limits.lacam)
+
+
+def _list_solved(clone: Path, method: str, name: str, counts: Sequence[int], limit: float) -> Iterator[Task]:
+    """Yield the tasks of a planner: LaCAM* is compared with LaCAM's results, and a bound with the best of all."""
+    costs: dict[tuple[str, int], float] = {}
+    for algorithm, instance, agents, metrics in read_published(clone, "mapf", name) if counts else ():
+        if metrics["CSR"] == 1 and (method == "cbs" or algorithm == "LaCAM"):
+            costs[instance, agents] = min(metrics["SoC"], costs.get((instance, agents), np.inf))
+    instances = read_instances(clone, "mapf", name) if counts else []
+    for agents in counts:
+        for index, one in enumerate(instances):
+            run = functools.partial(_solve, one, agents, method, limit, costs.get((one.name, agents)))
+            yield Task(method, name, agents, one.name, index, limit, run)
+
+
+def _list_lifelong(clone: Path, name: str) -> Iterator[Task]:
+    counts = _LIFELONG.get(name, ())
+    published = {
+        (instance, agents): metrics["avg_throughput"]
+        for algorithm, instance, agents, metrics in (read_published(clone, "lmapf", name) if counts else ())
+        if algorithm == "RHCR"
+    }
+    instances = read_instances(clone, "lmapf", name) if counts else []
+    methods: tuple[planning.ControllerMethod, ...] = ("windowed", "pibt") if name == "warehouse" else ("windowed",)
+    for agents in counts:
+        for index, one in enumerate(instances):
+            for method in methods:
+                run = functools.partial(_play_lifelong, one, agents, method, published.get((one.name, agents)))
+                yield Task(f"lifelong {method}", name, agents, one.name, index, 0.0, run)
+
+
+def _make_problem(instance: Instance, agents: int) -> planning.Problem:
+    targets = np.concatenate([cells[:1] for cells in instance.targets[:agents]])
+    starts = instance.starts[:agents]
+    return planning.Problem(instance.walls, starts, targets, collisions="soft", max_cycles=instance.steps)
+
+
+def _solve(instance: Instance, agents: int, method: planning.Method, limit: float, published: float | None) -> _Figures:
+    """Plan: the figure is the sum of costs."""
+    plan = planning.solve(_make_problem(instance, agents), method, limit)
+    bound = None if plan.status == "unsolvable" else plan.lower_bound
+    return {
+        "status": plan.status,
+        "figure": plan.sum_of_costs,
+        "bound": bound,
+        "published": published,
+        "seconds": plan.seconds,
+    }
+
+
+def _play_lifelong(
+    instance: Instance, agents: int, method: planning.ControllerMethod, published: float | None
+) -> _Figures:
+    """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput.
+
+    After each arrival the agent's next target of the instance replaces the one that was drawn; the lists begin anew
+    after their last targets, as POGEMA's do.
+    """
+    config = GridConfig(
+        walls=instance.walls,
+        num_agents=agents,
+        collisions="soft",
+        on_target="restart",
+        allow_stay=True,
+        max_cycles=instance.steps,
+    )
+    env = MultiGridEnv(config)
+    turns = np.zeros(agents, np.int64)
+    # An agent cannot get its own cell for a target, so of the same targets in turn there is one.
+    lists = [cells[(cells != np.roll(cells, -1, axis=0)).any(axis=1)] for cells in instance.targets[:agents]]
+    targets = np.array([cells[0] for cells in lists])
+    observations, _ = env.reset(seed=0, options={"agents": instance.starts[:agents], "targets": targets})
+    policy = planning.controller(method)
+    policy(env, observations)
+    seconds = []
+    while env.agents:
+        began = time.process_time()
+        *_, infos = env.step(policy(env, {}))
+        seconds.append(time.process_time() - began)
+        if any(info["outcome"] not in {Outcome.MOVED, Outcome.STAYED} for info in infos.values()):
+            raise RuntimeError(f"{method}, {instance.name}, {agents} agents: a move was refused")
+        state: Any = env.get_state()
+        arrived = np.flatnonzero((state["location"] == targets).all(axis=1))
+        turns[arrived] += 1
+        for agent in arrived:
+            targets[agent] = lists[agent][turns[agent] % len(lists[agent])]
+        if env.agents:
+            state["target"][:] = targets
+            state["distances"][:] = np.abs(targets - state["location"]).sum(axis=1)
+            env.set_state(state)
+    return {
+        "status": "played",
+        "figure": env.metrics()["throughput"],
+        "published": published,
+        "seconds": sum(seconds) / len(seconds),
+        "worst": max(seconds),
+    }
+
+
+def _make_world(size: int, agents: int, seed: int) -> planning.Problem:
+    """Return a problem on a random map."""
+    walls = random_map(size, size, _DENSITY, seed)
+    env = MultiGridEnv(GridConfig(walls=walls, num_agents=agents, on_target="stay", allow_stay=True, max_cycles=None))
+    env.reset(seed=seed)
+    return planning.Problem.of(env)
+
+
+def _play_pibt(seed: int) -> _Figures:
+    """Play PIBT: `seconds` are those of the plan with its tables, the figure those of one step."""
+    travellers = Travellers(_make_world(64, 512, seed))
+
+    def play(steps: int) -> float:
+        began = time.process_time()
+        budget = Budget(None, None).start()
+        ends = travellers.starts, travellers.goals
+        pibt.search(travellers.graph, *ends, on_target="stay", horizon=steps, budget=budget, seed=seed)
+        return time.process_time() - began
+
+    play(_STEPS_OF_A_PLAN)
+    tables, plan = (statistics.median(play(steps) for _ in range(_ROUNDS)) for steps in (0, _STEPS_OF_A_PLAN))
+    return {"status": "played", "figure": (plan - tables) / _STEPS_OF_A_PLAN, "seconds": plan}
+
+
+def _label(seed: int) -> _Figures:
+    """Let the batch expert play many worlds: the figure is the number of agent-steps a second, in the median step."""
+    walls = random_map(16, 16, _DENSITY, seed)
+    config = GridConfig(walls=walls, num_agents=8, on_target="stay", allow_stay=True, max_cycles=_STEPS_OF_A_PLAN)
+    envs = MultiGridVectorEnv(config, num_worlds=_WORLDS)
+    envs.reset(seed=seed)
+    planning.expert(envs)
+    seconds = []
+    for _ in range(_STEPS_OF_A_PLAN):
+        began = time.process_time()
+        actions = planning.expert(envs)
+        seconds.append(time.process_time() - began)
+        envs.step(actions)
+    median = statistics.median(seconds)
+    return {"status": "played", "figure": envs.num_envs / median, "seconds": median, "worst": max(seconds)}
+
+
+def _plan_crowd(seed: int) -> _Figures:
+    """Plan with more and more time until there is a plan: the figure is the processor time of the whole last call."""
+    problem = _make_world(256, 1000, seed)
+    planning.solve(problem, "lacam", 0.0)
+    limit, plan, seconds = 0.0, None, 0.0
+    while (plan is None or plan.actions is None) and limit < _MOST_SECONDS:
+        limit += _SECONDS_BETWEEN
+        began = time.process_time()
+        plan = planning.solve(problem, "lacam", limit, seed)
+        seconds = time.process_time() - began
+    solved = plan is not None and plan.sum_of_costs is not None
+    return {
+        "status": plan.status if plan is not None else "unknown",
+        "figure": seconds if solved else None,
+        "bound": plan.lower_bound if plan is not None else None,
+        "seconds": seconds,
+    }
