@@ -468,7 +468,7 @@ maps/layouts.py
 planning/search.py
     count_costs
         a plan's arrivals are those at the last stay: If 1 -> False
-        an agent that starts on its target has the cost of one step: Call 6 -> _2
+        an agent that starts on its target has the cost of one step: Call 4 -> _3
 planning/travellers.py
     Travellers.__init__
         who has parked is an obstacle for a plan: If 1 -> False

@@ -37,8 +37,8 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
             Intelligence 310, 2022): one step at a time, in microseconds, from the present state alone. "windowed": the
             next 20 steps of all agents, planned again in each step by PIBT and large-neighbourhood search (Jiang,
             Zhang, Veerapaneni and Li, SoCS 2024), for ``on_target="restart"``: more arrivals, in milliseconds.
-            "lacam", for the other rules: the plan of `solve` at the beginning of an episode, made in 10,000 expansions;
-            PIBT plays on where that finds no plan.
+            "lacam", for the other rules: the plan of `solve` at the beginning of an episode, found within 10,000
+            expansions; PIBT plays on where that finds no plan.
         seed: breaks ties; equal seeds give equal play.
 
     Returns:
@@ -110,7 +110,7 @@ class _InWindows(_Pibt):
 
 
 class _Planned:
-    """A plan for the rest of the episode, made again when the agents are somewhere else."""
+    """A plan for the rest of the episode, which is planned again when the agents are somewhere else."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

@@ -101,7 +101,7 @@ def _pick_in_the_way(table: Timetable, group: Group, most: int, luck: Any) -> No
 
 @inlined
 def _draw_late(table: Timetable, luck: Any) -> int:
-    """Return the agent that is latest, compared with its shortest path, of a few drawn ones."""
+    """Return the agent that is latest, compared with its shortest path, of a few random ones."""
     latest, delay = 0, -1
     for _ in range(_CANDIDATES):
         agent = draw_below(luck, table.goals.shape[0])

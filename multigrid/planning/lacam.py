@@ -123,8 +123,8 @@ class _Search:
 
         def run(chunk: int) -> tuple[int, bool]:
             self.nodes = make_room(self.nodes, chunk + 1)
-            made = int(expand(self.nodes, self.team, self._sum(), chunk))
-            return made, self._cost_of_goal() < before or int(self.nodes.state[TOP]) == NONE
+            num_expanded = int(expand(self.nodes, self.team, self._sum(), chunk))
+            return num_expanded, self._cost_of_goal() < before or int(self.nodes.state[TOP]) == NONE
 
         self.expansions += run_chunks(run, self.budget, self.expansions, count)
         cost = self._cost_of_goal()

@@ -57,10 +57,10 @@ def search(instance: Instance, budget: Budget, seed: int) -> Found:
     while not arrived and steps < most and not budget.is_over(steps):
         count = budget.expansions_left(steps, min(_STEPS_BETWEEN_LOOKS, most - steps))
         played = np.empty((count, len(starts)), np.int32)
-        made = int(_play(team, played))
-        arrived = made < count or has_arrived(team)
-        paths.append(played[:made])
-        steps += made
+        num_played = int(_play(team, played))
+        arrived = num_played < count or has_arrived(team)
+        paths.append(played[:num_played])
+        steps += num_played
     if not arrived:
         return Found(None, lower_bound, "unknown", steps)
     return Found(np.concatenate(paths), lower_bound, "feasible", steps)

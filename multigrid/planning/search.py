@@ -143,7 +143,7 @@ def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: s
     if on_target == "stay":
         away = ~there
         last_away = len(paths) - 1 - away[::-1].argmax(axis=0)
-        costs = np.where(away.any(axis=0), np.maximum(last_away + 1, 1), 1)
+        costs = np.where(away.any(axis=0), last_away + 1, 1)
     return costs
 
 
@@ -171,8 +171,8 @@ def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int
     while total < count and not budget.is_over(done + total):
         asked = budget.expansions_left(done + total, min(chunk, count - total))
         began = budget.seconds
-        made, is_over = run(asked)
-        total += made
+        count_done, is_over = run(asked)
+        total += count_done
         if is_over:
             break
         if budget.seconds - began < _SHORTEST_CHUNK:

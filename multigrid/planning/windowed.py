@@ -156,7 +156,7 @@ def _pick_group(w: Window, group: Group, most: int) -> None:
 
 @inlined
 def _draw_late(w: Window) -> int:
-    """Return the agent that is latest, compared with its shortest path, of a few drawn ones."""
+    """Return the agent that is latest, compared with its shortest path, of a few random ones."""
     latest, delay = 0, -1
     for _ in range(_CANDIDATES):
         agent = draw_below(w.luck, w.goals.shape[0])

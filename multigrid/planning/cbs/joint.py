@@ -35,7 +35,7 @@ class Problem(NamedTuple):
     size: int
     """The number of joint states."""
     num_steps: int
-    """The number of steps that are told apart: the horizon and 1, or 1 if states of all steps are the same."""
+    """The number of steps that are distinguished: the horizon and 1, or 1 if states of all steps are the same."""
 
 
 class Queue(NamedTuple):
@@ -218,7 +218,7 @@ class Joint:
     Args:
         world: the problem.
         agents: the indices of the agents.
-        is_timed: whether states of different steps are told apart, which the horizon makes necessary.
+        is_timed: whether states of different steps are distinguished, which the horizon makes necessary.
     """
 
     def __init__(self, world: World, agents: list[int], *, is_timed: bool) -> None:

@@ -21,7 +21,7 @@ class Node:
     bound: int
     """No plan in the subset has a smaller sum of costs."""
     old: Old | None
-    """The paths from which those of the node are made."""
+    """The paths from which those of the node are put together."""
     paths: NDArray[np.int32] = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int32))
     """int32 (n, T + 1): with the smallest cost of each agent; empty as long as they are not needed."""
     conflicts: list[list[int]] = dataclasses.field(default_factory=list)

@@ -250,7 +250,7 @@ def list_conflicts(paths: Any, num_cells: int) -> Any:
     """
     num_agents, num_steps = paths.shape
     rows = np.empty((num_agents * num_steps * 2, 4), np.int32)
-    seen = np.full(num_cells, -1, np.int64)
+    last_visit = np.full(num_cells, -1, np.int64)
     count = 0
     for step in range(num_steps):
         # The value says which agent was last in the cell, and at which step.
@@ -258,20 +258,20 @@ def list_conflicts(paths: Any, num_cells: int) -> Any:
             cell = paths[k, step]
             if cell < 0:
                 continue
-            if seen[cell] >= step * num_agents:
-                rows[count, 0] = seen[cell] - step * num_agents
+            if last_visit[cell] >= step * num_agents:
+                rows[count, 0] = last_visit[cell] - step * num_agents
                 rows[count, 1] = k
                 rows[count, 2] = step
                 rows[count, 3] = 0
                 count += 1
-            seen[cell] = step * num_agents + k
+            last_visit[cell] = step * num_agents + k
         if step + 1 == num_steps:
             break
         for k in range(num_agents):
             cell, after = paths[k, step], paths[k, step + 1]
-            if cell < 0 or after < 0 or cell == after or seen[after] < step * num_agents:
+            if cell < 0 or after < 0 or cell == after or last_visit[after] < step * num_agents:
                 continue
-            other = seen[after] - step * num_agents
+            other = last_visit[after] - step * num_agents
             if other > k and paths[other, step + 1] == cell:
                 rows[count, 0] = k
                 rows[count, 1] = other
