@@ -5,6 +5,9 @@ import pytest
 
 from multigrid import GridConfig, MultiGridEnv, planning, vector_env
 from multigrid.planning import tables
+from multigrid.planning.graph import build_graph
+from multigrid.planning.next_step import sort_agents
+from multigrid.planning.team import make_team
 
 # Two maps of one size with different numbers of cells, not square.
 MAPS = ["...#...\n.#...#.\n...#...\n.#.....", "#......\n..##.#.\n.......\n.#...#."]
@@ -89,3 +92,14 @@ def test_rules_that_are_not_supported_are_refused():
     envs.reset(seed=0)
     with pytest.raises(ValueError, match="collisions is 'priority'"):
         planning.expert(envs)
+
+
+@pytest.mark.parametrize(("is_lifelong", "order"), [(True, [3, 1, 0, 2]), (False, [1, 3, 0, 2])])
+def test_who_has_been_under_way_longest_chooses_first(is_lifelong, order):
+    """Time counts from the last arrival where there are new targets; equal agents take turns; who is there is last."""
+    graph = build_graph(np.zeros((5, 2), bool))
+    goals = np.array([1, 3, 5, 7], np.int32)
+    team = make_team(graph.neighbours, np.zeros((4, 10), np.int32), goals, "stay")
+    team.now[:] = [0, 2, 5, 8]
+    sort_agents(team, np.array([5, 2, 9, -1]), 12, is_lifelong)
+    assert team.order.tolist() == order
