@@ -192,6 +192,8 @@ def test_an_interrupted_measurement_goes_on(
     assert "| LaCAM*: puzzles, 2 agents | 2 of 2 | 2 solved" in table
     assert "| published sums of costs below a bound | 11 | 0 | none | reached |" in table
     assert "7 of 7 goals are reached." in table
+    assert main([*flags[:4], "--resume", "--measures", "cbs", "--sets"]) == 0
+    assert (out / "table.md").read_text() == table
 
 
 def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
