@@ -71,9 +71,11 @@ def _measure(options: PlanningOptions) -> None:
     if options.every < 1 or min(options.time_limit, options.lacam_seconds) < 0:
         raise _OptionsError("--every is at least 1, and no number of seconds is negative")
     limits = Limits(options.time_limit, options.lacam_seconds)
-    tasks = list(list_tasks(options.data, options.sets, limits))
     file = options.output / "rows.csv"
     rows = read_rows(file)
+    # The table tells of how many instances the rows are a sample, those of earlier runs, too.
+    known = {*options.sets, *(row.set for row in rows)}
+    tasks = list(list_tasks(options.data, [name for name in SETS if name in known], limits))
     if rows and not options.resume:
         raise _OptionsError(f"{file} holds rows; --resume goes on with them, or name another folder")
     _check_limits(rows, tasks)
@@ -104,7 +106,10 @@ def _select(tasks: Sequence[Task], rows: Sequence[Row], options: PlanningOptions
         task
         for measure in options.measures
         for task in tasks
-        if task.measure.split()[0] == measure and task.index % options.every == 0 and task.key not in done
+        if task.measure.split()[0] == measure
+        and (task.set in options.sets or task.set not in SETS)
+        and task.index % options.every == 0
+        and task.key not in done
     ]
 
 

@@ -17,6 +17,9 @@ Totals: TypeAlias = Mapping[tuple[str, str, int], int]
 """The number of instances of each measure, set and number of agents."""
 
 _FIRST_PLAN, _STEP, _PLAN, _LABELS = 5.0, 0.0005, 0.1, 3e6
+# The warehouse's published results are those of other scenarios than its file has: their sums of costs do not vary
+# with the agents' shortest ways (correlation 0.01), and 33 of 128 are smaller. Only means can be compared there.
+_OTHER_SCENARIOS = ("warehouse",)
 _BESIDE_RHCR = ("random", "mazes")
 _MOST_COSTS, _LEAST_THROUGHPUT, _LONGEST_STEP = 1.03, 0.95, 1.0
 _LEAST_PROVEN = {
@@ -63,7 +66,8 @@ def list_lines(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
         compared = _compare_with_pibt(groups[key], pibt.get(key[1:], []) if key[0] == "lifelong windowed" else [])
         for part, figure, goal, reached in itertools.chain(judge(groups[key]), compared):
             yield Line(name + part, many, figure, goal, reached)
-    solved = [row for row in rows if row.measure in {"cbs", "lacam"} and row.published is not None]
+    known = [row for row in rows if row.measure in {"cbs", "lacam"} and row.set not in _OTHER_SCENARIOS]
+    solved = [row for row in known if row.published is not None]
     if solved:
         broken = [
             f"{row.set} {row.instance} with {row.agents}"

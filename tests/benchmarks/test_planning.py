@@ -192,6 +192,8 @@ def test_an_interrupted_measurement_goes_on(
     assert "| LaCAM*: puzzles, 2 agents | 2 of 2 | 2 solved" in table
     assert "| published sums of costs below a bound | 11 | 0 | none | reached |" in table
     assert "7 of 7 goals are reached." in table
+    assert main([*flags[:4], "--resume", "--measures", "cbs", "--sets"]) == 0
+    assert (out / "table.md").read_text() == table
 
 
 def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +241,7 @@ def make_rows(measure: str, name: str, agents: int, count: int, **figures: objec
         (make_rows("cbs", "puzzles", 2, 1, status="unsolvable", published=9.0), ["1: puzzles number 0 with 2"]),
         (make_rows("cbs", "puzzles", 2, 1, bound=9.0, published=9.0), []),
         (make_rows("cbs", "puzzles", 2, 1, bound=9.0, published=8.0), ["1: puzzles number 0 with 2"]),
+        (make_rows("lacam", "warehouse", 32, 2, bound=9.0, figure=9.0, published=8.9), []),
         (make_rows("lacam", "mazes", 64, 2, figure=102.0, published=100.0, status="feasible"), []),
         (make_rows("lacam", "mazes", 64, 2, figure=104.0, published=100.0), ["costs 1.040"]),
         (make_rows("lacam", "mazes", 64, 2, published=100.0, status="unknown"), ["0 solved"]),
