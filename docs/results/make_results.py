@@ -7,8 +7,7 @@ results.svg the picture. The same command gives the same figures on the same mac
 the seconds.
 
 `--quick` trains a single small cell for seconds, to see that all of it works. `--redraw` writes the table and the
-picture anew from results.json. `--gaps` trains nothing: random play and shortest paths play again, as they did, and
-their gaps are added to results.json.
+picture anew from results.json.
 """
 
 from __future__ import annotations
@@ -213,34 +212,6 @@ def _cell(told: Played, networks: int) -> dict[str, Any]:
     }
 
 
-def add_gaps(told: dict[str, Any]) -> dict[str, Any]:
-    """Return results with the gaps of the policies that are not trained.
-
-    Raises:
-        ValueError: a policy does not play as it did.
-    """
-    plan = Plan(**{key: tuple(value) if isinstance(value, list) else value for key, value in told["plan"].items()})
-    cells, seconds = [], 0.0
-    for cell in told["cells"]:
-        again = played(plan, cell["map"], cell["num_agents"], weights=())
-        seconds += again.seconds[1]
-        policies = {
-            policy: _estimates(again.measures[policy], again.bounds)
-            for policy in cell["policies"]
-            if policy != "trained"
-        }
-        for policy, by_name in policies.items():
-            if any(by_name[name] != cell["policies"][policy][name] for name in MEASURES):
-                raise ValueError(f"{policy} does not play {cell['map']} as it did; make all results anew")
-        cells.append({**cell, "policies": {**cell["policies"], **policies}, "layouts": _layouts(again.bounds)})
-    return {
-        **told,
-        "max_expansions": EXPANSIONS,
-        "processor_seconds": {**told["processor_seconds"], "bounds": round(seconds)},
-        "cells": cells,
-    }
-
-
 def _layouts(found: Sequence[Bounds]) -> dict[str, int]:
     return {
         "optimum_known": sum(one.lower == one.upper < np.inf for one in found),
@@ -266,18 +237,14 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many processes work at once")
     parser.add_argument("--output", type=Path, default=FOLDER, metavar="FOLDER", help="where the files go")
     parser.add_argument("--redraw", action="store_true", help="write table and picture again, from results.json")
-    parser.add_argument("--gaps", action="store_true", help="add gaps to results.json, without training")
     options = parser.parse_args()
     if options.quick and options.output == FOLDER:
         parser.error("--quick would write over the results; give it another folder with --output")
     options.output.mkdir(parents=True, exist_ok=True)
-    if options.redraw or options.gaps:
+    if options.redraw:
         told = json.loads((options.output / "results.json").read_text(encoding="utf-8"))
     else:
         told = results(QUICK if options.quick else Plan(), options.jobs)
-    if options.gaps:
-        told = add_gaps(told)
-    if not options.redraw:
         write_json(options.output / "results.json", told)
     with replace_file(options.output / "results.md") as temporary:
         temporary.write_text(table(told), encoding="utf-8")

@@ -63,7 +63,7 @@ def table(told: Mapping[str, Any]) -> str:
         figures += [
             f"| {cell['map']} | {cell['num_agents']} | {POLICIES[policy]} | {_written(by_name['csr'], 3)} | "
             f"{_written(by_name['isr'], 3)} | {_written(by_name['sum_of_costs'], 1)} | {least} | "
-            f"{_gap(by_name.get('gap'))} |"
+            f"{_gap(by_name['gap'])} |"
             for policy, by_name in cell["policies"].items()
         ]
     differences = ["| map | agents | difference | CSR of each network |", "|---|---|---|---|"]
@@ -104,10 +104,8 @@ def _written(estimate: Mapping[str, float], digits: int, sign: str = "") -> str:
     return f"{estimate['mean']:{form}} [{estimate['low']:{form}}, {estimate['high']:{form}}]"
 
 
-def _gap(estimate: Mapping[str, Any] | None) -> str:
+def _gap(estimate: Mapping[str, Any]) -> str:
     """Write a gap, which is undefined without a success, and has no interval with a single one."""
-    if estimate is None:
-        return "not measured"
     if estimate["mean"] is None:
         return "-"
     return f"{estimate['mean']:.3f}" if estimate["low"] is None else _written(estimate, 3)
