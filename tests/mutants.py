@@ -139,7 +139,7 @@ TESTS = {
     "planning/cbs/paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs/joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs/clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/tree.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/tree.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
 }
 
 # By file and function, the rule that each mutant takes away, and its address.
