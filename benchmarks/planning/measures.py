@@ -23,8 +23,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.maps.generators import random_map
-from multigrid.planning import pibt
-from multigrid.planning.search import Budget
+from multigrid.planning import pibt, search
 from multigrid.planning.travellers import Travellers
 
 __all__ = ["MEASURES", "Limits", "Task", "list_tasks"]
@@ -220,9 +219,8 @@ def _play_pibt(seed: int) -> _Figures:
 
     def play(steps: int) -> float:
         began = time.process_time()
-        budget = Budget(None, None).start()
-        ends = travellers.starts, travellers.goals
-        pibt.search(travellers.graph, *ends, on_target="stay", horizon=steps, budget=budget, seed=seed)
+        instance = search.Instance(travellers.graph, travellers.starts, travellers.goals, "stay", steps)
+        pibt.search(instance, search.Budget(None, None).start(), seed)
         return time.process_time() - began
 
     play(_STEPS_OF_A_PLAN)
