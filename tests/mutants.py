@@ -135,7 +135,7 @@ TESTS = {
     "planning/window.py": ["planning/test_window_paths.py", "planning/test_controllers.py"],
     "planning/windowed.py": ["planning/test_controllers.py"],
     "planning/cbs/pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/spaces.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs/spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs/paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs/joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs/clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],

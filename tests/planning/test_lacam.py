@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from judging import judge, problem_with_optimum, random_problem
 
+from multigrid.core.rules import LEAVE, STAY
 from multigrid.planning import Problem, solve
 from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
 from multigrid.planning.graph import build_graph, distance_tables
@@ -12,6 +13,7 @@ from multigrid.planning.lacam import search
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
 from multigrid.planning.search import Budget, Instance, count_costs
 from multigrid.planning.team import make_team
+from multigrid.planning.timetable import NO_PATH, enter, find_path, make_timetable
 
 
 def exhaust(problem, seed=0):
@@ -106,3 +108,14 @@ def test_the_speed_of_the_machine_changes_nothing(monkeypatch):
             plan = solve(problem, "lacam", time_limit=None, max_expansions=700, seed=seed)
             told.append((plan.status, plan.lower_bound, plan.actions.tobytes()))
         assert told[0] == told[1]
+
+
+def test_who_has_left_blocks_no_path():
+    """Under *leave*, the target of an agent is free for others one step after its arrival; under *stay* it is not."""
+    graph = build_graph(np.zeros((4, 1), bool))
+    goals = np.array([2, 3], np.int32)
+    for rule, arrival in ((LEAVE, 3), (STAY, NO_PATH)):
+        table = make_timetable(graph.neighbours, distance_tables(graph.neighbours, goals), goals, rule, 6)
+        table.paths[0, :2], table.arrivals[0] = [1, 2], 1
+        enter(table, 0)
+        assert find_path(table, 1, 0, 6) == arrival

@@ -281,6 +281,13 @@ def test_a_plan_that_the_game_refuses(monkeypatch):
     with pytest.raises(RuntimeError, match="internal error: the game refuses a move in step"):
         solve(BAY, "lacam", max_expansions=100)
 
+    def stand_still(instance, *rest):
+        return graph_search(instance, *rest)._replace(paths=np.stack([instance.starts] * 3))
+
+    monkeypatch.setattr(lacam, "search", stand_still)
+    with pytest.raises(RuntimeError, match="internal error: the plan has arrivals in"):
+        solve(BAY, "lacam", max_expansions=100)
+
 
 def test_the_package_says_what_it_has():
     """The public names are there, and a plan shows its figures."""

@@ -1,11 +1,13 @@
 """A node of conflict-based search is divided into parts that lose no plan."""
 
+import heapq
 import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL, is_open, make_blocked
 from multigrid.planning.cbs.tree import Tree
 
 COSTS = (5, 8, 6)
@@ -41,3 +43,46 @@ def test_costs_of_a_cluster_are_divided():
     every = list(parts(Tree._split_cluster, node))
     for more in itertools.product(range(3), repeat=3):
         assert count_parts(every, np.add(COSTS, more)) == (any(more))
+
+
+def test_a_swap_is_divided():
+    """One of both does not take that action then; or it does, and the others are neither in its cells nor opposite."""
+    search = SimpleNamespace(
+        _rank=lambda _node, agent, _conflict: agent,
+        _action=lambda cell, after: 10 * cell + after,
+        _can_be=lambda *_: True,
+        _constrain=lambda _space, added: added,
+    )
+    node = SimpleNamespace(conflicts=[[0, 1, 2, 1]], paths=np.array([[5, 6, 7, 8], [6, 9, 8, 7]]), spaces=["a", "b"])
+    without, taken = Tree._split_cells(search, node)
+    assert without == [(0, {(2, 7, 78)})]
+    forbidden = {(2, 7, FORBID_CELL), (3, 8, FORBID_CELL), (2, 8, 87)}
+    assert taken == [(0, {(2, 7, REQUIRE_CELL), (3, 8, REQUIRE_CELL)}), (1, forbidden)]
+
+
+def test_all_leaves_of_two_trees_are_paired_once():
+    """Each leaf of the first part comes once with each of the second, in the order of their bounds."""
+    leaves = [[SimpleNamespace(bound=bound, spaces=[]) for bound in bounds] for bounds in ([3, 4, 9], [2, 7])]
+    tree = object.__new__(Tree)
+    tree._parts = [
+        SimpleNamespace(leaf=lambda k, known=known: known[k] if k < len(known) else None) for known in leaves
+    ]
+    tree._open, tree._count, tree._join = [], 0, lambda *_: None
+    tree._push_both(0, 0)
+    opened = []
+    while tree._open:
+        bound, _, _, pair = heapq.heappop(tree._open)
+        assert tree._open_both(*pair).bound == bound
+        opened.append((bound, pair))
+    bounds, pairs = zip(*opened, strict=True)
+    assert sorted(pairs) == list(itertools.product(range(3), range(2)))
+    assert list(bounds) == sorted(bounds)
+
+
+def test_an_action_is_forbidden_in_its_cell_at_its_step_alone():
+    """A constraint of an action leaves all other actions, cells and steps as they are."""
+    blocked = make_blocked(frozenset({(1, 0, 3)}), 4)
+    assert not is_open(blocked, 1, 0, 3, 1)
+    assert is_open(blocked, 1, 0, 2, 1)
+    assert is_open(blocked, 1, 2, 3, 1)
+    assert is_open(blocked, 0, 0, 3, 1)
