@@ -3,7 +3,7 @@
 Every agent of every world acts by one and the same network. It sees the part "view" of its observation, the window
 around it, and besides, as in DHC (Ma, Luo and Ma, ICRA 2021), which of its moves bring it nearer to its target on a
 shortest path around the walls. It sees the same of the other agents in its window, so that it can tell who wants to
-pass. And it is told how many steps are left, and which share of all agents is still away from its target. Nothing
+pass. It also gets how many steps are left, and which share of all agents is still away from its target. Nothing
 else is exchanged, and nobody plans.
 
 The reward of the rules, 1 to everyone when all stand on their targets, is rare in the beginning. So each agent also
@@ -222,8 +222,8 @@ def train(
         with torch.no_grad():
             values = network.critic(torch.from_numpy(seen)).squeeze(-1).numpy()
         advantages = _advantages(values, rewards, ended, training)
-        told = (seen[:-1], actions, drawn, advantages, advantages + values[:-1])
-        _improve(network, optimizer, [part.reshape(-1, *part.shape[2:]) for part in told], generator, now)
+        batch = (seen[:-1], actions, drawn, advantages, advantages + values[:-1])
+        _improve(network, optimizer, [part.reshape(-1, *part.shape[2:]) for part in batch], generator, now)
         if (number + 1) * 10 // rollouts > number * 10 // rollouts:
             tell((number + 1) / rollouts, float(rewards.mean()))
     return network
@@ -236,12 +236,12 @@ def _rollout(
     for _ in range(training.rollout):
         chosen, logarithms = network.draw(seen[-1], generator)
         parts = np.split(chosen, ends[:-1])
-        told = [cell.step(part, training) for cell, part in zip(cells, parts, strict=True)]
+        outcomes = [cell.step(part, training) for cell, part in zip(cells, parts, strict=True)]
         seen.append(np.concatenate([cell.seen for cell in cells]))
         actions.append(chosen)
         drawn.append(logarithms)
-        rewards.append(np.concatenate([one for one, _ in told]))
-        ended.append(np.concatenate([one for _, one in told]))
+        rewards.append(np.concatenate([one for one, _ in outcomes]))
+        ended.append(np.concatenate([one for _, one in outcomes]))
     return tuple(np.stack(part) for part in (seen, actions, drawn, rewards, ended))
 
 
@@ -262,13 +262,13 @@ def _advantages(
 def _improve(
     network: Network,
     optimizer: torch.optim.Optimizer,
-    told: list[NDArray[Any]],
+    batch: list[NDArray[Any]],
     generator: np.random.Generator,
     training: Training,
 ) -> None:
-    tensors = [torch.from_numpy(part) for part in told]
+    tensors = [torch.from_numpy(part) for part in batch]
     for _ in range(training.epochs):
-        order = torch.from_numpy(generator.permutation(len(told[0])))
+        order = torch.from_numpy(generator.permutation(len(batch[0])))
         for rows in order.split(training.batch):
             seen, actions, drawn, advantages, returns = (part[rows] for part in tensors)
             logarithms = network.log_probabilities(seen)
@@ -294,8 +294,8 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
     sight, generator = Sight(config), np.random.default_rng([seeds[0], _PLAY_STREAM])
     envs = multigrid.vector_env(len(seeds), config, autoreset_mode="SameStep")
     observations, _ = envs.reset(seed=list(seeds))
-    told: dict[int, dict[str, float]] = {}
-    while len(told) < len(seeds):
+    measured: dict[int, dict[str, float]] = {}
+    while len(measured) < len(seeds):
         actions, _ = network.draw(sight(envs.get_state(), observations["view"]), generator)
         observations, _, _, _, infos = envs.step(actions)
         if "final_info" not in infos:
@@ -305,5 +305,5 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
             last = first + config.num_agents
             by_name = {name: figures[name][first] for name in METRICS} | {"success": figures["success"][first:last]}
             # Worlds that are done play on, with episodes that nobody asked for.
-            told.setdefault(first // config.num_agents, measure_episode(by_name))
-    return [told[number] for number in range(len(seeds))]
+            measured.setdefault(first // config.num_agents, measure_episode(by_name))
+    return [measured[number] for number in range(len(seeds))]

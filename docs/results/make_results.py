@@ -167,14 +167,14 @@ def least_costs(config: GridConfig, seeds: Sequence[int]) -> list[float]:
 
 
 def results(plan: Plan, jobs: int) -> dict[str, Any]:
-    """Train and play all of it, in so many processes, and return everything that is told."""
+    """Train and play all of it, in so many processes, and return all figures."""
     context = get_context("spawn")
     with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
         seeds = range(1, plan.networks + 1)
         networks = [pool.submit(trained, plan, seed) for seed in seeds]
         weights, training_seconds = zip(*(future.result() for future in networks), strict=True)
         cells = [pool.submit(played, plan, *cell, weights) for cell in plan.cells]
-        told = [future.result() for future in cells]
+        parts = [future.result() for future in cells]
     return {
         "versions": {
             "multigrid": multigrid.__version__,
@@ -190,23 +190,22 @@ def results(plan: Plan, jobs: int) -> dict[str, Any]:
         "max_expansions": EXPANSIONS,
         "processor_seconds": {
             "training": [round(seconds) for seconds in training_seconds],
-            **{
-                name: round(sum(one.seconds[index] for one in told)) for index, name in enumerate(("playing", "bounds"))
-            },
+            "playing": round(sum(one.seconds[0] for one in parts)),
+            "bounds": round(sum(one.seconds[1] for one in parts)),
         },
         "cells": [
             {"map": name, "num_agents": count, **_cell(one, plan.networks)}
-            for (name, count), one in zip(plan.cells, told, strict=True)
+            for (name, count), one in zip(plan.cells, parts, strict=True)
         ],
     }
 
 
-def _cell(told: Played, networks: int) -> dict[str, Any]:
-    csr = {policy: np.array([one["csr"] for one in episodes]) for policy, episodes in told.measures.items()}
+def _cell(result: Played, networks: int) -> dict[str, Any]:
+    csr = {policy: np.array([one["csr"] for one in episodes]) for policy, episodes in result.measures.items()}
     return {
-        "policies": {policy: _estimates(told.measures[policy], told.bounds) for policy in POLICIES},
-        "least_sum_of_costs": bootstrap(np.array(told.least))._asdict(),
-        "layouts": _layouts(told.bounds),
+        "policies": {policy: _estimates(result.measures[policy], result.bounds) for policy in POLICIES},
+        "least_sum_of_costs": bootstrap(np.array(result.least))._asdict(),
+        "layouts": _layouts(result.bounds),
         "trained_csr_minus_shortest_path": bootstrap(csr["trained"] - csr["shortest-path"])._asdict(),
         "trained_csr_by_network": [float(csr["trained"][number::networks].mean()) for number in range(networks)],
     }
@@ -242,13 +241,13 @@ def main() -> None:
         parser.error("--quick would write over the results; give it another folder with --output")
     options.output.mkdir(parents=True, exist_ok=True)
     if options.redraw:
-        told = json.loads((options.output / "results.json").read_text(encoding="utf-8"))
+        result = json.loads((options.output / "results.json").read_text(encoding="utf-8"))
     else:
-        told = results(QUICK if options.quick else Plan(), options.jobs)
-        write_json(options.output / "results.json", told)
+        result = results(QUICK if options.quick else Plan(), options.jobs)
+        write_json(options.output / "results.json", result)
     with replace_file(options.output / "results.md") as temporary:
-        temporary.write_text(table(told), encoding="utf-8")
-    write_figure(options.output / "results.svg", picture(told))
+        temporary.write_text(table(result), encoding="utf-8")
+    write_figure(options.output / "results.svg", picture(result))
 
 
 if __name__ == "__main__":

@@ -54,11 +54,11 @@ paired differences), and what it is for each network over the episodes that it p
 _WORDS = {2: "Two", 3: "Three", 4: "Four"}
 
 
-def table(told: Mapping[str, Any]) -> str:
+def table(content: Mapping[str, Any]) -> str:
     """Return results.md."""
     columns = ("map", "agents", "policy", "CSR", "ISR", "sum of costs", "least", "gap")
     figures = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    for cell in told["cells"]:
+    for cell in content["cells"]:
         least = f"{cell['least_sum_of_costs']['mean']:.1f}"
         figures += [
             f"| {cell['map']} | {cell['num_agents']} | {POLICIES[policy]} | {_written(by_name['csr'], 3)} | "
@@ -70,26 +70,26 @@ def table(told: Mapping[str, Any]) -> str:
     differences += [
         f"| {cell['map']} | {cell['num_agents']} | {_written(cell['trained_csr_minus_shortest_path'], 3, '+')} | "
         f"{', '.join(f'{csr:.2f}' for csr in cell['trained_csr_by_network'])} |"
-        for cell in told["cells"]
+        for cell in content["cells"]
     ]
-    return "\n".join([_PREFACE.format(**_said(told)), *figures, "", _DIFFERENCES, *differences, ""])
+    return "\n".join([_PREFACE.format(**_describe(content)), *figures, "", _DIFFERENCES, *differences, ""])
 
 
-def _said(told: Mapping[str, Any]) -> dict[str, Any]:
-    networks, seconds = told["plan"]["networks"], told["processor_seconds"]
-    first, last = told["held_out_seeds"]
+def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
+    networks, seconds = content["plan"]["networks"], content["processor_seconds"]
+    first, last = content["held_out_seeds"]
     return {
-        **told["plan"],
-        **told["versions"],
-        "max_cycles": told["max_cycles"],
+        **content["plan"],
+        **content["versions"],
+        "max_cycles": content["max_cycles"],
         "training_seconds": " + ".join(map(str, seconds["training"])),
         "playing_seconds": seconds["playing"],
         "bounds_seconds": seconds["bounds"],
-        "max_expansions": told["max_expansions"],
-        "layouts": len(told["cells"]) * told["plan"]["episodes"],
-        "known": sum(cell["layouts"]["optimum_known"] for cell in told["cells"]),
-        "unsolvable": sum(cell["layouts"]["unsolvable"] for cell in told["cells"]),
-        "training_seeds": ", ".join(map(str, told["training"]["seed"])),
+        "max_expansions": content["max_expansions"],
+        "layouts": len(content["cells"]) * content["plan"]["episodes"],
+        "known": sum(cell["layouts"]["optimum_known"] for cell in content["cells"]),
+        "unsolvable": sum(cell["layouts"]["unsolvable"] for cell in content["cells"]),
+        "training_seeds": ", ".join(map(str, content["training"]["seed"])),
         "trained_by": "One network learned"
         if networks == 1
         else f"{_WORDS.get(networks, networks)} networks learned, each",
@@ -111,14 +111,14 @@ def _gap(estimate: Mapping[str, Any]) -> str:
     return f"{estimate['mean']:.3f}" if estimate["low"] is None else _written(estimate, 3)
 
 
-def picture(told: Mapping[str, Any]) -> Figure:
+def picture(content: Mapping[str, Any]) -> Figure:
     """Draw results.svg: CSR and the costs of an agent over the number of agents, a column for each map."""
-    maps = list(dict.fromkeys(cell["map"] for cell in told["cells"]))
+    maps = list(dict.fromkeys(cell["map"] for cell in content["cells"]))
     figure = Figure(figsize=(1.2 + 2.3 * len(maps), 4.6), layout="constrained")
     all_axes = figure.subplots(2, len(maps), squeeze=False, sharex=True, sharey="row")
-    lowest = min(cell["least_sum_of_costs"]["mean"] / cell["num_agents"] for cell in told["cells"])
+    lowest = min(cell["least_sum_of_costs"]["mean"] / cell["num_agents"] for cell in content["cells"])
     for column, name in enumerate(maps):
-        cells = [cell for cell in told["cells"] if cell["map"] == name]
+        cells = [cell for cell in content["cells"] if cell["map"] == name]
         counts = np.array([cell["num_agents"] for cell in cells])
         top, bottom = all_axes[:, column]
         _draw(top, cells, counts, lambda figures, _count: figures["csr"])
@@ -131,7 +131,7 @@ def picture(told: Mapping[str, Any]) -> Figure:
         top.set_ylim(-0.03, 1.03)
         # By the logarithm: random play would squeeze the others into one line.
         bottom.set_yscale("log", base=2)
-        bottom.set_ylim(lowest / 1.2, told["max_cycles"] * 1.15)
+        bottom.set_ylim(lowest / 1.2, content["max_cycles"] * 1.15)
         bottom.yaxis.set_minor_locator(NullLocator())
         bottom.yaxis.set_major_formatter(lambda steps, _position: f"{steps:g}")
         bottom.set_xscale("log", base=2)
@@ -153,8 +153,8 @@ def _draw(axes: Any, cells: list[Any], counts: NDArray[np.int64], figure_of: Cal
         colour, mark = _LOOKS[policy]
         # Side by side, so that the intervals do not hide one another.
         where = counts * 1.04 ** (index - 1)
-        told = [figure_of(cell["policies"][policy], cell["num_agents"]) for cell in cells]
-        mean, low, high = (np.array([one[key] for one in told]) for key in ("mean", "low", "high"))
+        figures = [figure_of(cell["policies"][policy], cell["num_agents"]) for cell in cells]
+        mean, low, high = (np.array([one[key] for one in figures]) for key in ("mean", "low", "high"))
         axes.errorbar(
             where,
             mean,

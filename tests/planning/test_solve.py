@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from judging import judge, problem_with_optimum, random_problem, smallest_sum_of_costs
+from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
-from multigrid import GridConfig, planning
+from multigrid import GridConfig, MultiGridEnv, planning
 from multigrid.planning import Problem, solve
 from multigrid.scenarios import Scenario
 
@@ -287,6 +288,17 @@ def test_a_plan_that_the_game_refuses(monkeypatch):
     monkeypatch.setattr(lacam, "search", stand_still)
     with pytest.raises(RuntimeError, match="internal error: the plan has arrivals in"):
         solve(BAY, "lacam", max_expansions=100)
+
+
+def test_a_wrapped_environment_is_solved():
+    """A wrapper's problem is that of the environment inside, in its present state."""
+    env = MultiGridEnv(GridConfig(walls="a..A\n.#..\nB..b", allow_stay=True))
+    wrapped = BaseParallelWrapper(env)
+    wrapped.reset(seed=1)
+    wrapped.step({"agent_0": 0, "agent_1": 4})
+    inside, outside = Problem.of(env), Problem.of(wrapped)
+    assert outside.starts.tolist() == inside.starts.tolist() == [[1, 0], [3, 2]]
+    assert solve(wrapped, "cbs").sum_of_costs == solve(env, "cbs").sum_of_costs == 5
 
 
 def test_the_package_says_what_it_has():
