@@ -40,7 +40,7 @@ class PlanningOptions:
     sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[assignment]
     """The sets of instances."""
     every: int = 1
-    """Take each K-th instance of a set alone, the first one included."""
+    """Take only every K-th instance of each set, from the first one on."""
     time_limit: float = 10.0
     """The seconds of conflict-based search for an instance."""
     lacam_seconds: float = 10.0

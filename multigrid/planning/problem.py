@@ -12,7 +12,7 @@ from multigrid._checks import check_int, check_limit, check_name, shorten
 from multigrid.config import START_ON_TARGET, Collisions, GridConfig, OnTarget
 from multigrid.core.arrays import TRAVELLING
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.layouts import check_layout
+from multigrid.maps.layouts import check_cell, check_cells, check_layout
 
 __all__ = ["Problem"]
 
@@ -25,7 +25,7 @@ class Problem:
 
     Raises:
         TypeError, ValueError: a field is not as described, or the environment would refuse the layout: agents on walls,
-            cells or targets that two share, unreachable targets, more agents than cells, an agent on its own target
+            two agents with one cell or target, unreachable targets, more agents than cells, an agent on its own target
             under a rule other than "stay".
 
     >>> problem = Problem("..#\n...", starts=[[0, 0], [0, 1]], targets=[[2, 1], [1, 0]])
@@ -48,7 +48,8 @@ class Problem:
     allow_stay: bool = True
     """Whether agents can wait."""
     arrived: Any = None
-    """bool (N,): which agents have parked or left already, in the middle of an episode; None for none."""
+    """In the middle of an episode, bool (N,): which agents have parked or left already (under "stay" none); None at the
+    beginning. In the middle, agents may share cells under ``collisions="none"``."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -74,13 +75,14 @@ class Problem:
             raise ValueError(f"walls has {config.num_maps} maps; expected one")
         there = np.flatnonzero(~arrived)
         may_start_on_target = self.on_target in START_ON_TARGET
-        if arrived.any():
-            layout = np.stack([np.asarray(self.starts), np.asarray(self.targets)]).astype(np.int64)
-            check_layout(config.components[0], len(there), *layout[:, there], may_start_on_target=may_start_on_target)
-        else:
-            layout = check_layout(
-                config.components[0], num_agents, self.starts, self.targets, may_start_on_target=may_start_on_target
-            )
+        cells = (("agents", self.starts), ("targets", self.targets))
+        layout = np.stack([check_cells(name, value, num_agents) for name, value in cells])
+        # Under "none" agents may have come to one cell, but not at the beginning.
+        apart = self.arrived is not None and self.collisions == "none"
+        for group in there[:, None] if apart else [there]:
+            check_layout(config.components[0], len(group), *layout[:, group], may_start_on_target=may_start_on_target)
+        for agent in np.flatnonzero(arrived) if self.on_target == "park" else ():
+            check_cell(f"agent_{agent}", layout[0, agent], config.components[0])
         for name, array in (("walls", config.is_wall[0]), ("starts", layout[0]), ("targets", layout[1])):
             set_field(self, name, _lock(array.copy()))
         set_field(self, "arrived", _lock(arrived))
@@ -107,7 +109,7 @@ class Problem:
 
     @classmethod
     def of(cls, source: Any) -> Problem:
-        """Return the problem that an environment or a scenario shows.
+        """Return the problem that an environment or a scenario represents.
 
         Args:
             source: a `MultiGridEnv` after its reset, perhaps wrapped, in its present state, with the cycles that are
@@ -133,8 +135,9 @@ class Problem:
                 "with a layout, or a Problem"
             )
         if config.layouts is None or config.num_maps != 1:
+            what = "no layout" if config.layouts is None else f"{config.num_maps} maps"
             raise ValueError(
-                "the configuration has no layout; expected its walls to be one picture with agents and targets, "
+                f"the configuration has {what}; expected its walls to be one picture with agents and targets, "
                 "or an environment after its reset"
             )
         return cls._of_layout(config, config.layouts[0], map_index=0, max_cycles=config.max_cycles)
@@ -146,7 +149,7 @@ class Problem:
             raise ValueError("the episode is over; call reset() before you plan the next one")
         left = None if env.max_cycles is None else env.max_cycles - int(state["steps"])
         layout = np.concatenate([state["location"], state["target"]], axis=1)
-        arrived = None if env.config.on_target == "stay" else state["status"] != TRAVELLING
+        arrived = state["status"] != TRAVELLING
         return cls._of_layout(env.config, layout, map_index=int(state["map_index"]), max_cycles=left, arrived=arrived)
 
     @classmethod

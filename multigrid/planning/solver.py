@@ -53,16 +53,16 @@ def solve(
     Args:
         problem: a `MultiGridEnv` in its present state, a scenario, a `GridConfig` with a layout, or a `Problem`. Under
             ``collisions="none"`` every method gives the shortest paths, which are optimal.
-        method: "pibt", priority inheritance with backtracking: within milliseconds, but not always, and not the best;
-            "lacam", LaCAM*: complete, fast, and better with more time; "cbs", conflict-based search: the optimal sum of
-            costs, for fewer agents.
+        method: "pibt", priority inheritance with backtracking: takes milliseconds, and may find no plan; "lacam",
+            LaCAM*: complete, fast, and better with more time; "cbs", conflict-based search: the optimal sum of costs,
+            for fewer agents.
         time_limit: the seconds for the search; None for no limit.
         seed: breaks ties.
         max_expansions: the number of expansions, or None. Without a time limit the plan is deterministic.
 
     Raises:
         TypeError, ValueError: an argument is not as described; `problem` is refused, see `Problem`; its collisions are
-            "priority" or "block_both", which no method supports; or agents cannot stay and the plan has one wait.
+            "priority" or "block_both", which no method supports; or agents cannot stay and the plan needs a wait.
         ResetNeeded: `problem` is an environment that was not reset.
 
     >>> problem = Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]])

@@ -301,6 +301,24 @@ def test_a_wrapped_environment_is_solved():
     assert solve(wrapped, "cbs").sum_of_costs == solve(env, "cbs").sum_of_costs == 5
 
 
+def test_agents_in_one_cell_are_planned_for():
+    """Without collisions, agents that have come to one cell each take their shortest path from there."""
+    env = MultiGridEnv(GridConfig(walls="a.bA\n#..B", collisions="none", on_target="stay", allow_stay=True))
+    env.reset()
+    env.step({"agent_0": 0, "agent_1": 2})
+    assert Problem.of(env).starts.tolist() == [[1, 0], [1, 0]]
+    assert solve(env, "cbs").sum_of_costs == 2 + 3
+    with pytest.raises(ValueError, match="agent"):
+        Problem("...", starts=[[0, 0], [0, 0]], targets=[[1, 0], [2, 0]], collisions="none")
+
+
+@pytest.mark.parametrize("starts", [[[0, 0], [0.5, 0]], [[0, 0], [9, 0]]])
+def test_cells_of_agents_that_have_parked_are_checked(starts):
+    """They are integers inside the grid."""
+    with pytest.raises((TypeError, ValueError), match=r"agent"):
+        Problem("...", starts, [[1, 0], [2, 0]], on_target="park", arrived=np.array([False, True]))
+
+
 def test_the_package_says_what_it_has():
     """The public names are there, and a plan shows its figures."""
     assert set(planning.__all__) >= {"Plan", "Problem", "solve"}
