@@ -6,26 +6,31 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 
-def smallest_sum_of_costs(problem, at_most, seconds=60.0):
-    """The smallest sum of costs of the plans with at most so many steps, and None if there is none.
+def smallest_sum_of_costs(problem, sum_of_costs, seconds=60.0):
+    """The smallest sum of costs of the plans that cost at most so much, and None if there is none.
 
-    Any plan whose sum of costs is at most C has at most C - L + l steps, where l is the longest of the agents' shortest
-    ways, and L is their sum. So C is the optimum if and only if it is what this returns for as many steps.
+    The other agents cost at least as much as their shortest paths. What that leaves to an agent is its last step: then
+    it is on its target, to stay.
     """
     model = cp_model.CpModel()
     cells = [tuple(cell) for cell in np.argwhere(~problem.walls).tolist()]
     near = {(x, y): [(x, y), (x + 1, y), (x, y + 1), (x - 1, y), (x, y - 1)] for x, y in cells}
     near = {cell: [other for other in others if other in near] for cell, others in near.items()}
+    starts, targets = ([tuple(cell) for cell in ends.tolist()] for ends in (problem.starts, problem.targets))
+    distances = [distances_to(target, near) for target in targets]
+    least = [max(1, distance[start]) for start, distance in zip(starts, distances, strict=True)]
+    lasts = [sum_of_costs - sum(least) + own for own in least]
     entered, used, late = {}, {}, []
-    for start, target in zip(problem.starts.tolist(), problem.targets.tolist(), strict=True):
+    for start, target, distance, last in zip(starts, targets, distances, lasts, strict=True):
         moves = {}
-        before = {tuple(start): 1}
-        for step in range(at_most):
+        before = {start: 1}
+        for step in range(last):
             after = {}
             for cell, here in before.items():
-                out = [model.new_bool_var("") for _ in near[cell]]
+                others = [other for other in near[cell] if distance.get(other, last) < last - step]
+                out = [model.new_bool_var("") for _ in others]
                 model.add(sum(out) == here)
-                for other, move in zip(near[cell], out, strict=True):
+                for other, move in zip(others, out, strict=True):
                     after.setdefault(other, []).append(move)
                     if other != cell:
                         used.setdefault((step, min(cell, other), max(cell, other)), []).append(move)
@@ -33,14 +38,14 @@ def smallest_sum_of_costs(problem, at_most, seconds=60.0):
             before = {cell: sum(into) for cell, into in after.items()}
             for cell, into in after.items():
                 entered.setdefault((step, cell), []).extend(into)
-        goal = tuple(target)
-        model.add(before.get(goal, 0) == 1)
+        for step in range(last, max(lasts)):
+            entered.setdefault((step, target), []).append(1)
         # An agent is at rest in a step if it stays on its target from there on; each other step is paid for.
-        rest = [model.new_bool_var("") for _ in range(at_most)]
+        rest = [model.new_bool_var("") for _ in range(last)]
         for one, then in itertools.pairwise(rest):
             model.add_implication(one, then)
         for step, is_at_rest in enumerate(rest):
-            stays = moves.get((step, goal, goal))
+            stays = moves.get((step, target, target))
             model.add(is_at_rest == 0) if stays is None or step == 0 else model.add_implication(is_at_rest, stays)
         late += [1 - is_at_rest for is_at_rest in rest]
     for moves in [*entered.values(), *used.values()]:
@@ -52,3 +57,14 @@ def smallest_sum_of_costs(problem, at_most, seconds=60.0):
     status = solver.solve(model)
     assert status in (cp_model.OPTIMAL, cp_model.INFEASIBLE), solver.status_name(status)
     return round(solver.objective_value) if status == cp_model.OPTIMAL else None
+
+
+def distances_to(target, near):
+    """The number of moves to a cell from each that reaches it."""
+    distances, queue = {target: 0}, [target]
+    for cell in queue:
+        for other in near[cell]:
+            if other not in distances:
+                distances[other] = distances[cell] + 1
+                queue.append(other)
+    return distances
