@@ -24,6 +24,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.maps.generators import random_map
 from multigrid.planning import pibt, search
+from multigrid.planning.solver import compute_plan
 from multigrid.planning.travellers import Travellers
 
 __all__ = ["MEASURES", "Limits", "Task", "list_tasks"]
@@ -145,7 +146,7 @@ def _make_problem(instance: Instance, agents: int) -> planning.Problem:
 
 def _solve(instance: Instance, agents: int, method: planning.Method, limit: float, published: float | None) -> _Figures:
     """Plan: the figure is the sum of costs."""
-    plan = planning.solve(_make_problem(instance, agents), method, limit)
+    plan = compute_plan(_make_problem(instance, agents), method, limit, 0, None)
     bound = None if plan.status == "unsolvable" else plan.lower_bound
     return {
         "status": plan.status,
@@ -248,12 +249,12 @@ def _label(seed: int) -> _Figures:
 def _plan_crowd(seed: int) -> _Figures:
     """Plan with more and more time until there is a plan: the figure is the processor time of the whole last call."""
     problem = _make_world(256, 1000, seed)
-    planning.solve(problem, "lacam", 0.0)
+    compute_plan(problem, "lacam", 0.0, 0, None)
     limit, plan, seconds = 0.0, None, 0.0
     while (plan is None or plan.actions is None) and limit < _MOST_SECONDS:
         limit += _SECONDS_BETWEEN
         began = time.process_time()
-        plan = planning.solve(problem, "lacam", limit, seed)
+        plan = compute_plan(problem, "lacam", limit, seed, None)
         seconds = time.process_time() - began
     solved = plan is not None and plan.sum_of_costs is not None
     return {

@@ -14,7 +14,7 @@ from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.plan import Plan
-from multigrid.planning.solver import solve
+from multigrid.planning.solver import compute_plan
 from multigrid.planning.windowed import Windowed
 
 __all__ = ["ControllerMethod", "controller"]
@@ -119,14 +119,18 @@ class _Planned:
         self._config: GridConfig | None = None
         self._plan: Plan | None = None
         self._began, self._last = 0, 0
+        self._map_index = 0
+        self._targets: Any = None
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         state: Mapping[str, Any] = env.get_state()
         steps = int(state["steps"])
         is_same = env is self._env() and env.config is self._config and steps > self._last
+        is_same = is_same and state["map_index"] == self._map_index and np.array_equal(state["target"], self._targets)
         if not is_same or not self._is_as_planned(state):
-            self._plan = solve(env, "lacam", time_limit=None, seed=self._seed, max_expansions=_MAX_EXPANSIONS)
+            self._plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
             self._env, self._config, self._began = weakref.ref(env), env.config, steps
+            self._map_index, self._targets = int(state["map_index"]), np.array(state["target"])
         self._last = steps
         if self._plan is None or self._plan.actions is None:
             return self._fallback(env, observations)

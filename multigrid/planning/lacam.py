@@ -23,7 +23,7 @@ from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
 from multigrid.planning.graph import distance_tables
 from multigrid.planning.improvement import Improver
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.search import Budget, Found, Instance, Status, count_costs, run_chunks
+from multigrid.planning.search import Budget, Found, Instance, Interrupted, Status, count_costs, run_chunks
 from multigrid.planning.team import make_team
 
 __all__ = ["search"]
@@ -65,31 +65,35 @@ class _Search:
         add_start(self.nodes, self.team)
         self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
         self.expansions = 0
-        self.best: NDArray[np.int32] | None = None
-        self.best_costs = np.zeros(0, np.int64)
+        # Paths and costs in one attribute: an interruption never comes between the two.
+        self.best: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
         self.can_improve = False
 
     def run(self) -> Found:
         if self.is_too_far:
             return Found(None, self.lower_bound, "unsolvable", 0)
         try:
-            if (self.starts == self.goals).all():
-                # Under "stay" the first step is played all the same.
-                self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
-            while self.best is None and self._goes_on():
-                self._expand(_NODES_BETWEEN_LOOKS)
-            nodes = _FEWEST_IN_TURN
-            while self._goes_on():
-                before = self._rank(self.best_costs)
-                if self.can_improve:
-                    self._improve()
-                self._expand(nodes)
-                is_better = self._rank(self.best_costs) < before
-                nodes = _FEWEST_IN_TURN if is_better else min(2 * nodes, _MOST_IN_TURN)
-        except KeyboardInterrupt:
-            if self.best is None:
+            self._search()
+            return self._result()
+        except KeyboardInterrupt as error:
+            found = self._result()
+            if found.paths is None:
                 raise
-        return self._result()
+            raise Interrupted(found) from error
+
+    def _search(self) -> None:
+        if (self.starts == self.goals).all():
+            # Under "stay" the first step is played all the same.
+            self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
+        while self.best is None and self._goes_on():
+            self._expand(_NODES_BETWEEN_LOOKS)
+        nodes = _FEWEST_IN_TURN
+        while self._goes_on():
+            before = self.best
+            if self.can_improve:
+                self._improve()
+            self._expand(nodes)
+            nodes = min(2 * nodes, _MOST_IN_TURN) if self.best is before else _FEWEST_IN_TURN
 
     def _goes_on(self) -> bool:
         """Return whether there is time and something to do."""
@@ -107,10 +111,10 @@ class _Search:
 
     def _sum(self) -> int:
         """Return the sum of costs of the best plan, `NO_BOUND` without one."""
-        return NO_BOUND if self.best is None or not self._is_in_time(self.best_costs) else int(self.best_costs.sum())
-
-    def _is_in_time(self, costs: NDArray[np.int64]) -> bool:
-        return self.horizon is None or int(costs.max(initial=0)) <= self.horizon
+        if self.best is None:
+            return NO_BOUND
+        lateness, total = self._rank(self.best[1])
+        return NO_BOUND if lateness else total
 
     def _cost_of_goal(self) -> int:
         goal = int(self.nodes.state[GOAL])
@@ -146,22 +150,22 @@ class _Search:
 
     def _take_costs(self, costs: NDArray[np.int64], make_paths: Callable[[], NDArray[np.int32]]) -> bool:
         """Keep a plan with such costs if it is better than the best: less late, or if equally late, cheaper."""
-        if self.best is not None and self._rank(costs) >= self._rank(self.best_costs):
+        if self.best is not None and self._rank(costs) >= self._rank(self.best[1]):
             return False
-        self.best = make_paths()
-        self.best_costs = costs
+        self.best = make_paths(), costs
         return True
 
     def _rank(self, costs: NDArray[np.int64]) -> tuple[int, int]:
+        """Return by how many steps agents arrive after the horizon, and the sum of costs; the smallest is the best."""
         late = 0 if self.horizon is None else int(np.maximum(costs - self.horizon, 0).sum())
         return late, int(costs.sum())
 
     def _result(self) -> Found:
-        if self.best is not None and self._is_in_time(self.best_costs):
-            total = self._sum()
+        total = self._sum()
+        if self.best is not None and total < NO_BOUND:
+            paths, costs = self.best
             status: Status = "optimal" if total == self.lower_bound else "feasible"
-            steps = int(self.best_costs.max(initial=0))
-            return Found(self.best[: steps + 1], self.lower_bound, status, self.expansions)
+            return Found(paths[: int(costs.max()) + 1], self.lower_bound, status, self.expansions)
         has_searched_all = int(self.nodes.state[TOP]) == NONE and self.best is None
         status = "unsolvable" if has_searched_all else "unknown"
         return Found(None, self.lower_bound, status, self.expansions)

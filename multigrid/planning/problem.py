@@ -16,7 +16,10 @@ from multigrid.maps.layouts import check_cell, check_cells, check_layout
 
 __all__ = ["Problem"]
 
-_LIFELONG = "its episodes have no end to plan for; expected 'stay', 'leave' or 'park'"
+_LIFELONG = (
+    "its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or plan during the episode with "
+    "multigrid.planning.controller"
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -65,17 +68,13 @@ class Problem:
             raise TypeError(
                 f"starts is {shorten(self.starts)}; expected integers of shape (N, 2): a cell [x, y] for each agent"
             ) from error
-        arrived = np.zeros(num_agents, bool) if self.arrived is None else np.asarray(self.arrived).copy()
-        if arrived.dtype != bool or arrived.shape != (num_agents,):
-            raise ValueError(f"arrived is {shorten(self.arrived)}; expected bools ({num_agents},), or None")
-        if arrived.any() and self.on_target == "stay":
-            raise ValueError("arrived has agents, but under on_target='stay' all go on acting; leave it out")
+        arrived = _check_arrived(self.arrived, num_agents, self.on_target)
         config = self._make_config(num_agents)
         if config.num_maps != 1:
             raise ValueError(f"walls has {config.num_maps} maps; expected one")
         there = np.flatnonzero(~arrived)
         may_start_on_target = self.on_target in START_ON_TARGET
-        cells = (("agents", self.starts), ("targets", self.targets))
+        cells = (("starts", self.starts), ("targets", self.targets))
         layout = np.stack([check_cells(name, value, num_agents) for name, value in cells])
         # Under "none" agents may have come to one cell, but not at the beginning.
         apart = self.arrived is not None and self.collisions == "none"
@@ -126,10 +125,12 @@ class Problem:
         """
         if isinstance(source, cls):
             return source
-        if isinstance(getattr(source, "unwrapped", None), MultiGridEnv):
-            return cls._of_state(source.unwrapped)
+        unwrapped = getattr(source, "unwrapped", None)
+        if isinstance(unwrapped, MultiGridEnv):
+            return cls._of_state(unwrapped)
         config = source if isinstance(source, GridConfig) else getattr(source, "config", None)
-        if not isinstance(config, GridConfig):
+        # Other environments have configurations, too, but states that would be ignored.
+        if unwrapped is not None or not isinstance(config, GridConfig):
             raise TypeError(
                 f"the problem is of type {type(source).__name__}; expected a MultiGridEnv, a Scenario, a GridConfig "
                 "with a layout, or a Problem"
@@ -147,7 +148,8 @@ class Problem:
         state: Any = env.get_state()
         if state["episode_over"]:
             raise ValueError("the episode is over; call reset() before you plan the next one")
-        left = None if env.max_cycles is None else env.max_cycles - int(state["steps"])
+        # A limit that was lowered below the steps so far still lets the agents take one step.
+        left = None if env.max_cycles is None else max(1, env.max_cycles - int(state["steps"]))
         layout = np.concatenate([state["location"], state["target"]], axis=1)
         arrived = state["status"] != TRAVELLING
         return cls._of_layout(env.config, layout, map_index=int(state["map_index"]), max_cycles=left, arrived=arrived)
@@ -178,6 +180,24 @@ class Problem:
         names = ("collisions", "on_target", "max_cycles", "allow_stay")
         rules = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"Problem({width} x {height} cells, {self.num_agents} agents, {rules})"
+
+
+def _check_arrived(arrived: Any, num_agents: int, on_target: str) -> NDArray[np.bool_]:
+    """Return which agents have parked or left already, bool (N,)."""
+    if arrived is None:
+        return np.zeros(num_agents, bool)
+    expected = f"expected bools of shape ({num_agents},), or None at the beginning of an episode"
+    try:
+        array = np.array(arrived)
+    except Exception as error:  # objects in it may raise any error
+        raise ValueError(f"arrived is {shorten(arrived)}; {expected}") from error
+    if array.dtype != bool or array.shape != (num_agents,):
+        raise ValueError(f"arrived is {shorten(arrived)}; {expected}")
+    if on_target == "stay" and array.any():
+        raise ValueError("arrived has agents, but under on_target='stay' all go on acting; leave it out")
+    if array.all():
+        raise ValueError("arrived has all agents; expected at least one that has not arrived: others need no plan")
+    return array
 
 
 def _lock(array: NDArray[Any]) -> NDArray[Any]:

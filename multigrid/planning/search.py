@@ -1,7 +1,7 @@
 """What all searches have in common: the budget that they get, and the result that they give.
 
 A search is a function ``search(instance, budget, seed) -> Found`` of an `Instance`, a `Budget` that was started, and a
-seed that breaks ties. In its result no two agents are in one cell at the same time, and no two swap their cells;
+seed that breaks ties. After Ctrl-C it raises `Interrupted` with what it has. In its result no two agents are in one cell at the same time, and no two swap their cells;
 following and cycles are allowed.
 """
 
@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from multigrid.planning.graph import Graph
 
-__all__ = ["Budget", "Found", "Instance", "Rule", "Status", "check_collisions", "count_costs", "run_chunks"]
+__all__ = [
+    "Budget",
+    "Found",
+    "Instance",
+    "Interrupted",
+    "Rule",
+    "Status",
+    "check_collisions",
+    "count_costs",
+    "run_chunks",
+]
 
 Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
 Rule = Literal["stay", "leave", "park"]
@@ -70,6 +80,18 @@ class Found(NamedTuple):
     the horizon; *unknown*: none was found."""
     expansions: int
     """The number of nodes that were expanded."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search that has a result already.
+
+    Args:
+        found: the result so far.
+    """
+
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self.found = found
 
 
 @dataclasses.dataclass

@@ -17,10 +17,10 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
-from multigrid.planning.search import Budget, Found, Instance, Rule, check_collisions, count_costs
+from multigrid.planning.search import Budget, Found, Instance, Interrupted, Rule, check_collisions, count_costs
 from multigrid.planning.travellers import Travellers
 
-__all__ = ["Method", "check_budget", "solve"]
+__all__ = ["Method", "check_budget", "compute_plan", "solve"]
 
 Method = Literal["pibt", "lacam", "cbs"]
 
@@ -48,7 +48,11 @@ def solve(
     r"""Plan the actions of all agents until each has arrived.
 
     The plan is played with the kernels of the game before it is returned: each move is granted, and the metrics are
-    the plan's. After Ctrl-C, "lacam" returns the best plan so far, if there is one.
+    the plan's. Ctrl-C ends the search: "lacam" returns the best plan so far, and "cbs" its lower bound, with the best
+    plan so far if there is one. Before there is anything to return, and under "pibt", Ctrl-C raises KeyboardInterrupt.
+
+    The first call of a process with a method loads that method's kernels, or compiles them, which can take minutes the
+    first time; the clock of `time_limit` starts after that.
 
     Args:
         problem: a `MultiGridEnv` in its present state, a scenario, a `GridConfig` with a layout, or a `Problem`. Under
@@ -70,6 +74,31 @@ def solve(
     >>> plan.status, plan.sum_of_costs, plan.makespan
     ('optimal', 8, 5)
     """
+    return compute_plan(problem, method, time_limit, seed, max_expansions, returns_after_interruption=True)
+
+
+def compute_plan(
+    problem: Any,
+    method: Method,
+    time_limit: float | None,
+    seed: int,
+    max_expansions: int | None,
+    *,
+    returns_after_interruption: bool = False,
+) -> Plan:
+    """Do what `solve` does, but let Ctrl-C raise KeyboardInterrupt, as loops over many problems need it.
+
+    Args:
+        problem: as for `solve`, and so are the next four.
+        method: see there.
+        time_limit: see there.
+        seed: see there.
+        max_expansions: see there.
+        returns_after_interruption: whether Ctrl-C returns the plan so far.
+
+    >>> compute_plan(Problem("...", starts=[[0, 0]], targets=[[2, 0]]), "cbs", None, 0, None).status
+    'optimal'
+    """
     problem = Problem.of(problem)
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
     budget = check_budget(time_limit, max_expansions)
@@ -79,7 +108,12 @@ def solve(
     announce_compilation()
     _load_kernels(method)
     budget.start()
-    found = _search(travellers, method, budget, seed)
+    try:
+        found = _search(travellers, method, budget, seed)
+    except Interrupted as interruption:
+        if not returns_after_interruption:
+            raise
+        found = interruption.found
     seconds = budget.seconds
     if found.paths is None:
         return Plan(found.status, None, None, None, None, found.lower_bound, seconds, found.expansions, method)
@@ -90,7 +124,7 @@ def solve(
     travellers.check_plan(paths, actions, costs)
     total = int(np.sum(costs))
     return Plan(
-        found.status,
+        "optimal" if total == found.lower_bound else found.status,
         *travellers.widen(paths, actions),
         total,
         steps,
@@ -116,16 +150,23 @@ def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
     """Return the budget with these limits, which may be None.
 
     Raises:
-        TypeError, ValueError: a limit is not a number of at least 0.
+        TypeError: `time_limit` is no real number, or `max_expansions` no integer.
+        ValueError: a limit is negative, or `time_limit` is NaN or infinite.
 
     >>> check_budget(2, None).time_limit
     2.0
     """
     if time_limit is not None:
-        is_number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
-        if not is_number or not 0 <= time_limit < math.inf:
-            raise ValueError(f"time_limit is {shorten(time_limit)}; expected seconds, at least 0, or None for no limit")
-        time_limit = float(time_limit)
+        expected = "expected a number of seconds of at least 0, or None for no limit"
+        if not isinstance(time_limit, int | float | np.integer | np.floating) or isinstance(time_limit, bool):
+            raise TypeError(f"time_limit is {shorten(time_limit)} of type {type(time_limit).__name__}; {expected}")
+        try:
+            seconds = float(time_limit)
+        except OverflowError:
+            seconds = math.inf
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"time_limit is {shorten(time_limit)}; {expected}")
+        time_limit = seconds
     if max_expansions is not None:
         max_expansions = check_int("max_expansions", max_expansions, 0)
     return Budget(time_limit, max_expansions)
