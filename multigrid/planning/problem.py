@@ -1,4 +1,4 @@
-"""Problems of path finding: what a plan is asked for."""
+"""Problems of multi-agent path finding: a map, starts, targets, and the rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _LIFELONG = (
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    r"""A map with starts and targets, and the rules of the game: the beginning of an episode, or its middle.
+    r"""A map with starts and targets, and the rules of the game, at the beginning or in the middle of an episode.
+
+    A target that its agent cannot reach even without the other agents is refused with a ValueError, as the environment
+    refuses it. A problem that only the other agents make impossible is accepted; `solve` may find that out, and then
+    the status of its plan is *unsolvable*.
 
     Raises:
         TypeError, ValueError: a field is not as described, or the environment would refuse the layout: agents on walls,
@@ -37,22 +41,24 @@ class Problem:
     """
 
     walls: Any
-    """One map: bool (W, H), True at ``[x, y]`` for a wall, or a picture in text; the attribute is bool (W, H)."""
+    """One map: bool (W, H), True at ``[x, y]`` for a wall, or a picture in text, of which only the walls count. The
+    attribute is bool (W, H)."""
     starts: Any
-    """integers (N, 2), the agents' cells; the attribute is int64 (N, 2)."""
+    """The agents' cells, integers (N, 2). The attribute is int64 (N, 2)."""
     targets: Any
-    """integers (N, 2), their targets; the attribute is int64 (N, 2)."""
+    """The agents' targets, integers (N, 2). The attribute is int64 (N, 2)."""
     collisions: Collisions = "symmetric"
     """As in `GridConfig`."""
     on_target: OnTarget = "stay"
-    """As in `GridConfig`, but for "restart"."""
+    """As in `GridConfig`, except "restart"."""
     max_cycles: int | None = None
     """The largest makespan of a plan, or None."""
     allow_stay: bool = True
-    """Whether agents can wait."""
+    """As in `GridConfig`: whether agents can wait in their cells."""
     arrived: Any = None
-    """In the middle of an episode, bool (N,): which agents have parked or left already (under "stay" none); None at the
-    beginning. In the middle, agents may share cells under ``collisions="none"``."""
+    """In the middle of an episode, bool (N,): True for each agent that has parked or left already, which not all may
+    have, and under "stay" none. None at the beginning; the attribute is then all False. In the middle, agents may share
+    cells under ``collisions="none"``."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -88,12 +94,12 @@ class Problem:
 
     @property
     def num_agents(self) -> int:
-        """N."""
+        """The number of agents, N."""
         return len(self.starts)
 
     @property
     def config(self) -> GridConfig:
-        """The configuration of a world in which plans are played."""
+        """A `GridConfig` with the map and the rules of the problem; starts and targets are no part of it."""
         return self._make_config(self.num_agents)
 
     def _make_config(self, num_agents: int) -> GridConfig:
@@ -111,13 +117,14 @@ class Problem:
         """Return the problem that an environment or a scenario represents.
 
         Args:
-            source: a `MultiGridEnv` after its reset, perhaps wrapped, in its present state, with the cycles that are
-                left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets;
-                or a `Problem`.
+            source: a `MultiGridEnv` after its reset, perhaps wrapped: the problem is its present state, and
+                `max_cycles` the number of steps that are left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose
+                walls are one map with agents and targets; or a `Problem`, which is returned as it is.
 
         Raises:
-            TypeError: something else.
-            ValueError: the episode is over; a configuration has no layout, or more than one; or "restart".
+            TypeError: the source is something else.
+            ValueError: the episode is over; the configuration has no layout, or more than one; its rule on target is
+                "restart".
             ResetNeeded: the environment was not reset.
 
         >>> Problem.of(GridConfig(walls="a.A", on_target="stay")).targets.tolist()

@@ -1,4 +1,4 @@
-"""Solve a problem with one of the searches, and play the plan."""
+"""Solve a problem with one of the methods, and check the plan by playing it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Method", "check_budget", "compute_plan", "solve"]
 
 Method = Literal["pibt", "lacam", "cbs"]
 
-# Crowded enough for all kernels of a search to have something to do.
+# Its problems are crowded, so that a search calls all of its kernels.
 _HALL = """
     .#.............
     ...#.....#.....
@@ -58,15 +58,16 @@ def solve(
         problem: a `MultiGridEnv` in its present state, a scenario, a `GridConfig` with a layout, or a `Problem`. Under
             ``collisions="none"`` every method gives the shortest paths, which are optimal.
         method: "pibt", priority inheritance with backtracking: takes milliseconds, and may find no plan; "lacam",
-            LaCAM*: complete, fast, and better with more time; "cbs", conflict-based search: the optimal sum of costs,
-            for fewer agents.
+            LaCAM*: finds a first plan fast, improves it as long as there is time, and is complete; "cbs",
+            conflict-based search: finds the optimal sum of costs, for fewer agents.
         time_limit: the seconds for the search; None for no limit.
         seed: breaks ties.
-        max_expansions: the number of expansions, or None. Without a time limit the plan is deterministic.
+        max_expansions: the largest number of expansions, see `Plan.expansions`; None for no limit. With ``time_limit=
+            None``, equal arguments give equal plans on every machine.
 
     Raises:
         TypeError, ValueError: an argument is not as described; `problem` is refused, see `Problem`; its collisions are
-            "priority" or "block_both", which no method supports; or agents cannot stay and the plan needs a wait.
+            "priority" or "block_both", which no method supports; or agents cannot stay, but have to wait in the plan.
         ResetNeeded: `problem` is an environment that was not reset.
 
     >>> problem = Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]])
@@ -137,7 +138,7 @@ def compute_plan(
 
 @functools.cache
 def _load_kernels(method: str) -> None:
-    """Solve some problems, so that the time of the first search is not spent on loading or compiling kernels."""
+    """Solve small problems, so that the kernels are loaded or compiled before the clock of a search starts."""
     if not COMPILED:
         return
     for on_target, num_agents in _EXAMPLES:
@@ -147,7 +148,7 @@ def _load_kernels(method: str) -> None:
 
 
 def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
-    """Return the budget with these limits, which may be None.
+    """Check the limits of a search, each of which may be None, and return its budget.
 
     Raises:
         TypeError: `time_limit` is no real number, or `max_expansions` no integer.

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.planning`: instances are read, rows outlive an interruption, and a missed goal is told."""
+"""`python -m benchmarks.planning`: instances are read, rows outlast an interruption, the table shows missed goals."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def break_folder(clone: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing or different file is told in a line with its name and with what is expected; nothing is written."""
+    """The message for a missing or different file is one line that names it and the clone; nothing is written."""
     for name, wrong in break_folder(clone):
         sets = "random" if name == "random" else "puzzles"
         flags = ["--data", str(clone), "--output", str(tmp_path / "out"), "--sets", sets]
@@ -155,7 +155,7 @@ def test_an_instance_with_too_few_agents_is_refused(clone: Path, monkeypatch: py
 def test_an_interrupted_measurement_goes_on(
     clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows are written as they come; after an interruption and a line cut short no instance is missing or twice."""
+    """Each row is written at once; after an interruption and an incomplete line, no instance is missing or repeated."""
     out = tmp_path / "out"
     flags = ["--data", str(clone), "--output", str(out), "--sets", "puzzles", "--measures", "cbs", "lacam"]
     measure_row, calls = Task.measure_row, []
@@ -175,7 +175,7 @@ def test_an_interrupted_measurement_goes_on(
         lines.write("cbs,puzzles,4,bay")
     assert main(flags) == 2
     assert "--resume" in capsys.readouterr().err
-    assert main([*flags, "--resume", "--time-limit", "3"]) == 2
+    assert main([*flags, "--resume", "--cbs-seconds", "3"]) == 2
     assert "a limit of 10 s, not 3 s" in capsys.readouterr().err
     assert main([*flags, "--resume"]) == 0
     rows = read_rows(file)
@@ -207,7 +207,7 @@ def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_speeds_are_measured(monkeypatch: pytest.MonkeyPatch, clone: Path) -> None:
-    """PIBT, the batch expert and the first plan of a crowd give seconds and figures, here in small worlds."""
+    """PIBT, the batch expert and the first plan for many agents give seconds and figures, here in small worlds."""
     problem = Problem("...#\n....", [[0, 0], [2, 0], [1, 1]], [[2, 0], [0, 0], [3, 1]])
     monkeypatch.setattr(measures, "_make_world", lambda size, agents, seed: problem)
     monkeypatch.setattr(measures, "_WORLDS", 2)
@@ -251,7 +251,7 @@ def make_rows(measure: str, name: str, agents: int, count: int, **figures: objec
     ],
 )
 def test_a_goal_is_reached_or_missed(rows: list[Row], missed: list[str]) -> None:
-    """A figure beyond its goal is told as missed, and one on the right side of it as reached."""
+    """The table shows a figure beyond its goal as missed, and any other as reached."""
     lines = list(list_lines(rows, {}))
     assert len(lines) > 0
     found = [line.figure for line in lines if not line.reached]

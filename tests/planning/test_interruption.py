@@ -43,7 +43,7 @@ def interrupt_searches(monkeypatch, module, after):
 
 @pytest.mark.parametrize(("method", "seed", "num_agents"), [("lacam", 3, 6), ("cbs", 31, 7)])
 def test_an_interrupted_search_returns_what_it_has(monkeypatch, method, seed, num_agents):
-    """After Ctrl-C in any line, a plan is one, a bound is one, and neither gets worse with time."""
+    """After Ctrl-C in any line, plans are valid, bounds are at most the optimum, and neither is worse later."""
     problem = random_problem(seed, 6, 5, num_agents)
     optimum = solve(problem, "cbs", None).sum_of_costs
 
@@ -51,14 +51,14 @@ def test_an_interrupted_search_returns_what_it_has(monkeypatch, method, seed, nu
         with monkeypatch.context() as patch:
             lines = interrupt_searches(patch, SEARCHES[method], after)
             try:
-                return solve(problem, method, None, max_expansions=150), lines[0]
+                return solve(problem, method, None, max_expansions=60), lines[0]
             except KeyboardInterrupt:
                 return None, lines[0]
 
     _, num_lines = plan_until(0)
     last = None
     statuses = set()
-    for after in [*range(1, num_lines, max(1, num_lines // 150)), num_lines]:
+    for after in [*range(1, num_lines, max(1, num_lines // 60)), num_lines]:
         plan, _ = plan_until(after)
         assert (plan is None) <= (last is None)
         if plan is not None:
@@ -73,12 +73,12 @@ def test_an_interrupted_search_returns_what_it_has(monkeypatch, method, seed, nu
 
 
 def test_loops_over_problems_end(monkeypatch):
-    """Bounds and controllers, which loops ask, raise KeyboardInterrupt, and so does the loading of kernels."""
+    """Ctrl-C during `bounds`, a controller's step and the loading of kernels raises KeyboardInterrupt."""
     problem = random_problem(3, 6, 5, 6)
     env = MultiGridEnv(GridConfig(walls="a..A\n.#..\nB..b", on_target="leave", allow_stay=True))
     env.reset()
 
-    def interrupt(travellers, *_):
+    def interrupt(travellers, *_, **__):
         raise Interrupted(Found(travellers.starts[None], 0, "feasible", 0))
 
     monkeypatch.setattr(solver, "_search", interrupt)
