@@ -16,7 +16,8 @@ from benchmarks.planning.instances import DataError, read_instances, read_publis
 from benchmarks.planning.measures import Task
 from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
-from multigrid.planning import Problem
+from multigrid.planning import Problem, lacam, solver
+from multigrid.planning.search import Found, Instance, Interrupted
 
 MAPS = """"bay": |-
   ....#
@@ -194,6 +195,19 @@ def test_an_interrupted_measurement_goes_on(
     assert "7 of 7 goals are reached." in table
     assert main([*flags[:4], "--resume", "--measures", "cbs", "--sets"]) == 0
     assert (out / "table.md").read_text() == table
+
+
+def test_a_plan_cut_short_is_no_row(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during LaCAM*, which has a plan already, ends the measurement and adds no row."""
+
+    def interrupt(instance: Instance, *_: object) -> Found:
+        raise Interrupted(Found(np.stack([instance.starts]), 1, "feasible", 1))
+
+    monkeypatch.setattr(lacam, "search", interrupt)
+    monkeypatch.setattr(solver, "COMPILED", False)
+    flags = ["--data", str(clone), "--output", str(tmp_path), "--sets", "puzzles", "--measures", "lacam"]
+    assert main(flags) == 130
+    assert read_rows(tmp_path / "rows.csv") == []
 
 
 def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
