@@ -34,7 +34,7 @@ def bounds(problem: Any, time_limit: float | None = 10.0, seed: int = 0, max_exp
         problem: as for `solve`.
         time_limit: the seconds for both; None for no limit, and then a proof may take for ever.
         seed: breaks ties.
-        max_expansions: the largest number of expansions of each; None for no limit. With ``time_limit=None``, equal
+        max_expansions: the largest number of expansions of each; None for no limit. With `time_limit` None, equal
             arguments give equal bounds on every machine.
 
     Raises:

@@ -62,8 +62,8 @@ def solve(
             conflict-based search: finds the optimal sum of costs, for fewer agents.
         time_limit: the seconds for the search; None for no limit.
         seed: breaks ties.
-        max_expansions: the largest number of expansions, see `Plan.expansions`; None for no limit. With ``time_limit=
-            None``, equal arguments give equal plans on every machine.
+        max_expansions: the largest number of expansions, see `Plan`; None for no limit. With `time_limit` None, equal
+            arguments give equal plans on every machine.
 
     Raises:
         TypeError, ValueError: an argument is not as described; `problem` is refused, see `Problem`; its collisions are
@@ -90,12 +90,12 @@ def compute_plan(
     """Do what `solve` does, but let Ctrl-C raise KeyboardInterrupt, as loops over many problems need it.
 
     Args:
-        problem: as for `solve`, and so are the next four.
-        method: see there.
-        time_limit: see there.
-        seed: see there.
-        max_expansions: see there.
-        returns_after_interruption: whether Ctrl-C returns the plan so far.
+        problem: as for `solve`.
+        method: as for `solve`.
+        time_limit: as for `solve`.
+        seed: as for `solve`.
+        max_expansions: as for `solve`.
+        returns_after_interruption: whether Ctrl-C returns the plan so far, as in `solve`.
 
     >>> compute_plan(Problem("...", starts=[[0, 0]], targets=[[2, 0]]), "cbs", None, 0, None).status
     'optimal'
