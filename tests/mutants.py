@@ -541,12 +541,12 @@ planning/cbs/joint.py
     list_moves
         in a joint search, who has left is nowhere: IfExp 1 -> _3
         in a joint search, who parks stays: UnaryOp 2 -> True
-    clashes
+    has_conflict
         in a joint search, no two agents are in conflict: If 1 -> False
     expand
         a joint search keeps the horizon: Compare 9 -> _1 <= _2
 planning/cbs/clusters.py
-    clashes
+    has_conflict
         in a cluster, no two agents are in conflict: If 1 -> False
     cell_at
         in a cluster, who has left is nowhere: IfExp 1 -> _3

@@ -1,1 +1,1 @@
-"""``python -m benchmarks.planning``: the planners against their goals, and against published results."""
+"""``python -m benchmarks.planning``: compare the planners with their goals and with published results."""

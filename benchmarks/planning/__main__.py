@@ -1,4 +1,4 @@
-"""``python -m benchmarks.planning``: the planners against their goals, and against published results."""
+"""``python -m benchmarks.planning``: compare the planners with their goals and with published results."""
 
 from __future__ import annotations
 
@@ -27,30 +27,32 @@ Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfindin
 class PlanningOptions:
     """Measure the planners on one core: their speed, and their plans beside published ones.
 
-    Each instance gives a row of rows.csv; table.md says which goals are reached, on the instances measured so far. An
-    interrupted measurement goes on with --resume, also with other sets, measures or samples.
+    Each instance adds a row to rows.csv; table.md shows which goals are reached on the instances measured so far. After
+    an interruption, --resume continues, also with other sets, measures or samples.
     """
 
     data: Path
     """A clone of the repository CognitiveAISystems/pogema-benchmark, at commit 3303133."""
     output: Path
-    """The folder of rows.csv and table.md; it is made if there is none."""
+    """The folder for rows.csv and table.md; it is created if it does not exist."""
     measures: tuple[Measure, ...] = MEASURES  # type: ignore[assignment]
-    """What to measure, in this order."""
+    """What to measure, in this order: pibt, the time of a step for 512 agents; expert, labels a second; crowd, the time
+    to the first plan for 1,000 agents; cbs, proofs of optimality; lifelong, the throughput where each arrival brings a
+    new target; lacam, success and costs."""
     sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[assignment]
     """The sets of instances."""
     every: int = 1
-    """Take only every K-th instance of each set, from the first one on."""
-    time_limit: float = 10.0
-    """The seconds of conflict-based search for an instance."""
+    """Take only every K-th instance of each set, beginning with the first one."""
+    cbs_seconds: float = 10.0
+    """The seconds that conflict-based search may take for an instance."""
     lacam_seconds: float = 10.0
-    """The seconds of LaCAM* for an instance; it ends early if its plan is optimal."""
+    """The seconds that LaCAM* may take for an instance; it ends early if its plan is optimal."""
     resume: bool = False
-    """Go on with the rows in the folder."""
+    """Keep the rows in the folder, and measure only what they lack."""
 
 
 class _OptionsError(Exception):
-    """The flags do not go with one another or with the folder; the message is one line."""
+    """A flag has a wrong value, or does not fit the rows in the folder; the message is one line."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,22 +64,22 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"benchmarks: {error}\n")
         return 2
     except KeyboardInterrupt:
-        sys.stderr.write(f"benchmarks: interrupted; --resume goes on with the rows in {options.output}\n")
+        sys.stderr.write(f"benchmarks: interrupted; --resume continues with the rows in {options.output}\n")
         return 130
     return 0
 
 
 def _measure(options: PlanningOptions) -> None:
-    if options.every < 1 or min(options.time_limit, options.lacam_seconds) < 0:
+    if options.every < 1 or min(options.cbs_seconds, options.lacam_seconds) < 0:
         raise _OptionsError("--every is at least 1, and no number of seconds is negative")
-    limits = Limits(options.time_limit, options.lacam_seconds)
+    limits = Limits(options.cbs_seconds, options.lacam_seconds)
     file = options.output / "rows.csv"
     rows = read_rows(file)
-    # The table tells of how many instances the rows are a sample, those of earlier runs, too.
+    # The table shows the number of all instances of each set in the rows, also of sets that only earlier runs measured.
     known = {*options.sets, *(row.set for row in rows)}
     tasks = list(list_tasks(options.data, [name for name in SETS if name in known], limits))
     if rows and not options.resume:
-        raise _OptionsError(f"{file} holds rows; --resume goes on with them, or name another folder")
+        raise _OptionsError(f"{file} holds rows; --resume continues with them, or name another folder")
     _check_limits(rows, tasks)
     options.output.mkdir(parents=True, exist_ok=True)
     totals = collections.Counter((task.measure, task.set, task.agents) for task in tasks)
@@ -100,7 +102,7 @@ def _check_limits(rows: Sequence[Row], tasks: Sequence[Task]) -> None:
 
 
 def _select(tasks: Sequence[Task], rows: Sequence[Row], options: PlanningOptions) -> list[Task]:
-    """Return the tasks that are asked for and not done."""
+    """Return the tasks that the options name and that have no row yet."""
     done = {row.key for row in rows}
     return [
         task

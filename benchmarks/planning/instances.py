@@ -6,9 +6,10 @@ The clone is that of CognitiveAISystems/pogema-benchmark, at commit 3303133. Of 
 - ``algorithms/experiments/NN-NAME/NN-NAME-mapf.yaml``, and ``-lmapf.yaml`` for lifelong worlds: the largest number of
   steps, and for each scenario its map, its seed, and the agents' cells and targets, as [row, column]; a lifelong agent
   has a list of targets;
-- ``raw_data_MAPF/NN-NAME/ALGORITHM.json``, and ``raw_data_LMAPF``: what each published algorithm reached.
+- ``raw_data_MAPF/NN-NAME/ALGORITHM.json``, and ``raw_data_LMAPF``: the published results of each algorithm.
 
-An instance of n agents has the first n of a scenario. These files are YAML of one form, which is all that is read here.
+An instance of n agents consists of the first n agents of a scenario. The files are read by regular expressions for the
+form that they have, not as YAML in general.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _STEPS = re.compile(r"^  max_episode_steps: (\d+)$", re.MULTILINE)
 
 
 class DataError(Exception):
-    """The folder does not hold what is expected; the message is one line."""
+    """The folder lacks a file, or a file has another content than expected; the message is one line."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +104,7 @@ def read_published(clone: Path, kind: Kind, name: str) -> list[tuple[str, str, i
     files = sorted(folder.glob("*.json"))
     if not files:
         raise DataError(f"{folder}: no published results; {_WANTED}")
-    # The results of a set with one map, or with one seed for all maps, do not name it.
+    # Where a set has only one map, or only one seed, the results do not name it.
     only = [min({instance.name.split()[part] for instance in instances}) for part in (0, 1)]
     most = len(instances[0].starts)
     rows = []

@@ -1,6 +1,6 @@
-"""What is measured: tasks, each of which gives one row.
+"""The tasks of the measurement, each of which gives one row.
 
-The seconds of one core are processor time; those that a search is allowed, and takes, are those of the clock.
+Speeds are measured in processor time of one core, the time limits and the times of searches by the clock.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.maps.generators import random_map
 from multigrid.planning import pibt, search
+from multigrid.planning.solver import compute_plan
 from multigrid.planning.travellers import Travellers
 
 __all__ = ["MEASURES", "Limits", "Task", "list_tasks"]
@@ -46,7 +47,12 @@ _LIFELONG = {"random": SETS["random"], "mazes": SETS["mazes"], "warehouse": (192
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """The seconds that one search may take: of conflict-based search, and of LaCAM*, which ends early if optimal."""
+    """The seconds that a search may take by the clock.
+
+    Attributes:
+        cbs: of conflict-based search.
+        lacam: of LaCAM*, which ends early if its plan is optimal.
+    """
 
     cbs: float
     lacam: float
@@ -54,7 +60,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Something to measure.
+    """One instance or world to measure.
 
     Attributes:
         measure: one of `MEASURES`.
@@ -63,7 +69,7 @@ class Task:
         instance: the name of the instance, or the seed of the world.
         index: its number in its set.
         limit: the seconds that it may take, 0 without a limit.
-        run: measures, and returns the other fields of a `Row`.
+        run: measures, and returns the remaining fields of the `Row`.
     """
 
     measure: str
@@ -76,7 +82,7 @@ class Task:
 
     @property
     def key(self) -> tuple[str, str, int, str]:
-        """What no two tasks share."""
+        """The fields by which a task differs from all others."""
         return self.measure, self.set, self.agents, self.instance
 
     def measure_row(self) -> Row:
@@ -88,7 +94,7 @@ class Task:
 
 
 def list_tasks(clone: Path, sets: Sequence[str], limits: Limits) -> Iterator[Task]:
-    """Yield all tasks, those of instances for some sets.
+    """Yield all tasks: those on random worlds, and those on the instances of some sets.
 
     Raises:
         DataError: the clone lacks something.
@@ -109,7 +115,7 @@ def list_tasks(clone: Path, sets: Sequence[str], limits: Limits) -> Iterator[Tas
 
 
 def _list_solved(clone: Path, method: str, name: str, counts: Sequence[int], limit: float) -> Iterator[Task]:
-    """Yield the tasks of a planner: LaCAM* is compared with LaCAM's results, and a bound with the best of all."""
+    """Yield the tasks of a method with its published results: LaCAM's for LaCAM*, the best of all for a bound."""
     costs: dict[tuple[str, int], float] = {}
     for algorithm, instance, agents, metrics in read_published(clone, "mapf", name) if counts else ():
         if metrics["CSR"] == 1 and (method == "cbs" or algorithm == "LaCAM"):
@@ -144,8 +150,8 @@ def _make_problem(instance: Instance, agents: int) -> planning.Problem:
 
 
 def _solve(instance: Instance, agents: int, method: planning.Method, limit: float, published: float | None) -> _Figures:
-    """Plan: the figure is the sum of costs."""
-    plan = planning.solve(_make_problem(instance, agents), method, limit)
+    """Solve an instance; the figure is the sum of costs."""
+    plan = compute_plan(_make_problem(instance, agents), method, limit, 0, None)
     bound = None if plan.status == "unsolvable" else plan.lower_bound
     return {
         "status": plan.status,
@@ -159,10 +165,10 @@ def _solve(instance: Instance, agents: int, method: planning.Method, limit: floa
 def _play_lifelong(
     instance: Instance, agents: int, method: planning.ControllerMethod, published: float | None
 ) -> _Figures:
-    """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput.
+    """Play all steps of a lifelong instance; the figure is the throughput.
 
-    After each arrival the agent's next target of the instance replaces the one that was drawn; the lists begin anew
-    after their last targets, as POGEMA's do.
+    After each arrival, the agent's next target of the instance replaces the random one; after its last target, a list
+    begins again, as in POGEMA.
     """
     config = GridConfig(
         walls=instance.walls,
@@ -174,7 +180,7 @@ def _play_lifelong(
     )
     env = MultiGridEnv(config)
     turns = np.zeros(agents, np.int64)
-    # An agent cannot get its own cell for a target, so of the same targets in turn there is one.
+    # An agent's cell cannot be its next target, so equal targets in sequence are reduced to one.
     lists = [cells[(cells != np.roll(cells, -1, axis=0)).any(axis=1)] for cells in instance.targets[:agents]]
     targets = np.array([cells[0] for cells in lists])
     observations, _ = env.reset(seed=0, options={"agents": instance.starts[:agents], "targets": targets})
@@ -214,7 +220,7 @@ def _make_world(size: int, agents: int, seed: int) -> planning.Problem:
 
 
 def _play_pibt(seed: int) -> _Figures:
-    """Play PIBT: `seconds` are those of the plan with its tables, the figure those of one step."""
+    """Play PIBT; `seconds` is the time of the plan with all tables of distances, the figure the time of a step."""
     travellers = Travellers(_make_world(64, 512, seed))
 
     def play(steps: int) -> float:
@@ -229,7 +235,7 @@ def _play_pibt(seed: int) -> _Figures:
 
 
 def _label(seed: int) -> _Figures:
-    """Let the batch expert play many worlds: the figure is the number of agent-steps a second, in the median step."""
+    """Label and play many worlds by the batch expert; the figure is the median of agent-steps a second."""
     walls = random_map(16, 16, _DENSITY, seed)
     config = GridConfig(walls=walls, num_agents=8, on_target="stay", allow_stay=True, max_cycles=_STEPS_OF_A_PLAN)
     envs = MultiGridVectorEnv(config, num_worlds=_WORLDS)
@@ -246,14 +252,14 @@ def _label(seed: int) -> _Figures:
 
 
 def _plan_crowd(seed: int) -> _Figures:
-    """Plan with more and more time until there is a plan: the figure is the processor time of the whole last call."""
+    """Solve with more and more time until there is a plan; the figure is the processor time of the last call."""
     problem = _make_world(256, 1000, seed)
-    planning.solve(problem, "lacam", 0.0)
+    compute_plan(problem, "lacam", 0.0, 0, None)
     limit, plan, seconds = 0.0, None, 0.0
     while (plan is None or plan.actions is None) and limit < _MOST_SECONDS:
         limit += _SECONDS_BETWEEN
         began = time.process_time()
-        plan = planning.solve(problem, "lacam", limit, seed)
+        plan = compute_plan(problem, "lacam", limit, seed, None)
         seconds = time.process_time() - began
     solved = plan is not None and plan.sum_of_costs is not None
     return {

@@ -1,4 +1,4 @@
-"""The rows of a measurement, which a file holds, so that an interrupted one goes on."""
+"""The rows of a measurement, kept in a file, so that a measurement can continue after an interruption."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ class RowsError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What one task has measured.
+    """The result of one task.
 
     Attributes:
         measure: what was measured.
         set: the set of the instance, or the size of the world.
         agents: the number of agents.
         instance: the name of the instance, or the seed of the world.
-        limit: the seconds that the search was allowed, 0 without a limit.
+        limit: the time limit of the search in seconds, 0 without a limit.
         status: the status of the plan, or *played*.
-        figure: the sum of costs, the throughput, or what the measure says; None without a plan.
+        figure: the sum of costs, the throughput, or another number, see the functions of
+            `benchmarks.planning.measures`; None without a plan.
         bound: no plan has a smaller sum of costs; None if there is no plan.
         published: the published sum of costs or throughput; None if the published algorithm has no solution.
-        seconds: of the search; of processor time, for a step (their mean), or what the measure says.
+        seconds: the time of the search by the clock; the mean processor time of a step; or another time, see there.
         worst: the seconds of processor time of the longest step.
         cpu: the seconds of processor time for all that the task did.
     """
@@ -49,7 +50,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, int, str]:
-        """What no two rows share."""
+        """The fields by which a row differs from all others."""
         return self.measure, self.set, self.agents, self.instance
 
 
@@ -57,7 +58,7 @@ _COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
 
 
 def append_row(file: Path, row: Row) -> None:
-    """Append a row to a file, which is made if there is none."""
+    """Append a row to a file, which is created if it does not exist."""
     with file.open("a", encoding="utf-8", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         if lines.tell() == 0:
@@ -66,7 +67,7 @@ def append_row(file: Path, row: Row) -> None:
 
 
 def read_rows(file: Path) -> list[Row]:
-    """Return the rows of a file, none if there is no file; a last line that was cut off is cut away.
+    """Return the rows of a file, none if it does not exist; remove an incomplete last line from it.
 
     Raises:
         RowsError: the file holds something else.

@@ -1,4 +1,4 @@
-"""The table of a measurement: each goal, what was reached, and on how many instances."""
+"""The table of a measurement: each goal, the figure that was measured, and the number of instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Totals: TypeAlias = Mapping[tuple[str, str, int], int]
 
 _FIRST_PLAN, _STEP, _PLAN, _LABELS = 5.0, 0.0005, 0.1, 3e6
 # The warehouse's published results are those of other scenarios than its file has: their sums of costs do not vary
-# with the agents' shortest ways (correlation 0.01), and 33 of 128 are smaller. Only means can be compared there.
+# with the agents' shortest paths (correlation 0.01), and 33 of 128 are smaller. Only means can be compared there.
 _OTHER_SCENARIOS = ("warehouse",)
 _BESIDE_RHCR = ("random", "mazes")
 _MOST_COSTS, _LEAST_THROUGHPUT, _LONGEST_STEP = 1.03, 0.95, 1.0
@@ -36,11 +36,11 @@ class Line:
     """A line of the table.
 
     Attributes:
-        name: what was measured.
-        instances: how many were measured, of how many.
-        figure: what was reached.
-        goal: what should be.
-        reached: whether it is.
+        name: the measure, set and number of agents.
+        instances: the number of measured instances, and of all.
+        figure: what was measured.
+        goal: what is to be reached.
+        reached: whether the figure reaches the goal.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Line:
 
 
 def list_lines(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
-    """Yield the lines for the rows that there are, by measure, set and number of agents."""
+    """Yield a line for each goal of the rows, sorted by measure, set and number of agents."""
     groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.measure, row.set, row.agents), []).append(row)
@@ -121,7 +121,7 @@ def _judge_proofs(rows: Sequence[Row]) -> _Judged:
     first = rows[0]
     share = _LEAST_PROVEN.get((first.set, first.agents), 1.0)
     optimal, unsolvable = (sum(row.status == status for row in rows) for status in ("optimal", "unsolvable"))
-    # That there is no plan decides a puzzle; elsewhere there always is one.
+    # A puzzle is also decided by a proof that it has no plan; instances of other sets always have one.
     proven = optimal + unsolvable
     figure = f"{optimal} optimal, {unsolvable} unsolvable, {proven / len(rows):.1%}; {_mean_seconds(rows)}"
     yield "", figure, f"at least {share:.0%} within {first.limit:g} s", proven >= share * len(rows)

@@ -1,4 +1,4 @@
-"""PIBT for the next step of many worlds at once, as a function of their states alone."""
+"""The next step of PIBT in many worlds at once, from their states alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from multigrid.core.arrays import LEFT
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.luck import make_luck
 from multigrid.planning.next_step import choose_in_worlds
+from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.search import Rule, check_collisions
 from multigrid.planning.tables import Tables
 from multigrid.planning.team import Team, make_team
@@ -42,7 +42,7 @@ def check_rules(config: GridConfig) -> None:
 
 
 class Batch:
-    """PIBT for up to E worlds of a configuration.
+    """The next step of PIBT in up to E worlds of a configuration.
 
     Args:
         config: the configuration.
@@ -60,7 +60,7 @@ class Batch:
     """
 
     FIELDS: ClassVar = ("map_index", "steps", "episode_over", "location", "target", "status", "arrival_step")
-    """The parts of states that count."""
+    """The parts of a state that the actions depend on."""
 
     def __init__(self, config: GridConfig, num_worlds: int, seed: int = 0) -> None:
         check_rules(config)
@@ -69,7 +69,7 @@ class Batch:
         """The maps."""
         num_cells = self.tables.neighbours.shape[1]
         self._no_tables = np.empty((config.num_agents, num_cells), np.int32)
-        # Agents with new targets go on as those under *stay* do.
+        # Between two arrivals, *restart* is to PIBT what *stay* is.
         self._rule: Rule = "stay" if config.on_target == "restart" else config.on_target
         self._team = self.make_team(0)
         # The action of agents whose actions have no effect.
@@ -80,12 +80,12 @@ class Batch:
                 ON_TARGET_RULES.index(config.on_target),
                 COLLISION_RULES.index(config.collisions),
                 config.num_actions,
-                int(make_luck(seed)[0]),
+                int(make_generator(seed)[0]),
             ]
         )
 
     def make_team(self, map_index: int) -> Team:
-        """Return arrays for a world on a map; agents, goals and rows are to be set."""
+        """Return the arrays of PIBT for a map; the caller sets cells, goals and rows."""
         no_goals = np.zeros(len(self._no_tables), np.int32)
         team = make_team(self.tables.neighbours[map_index], self._no_tables, no_goals, self._rule)
         return team._replace(degrees=self.tables.degrees[map_index], distances=self.tables.distances)
@@ -122,7 +122,13 @@ class Batch:
         return actions.ravel()
 
     def find_actions(self, map_index: int, cells: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the actions that lead from cells to others, int32 (N,), on a map: int64 (N,)."""
+        """Return the actions that lead from cells to the cells after the step, int64 (N,).
+
+        Args:
+            map_index: the map.
+            cells: int32 (N,).
+            after: int32 (N,).
+        """
         is_next = self.tables.neighbours[map_index][cells] == after[:, None]
         is_travelling = (cells != NOWHERE) & (after != NOWHERE)
         return np.where(is_travelling, is_next[:, : self._num_actions].argmax(axis=1), self._rest)

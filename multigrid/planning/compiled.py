@@ -1,4 +1,4 @@
-"""Compile the kernels of the planners, which have a cache of their own: who does not plan does not wait for them."""
+"""Compile the kernels of the planners, which have a cache of their own: only programs that plan wait for them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ else:
 
 @functools.cache
 def announce_compilation() -> None:
-    """Print to stderr that the planners must be compiled, once a process, if that is so."""
+    """Print to stderr that the planners have to be compiled, if they do; at most once in a process."""
     if COMPILED and _CACHE.is_empty:
         how = (
             "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"

@@ -1,4 +1,4 @@
-"""Controllers: planners that are asked for the next actions in each step, also where episodes have no end."""
+"""Controllers: policies that plan the next actions in each step, also in lifelong episodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.plan import Plan
-from multigrid.planning.solver import solve
+from multigrid.planning.solver import compute_plan
 from multigrid.planning.windowed import Windowed
 
 __all__ = ["ControllerMethod", "controller"]
@@ -27,23 +27,24 @@ _Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]
 
 
 def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Controller:
-    r"""Return a policy that plans: each move is granted if all agents follow it.
+    r"""Return a policy that plans for all agents; if all follow it, each of their moves is granted.
 
     It notices by itself that another environment or episode has begun. Under "symmetric" and "soft" collisions, agents
-    must be able to stay; under "none" they take shortest paths.
+    must be able to stay; under "none" they take shortest paths. To play one environment, use a controller; to label the
+    states of many worlds at once, use `expert`, which returns the actions of ``controller("pibt")``.
 
     Args:
         method: "pibt", priority inheritance with backtracking (Okumura, Machida, Defago and Tamura, Artificial
-            Intelligence 310, 2022): one step at a time, in microseconds, from the present state alone. "windowed": the
-            next 20 steps of all agents, planned again in each step by PIBT and large-neighbourhood search (Jiang,
-            Zhang, Veerapaneni and Li, SoCS 2024), for ``on_target="restart"``: more arrivals, in milliseconds.
-            "lacam", for the other rules: the plan of `solve` at the beginning of an episode, found within 10,000
-            expansions; PIBT plays on where that finds no plan.
-        seed: breaks ties; equal seeds give equal play.
+            Intelligence 310, 2022): plans one step, in microseconds, from the present state alone. "windowed": plans
+            the next 20 steps again in each step, by PIBT and large-neighbourhood search (Jiang, Zhang, Veerapaneni and
+            Li, SoCS 2024), in milliseconds; under ``on_target="restart"`` it brings more arrivals than "pibt". "lacam":
+            plans the whole episode at its beginning, as `solve` does with 10,000 expansions, and plays as "pibt" if
+            that finds no plan; not for "restart".
+        seed: breaks ties; equal seeds give equal actions in equal states and episodes.
 
     Returns:
-        A function of an environment and its last observations, which it does not need, that returns an action for each
-        agent in ``env.agents``. It raises a ValueError if it does not support the rules.
+        A function of an environment and its last observations (which are not used) that returns an action for each
+        agent in ``env.agents``. It raises a ValueError if the environment's rules are not supported.
 
     Raises:
         ValueError: there is no such method, or the seed is negative.
@@ -61,7 +62,7 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
 
 
 class _Pibt:
-    """PIBT; it keeps only graphs and distances."""
+    """Plan the next step by PIBT, from the present state alone; graphs and distances are computed once."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -85,7 +86,7 @@ class _Pibt:
 
 
 class _InWindows(_Pibt):
-    """Plans of the next steps, which go on from step to step."""
+    """Plan the next steps again in each step, beginning with the plan of the step before."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -110,7 +111,7 @@ class _InWindows(_Pibt):
 
 
 class _Planned:
-    """A plan for the rest of the episode, which is planned again when the agents are somewhere else."""
+    """Play a plan for the rest of the episode; plan again when the state is not the one that the plan expects."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -119,14 +120,18 @@ class _Planned:
         self._config: GridConfig | None = None
         self._plan: Plan | None = None
         self._began, self._last = 0, 0
+        self._map_index = 0
+        self._targets: Any = None
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         state: Mapping[str, Any] = env.get_state()
         steps = int(state["steps"])
         is_same = env is self._env() and env.config is self._config and steps > self._last
+        is_same = is_same and state["map_index"] == self._map_index and np.array_equal(state["target"], self._targets)
         if not is_same or not self._is_as_planned(state):
-            self._plan = solve(env, "lacam", time_limit=None, seed=self._seed, max_expansions=_MAX_EXPANSIONS)
+            self._plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
             self._env, self._config, self._began = weakref.ref(env), env.config, steps
+            self._map_index, self._targets = int(state["map_index"]), np.array(state["target"])
         self._last = steps
         if self._plan is None or self._plan.actions is None:
             return self._fallback(env, observations)
@@ -136,7 +141,7 @@ class _Planned:
 
     def _is_as_planned(self, state: Mapping[str, Any]) -> bool:
         if self._plan is None or self._plan.cells is None:
-            # It would not be found one step later, either.
+            # Where no plan was found, PIBT plays to the end of the episode.
             return True
         step = int(state["steps"]) - self._began
         if step >= len(self._plan.cells) - 1:

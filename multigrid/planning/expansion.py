@@ -1,8 +1,8 @@
-"""The kernels of LaCAM*: expand nodes, and pass cheaper ways on.
+"""The kernels of LaCAM*: expand nodes, and update the costs of nodes that a cheaper path reaches.
 
 A node is expanded with the next set of constraints, in the order of a breadth-first search: none; one for the first
 agent of its order; for the first two; and so on. Each constraint fixes the next cell of an agent, and PIBT chooses the
-others'. A set is computed from its number, so that none is stored.
+cells of the others. Sets of constraints are numbered, and computed from their numbers instead of being stored.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import STAY
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.luck import draw_below
 from multigrid.planning.nodes import CLOSED, GOAL, NONE, NUM_EDGES, NUM_NODES, TOP, Nodes, find_slot
 from multigrid.planning.pibt import begin_step, choose_cells, end_step, sort_by_wait
+from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.team import UNDECIDED, Team
 
 __all__ = ["NO_BOUND", "add_start", "expand", "trace_back"]
@@ -28,7 +28,7 @@ NO_BOUND = 2**31 - 1
 _EXHAUSTED, _INFEASIBLE, _FEASIBLE = range(3)
 _START = 0
 _NUM_COLUMNS = 5
-# How often the search goes on from the start when it comes to a known configuration: once in so many times.
+# When it comes to a known configuration, the search goes on from there, but once in so many times from the start.
 _RESTART = 1000
 
 
@@ -41,12 +41,12 @@ def add_start(nodes: Nodes, team: Team) -> None:
 
 @kernel
 def expand(nodes: Nodes, team: Team, bound: int, count: int) -> int:
-    """Expand up to `count` nodes; stop when a cheaper way to the goal is found, and when no node is open.
+    """Expand up to `count` nodes; stop when a cheaper path to the goal is found, and when no node is open.
 
     Args:
-        nodes: with room for as many nodes and edges more.
+        nodes: the nodes, with room for `count` more nodes and edges.
         team: the agents, with their distances.
-        bound: nodes from which no plan can be cheaper are not expanded.
+        bound: nodes through which no plan costs less than this are not expanded.
         count: the largest number of expansions.
 
     Returns:
@@ -66,7 +66,7 @@ def expand(nodes: Nodes, team: Team, bound: int, count: int) -> int:
 
 @kernel
 def trace_back(nodes: Nodes) -> Any:
-    """Return the configurations on the cheapest known way to the goal, int32 (T + 1, N)."""
+    """Return the configurations on the cheapest known path to the goal, int32 (T + 1, N)."""
     length = 0
     node = nodes.state[GOAL]
     while node != NONE:
@@ -108,7 +108,10 @@ def _expand_top(nodes: Nodes, team: Team, bound: int) -> None:
 
 @kernel
 def _constrain(team: Team, number: int, node: int) -> int:
-    """Decide for the agents that the set of constraints with a number fixes; return whether there is such a set."""
+    """Fix the next cells of agents by the set of constraints with a number.
+
+    Return `_FEASIBLE`; `_INFEASIBLE` if its constraints are in conflict; `_EXHAUSTED` if there is no such set.
+    """
     num_agents = team.order.shape[0]
     level, sets, rest = 0, 1, number
     while rest >= sets:
@@ -123,7 +126,7 @@ def _constrain(team: Team, number: int, node: int) -> int:
         choices = _count_choices(team, agent)
         choice = rest % choices
         rest //= choices
-        # Where one agent's choices begin varies, so that the search has no favourite direction.
+        # The first choice varies from node to node and agent to agent, so that no direction is preferred.
         if team.after[agent] == UNDECIDED and not _fix(team, agent, choice, (node + agent) % _NUM_COLUMNS):
             return _INFEASIBLE
     return _FEASIBLE
@@ -131,13 +134,13 @@ def _constrain(team: Team, number: int, node: int) -> int:
 
 @inlined
 def _count_choices(team: Team, agent: int) -> Any:
-    """Return how many cells an agent can be in after the step, if there were no others."""
+    """Return how many cells an agent can be in after the step, other agents aside."""
     return 1 + team.degrees[team.now[agent]] if team.after[agent] == UNDECIDED else 1
 
 
 @inlined
 def _fix(team: Team, agent: int, choice: int, offset: int) -> bool:
-    """Decide for one agent; return False if that is in conflict with what is decided."""
+    """Fix the next cell of an agent; return False if that is in conflict with cells that are fixed already."""
     here = team.now[agent]
     cell = NOWHERE
     for k in range(_NUM_COLUMNS):
@@ -156,7 +159,7 @@ def _fix(team: Team, agent: int, choice: int, offset: int) -> bool:
 
 @kernel
 def _connect(nodes: Nodes, team: Team, top: int, limit: int) -> None:
-    """Add the edge to the configuration after the step, and its node if it is new; go on from there."""
+    """Add an edge to the configuration after the step; add its node, or update costs and open it again."""
     step_cost = 0
     for i in range(team.now.shape[0]):
         step_cost += _charge(team.now[i], team.after[i], team.goals[i], top == _START and team.rule[0] == STAY)
@@ -171,7 +174,7 @@ def _connect(nodes: Nodes, team: Team, top: int, limit: int) -> None:
     nodes.next_edge[edge], nodes.first_edge[top] = nodes.first_edge[top], edge
     if not is_new:
         _pass_on(nodes, top, limit)
-        again = _START if draw_below(team.luck, _RESTART) == 0 else node
+        again = _START if draw_below(team.generator, _RESTART) == 0 else node
         if nodes.cost[again] + nodes.to_go[again] < limit:
             _open(nodes, again)
 
@@ -217,14 +220,17 @@ def _add_node(nodes: Nodes, team: Team, parent: int, cost: int, slot: int) -> in
 
 @inlined
 def _note_arrival(nodes: Nodes, node: int) -> None:
-    """Make a node the goal if all agents have arrived there at less cost than at the goal; under *leave* it varies."""
+    """Make a node the goal if all agents have arrived there, at less cost than at the goal so far.
+
+    Under *leave*, more than one configuration is a goal: agents are on their targets, or have left.
+    """
     if nodes.to_go[node] == 0 and nodes.cost[node] < _cost_of_goal(nodes):
         nodes.state[GOAL] = node
 
 
 @kernel
 def _pass_on(nodes: Nodes, first: int, limit: int) -> None:
-    """Lower the cost of all nodes that have a cheaper way by the edges of a node, and open them again."""
+    """Lower the costs of all nodes to which a cheaper path leads through a node, and open them again."""
     queued = nodes.queued
     queued[first] = NONE
     last = first
@@ -249,7 +255,7 @@ def _pass_on(nodes: Nodes, first: int, limit: int) -> None:
 
 @kernel
 def _open(nodes: Nodes, node: int) -> None:
-    """Put a node on top of the stack of open nodes; if it is on it, move it there."""
+    """Put a node on top of the stack of open nodes, wherever in it the node is."""
     if nodes.state[TOP] == node:
         return
     if nodes.below[node] != CLOSED:

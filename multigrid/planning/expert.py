@@ -1,4 +1,4 @@
-"""The actions of an expert for all rows of a vector environment, to label states for imitation."""
+"""The actions of PIBT for all rows of a vector environment, to label states for imitation learning."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from multigrid.planning.batch import Batch
 
 __all__ = ["expert"]
 
-# Only what would be computed again: graphs and distances.
+# A cache of graphs and distances, which no result depends on. The function has no object of its own to keep them in,
+# and environments, which know no planners, have no place for them; each entry ends with its environment.
 _BATCHES: WeakKeyDictionary[MultiGridVectorEnv, Batch] = WeakKeyDictionary()
 
 
 def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
     r"""Return PIBT's actions for all agents of all worlds in their present states, int64 (num_envs,).
 
-    They are a function of the states alone, so that any state gets a label, whoever has led to it; played in every step
-    they are PIBT's play, as ``controller("pibt")`` plays it. Actions of agents that have left or parked, and of worlds
-    that the next step resets, have no effect: they are *stay* where there is such an action.
+    The actions depend on the present states alone, so that states can be labelled whatever policy led to them. They are
+    those of ``controller("pibt")``: to label many worlds at once, use this function; to play one environment, use
+    `controller`. Agents that have left or parked, and worlds that the next step resets, get *stay*, or 0 where agents
+    cannot stay.
 
     PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022.
 
     Args:
-        vector_env: an environment after its reset. Its collisions are "symmetric" or "soft", and then agents can stay;
-            or "none", where agents take shortest paths.
+        vector_env: an environment after its reset, with agents that can stay, and "symmetric" or "soft" collisions;
+            or with "none", where agents take shortest paths.
 
     Raises:
         TypeError: `vector_env` is something else.

@@ -58,7 +58,7 @@ def build_graph(walls: NDArray[np.bool_]) -> Graph:
 
 @kernel
 def distance_tables(neighbours: Any, goals: Any) -> Any:
-    """Return the number of moves from each cell to each goal, through agents.
+    """Return the number of moves from each cell to each goal, as if there were no other agents.
 
     Args:
         neighbours: int32 (C, 5), as in `Graph`.

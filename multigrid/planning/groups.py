@@ -1,4 +1,4 @@
-"""Groups of agents whose paths are worth another search, as large-neighbourhood search picks them.
+"""Pick groups of agents whose paths large-neighbourhood search searches again.
 
 Li, Chen, Harabor, Stuckey and Koenig, "Anytime multi-agent path finding via large neighborhood search", IJCAI 2021.
 """
@@ -12,13 +12,13 @@ import numpy as np
 from multigrid.core.arrays import NOBODY
 from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.luck import draw_below
+from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.timetable import Timetable
 
 __all__ = ["Group", "add_member", "empty_group", "make_group", "pick_group"]
 
 _NUM_MOVES = 4
-_WAYS = 8
+_NUM_KINDS = 8
 _CANDIDATES = 4
 _TRIES_PER_AGENT = 8
 
@@ -44,28 +44,28 @@ def make_group(num_agents: int) -> Group:
 
 
 @kernel
-def pick_group(table: Timetable, group: Group, most: int, luck: Any) -> None:
-    """Pick up to `most` agents: those in the way of a late one, those that meet in a cell, or any.
+def pick_group(table: Timetable, group: Group, most: int, generator: Any) -> None:
+    """Pick up to `most` agents: a late agent with those that delay it, agents that come to one cell, or any agents.
 
     Args:
         table: the plan.
-        group: the agents that were picked before are replaced.
+        group: the group; the agents that were in it are replaced.
         most: the largest size, at most N.
-        luck: see `multigrid.planning.luck`.
+        generator: see `multigrid.planning.random_numbers`.
     """
     empty_group(group)
-    way = draw_below(luck, _WAYS)
-    if way > _WAYS // 2:
-        _pick_in_the_way(table, group, most, luck)
-    elif way > 0:
-        _pick_meeting(table, group, most, luck)
-    # What is missing is filled with any agents.
+    kind = draw_below(generator, _NUM_KINDS)
+    if kind > _NUM_KINDS // 2:
+        _pick_in_the_way(table, group, most, generator)
+    elif kind > 0:
+        _pick_meeting(table, group, most, generator)
+    # A group of one agent, where two are possible, is filled with any other.
     num_agents = table.goals.shape[0]
     while group.size[0] < min(most, 2):
-        add_member(group, draw_below(luck, num_agents), most)
-    if way == 0:
+        add_member(group, draw_below(generator, num_agents), most)
+    if kind == 0:
         for _ in range(most):
-            add_member(group, draw_below(luck, num_agents), most)
+            add_member(group, draw_below(generator, num_agents), most)
 
 
 @inlined
@@ -86,9 +86,9 @@ def add_member(group: Group, agent: int, most: int) -> None:
 
 
 @kernel
-def _pick_in_the_way(table: Timetable, group: Group, most: int, luck: Any) -> None:
-    """Pick a late agent, and those that it meets on shorter ways, begun somewhere on its path or on theirs."""
-    late = _draw_late(table, luck)
+def _pick_in_the_way(table: Timetable, group: Group, most: int, generator: Any) -> None:
+    """Pick a late agent, and agents that are met on random walks towards earlier arrivals, its own and theirs."""
+    late = _draw_late(table, generator)
     add_member(group, late, most)
     # An agent that crosses the target after the shortest path has ended delays the arrival.
     for t in range(table.distances[late, table.paths[late, 0]], table.arrivals[late]):
@@ -96,15 +96,15 @@ def _pick_in_the_way(table: Timetable, group: Group, most: int, luck: Any) -> No
     for _ in range(_TRIES_PER_AGENT * most):
         if group.size[0] == most:
             return
-        _walk(table, group, group.members[draw_below(luck, group.size[0])], most, luck)
+        _walk(table, group, group.members[draw_below(generator, group.size[0])], most, generator)
 
 
 @inlined
-def _draw_late(table: Timetable, luck: Any) -> int:
-    """Return the agent that is latest, compared with its shortest path, of a few random ones."""
+def _draw_late(table: Timetable, generator: Any) -> int:
+    """Return, of a few random agents, the one whose arrival is latest compared with its shortest path."""
     latest, delay = 0, -1
     for _ in range(_CANDIDATES):
-        agent = draw_below(luck, table.goals.shape[0])
+        agent = draw_below(generator, table.goals.shape[0])
         its_delay = table.arrivals[agent] - table.distances[agent, table.paths[agent, 0]]
         if its_delay > delay:
             latest, delay = agent, its_delay
@@ -112,12 +112,12 @@ def _draw_late(table: Timetable, luck: Any) -> int:
 
 
 @kernel
-def _walk(table: Timetable, group: Group, agent: int, most: int, luck: Any) -> None:
+def _walk(table: Timetable, group: Group, agent: int, most: int, generator: Any) -> None:
     """Let an agent walk at random, as long as it could still arrive earlier than it does; add those that it meets."""
     arrival = table.arrivals[agent]
     if arrival == 0:
         return
-    t = draw_below(luck, arrival)
+    t = draw_below(generator, arrival)
     cell = table.paths[agent, t]
     while t < arrival and group.size[0] < most:
         t += 1
@@ -126,7 +126,7 @@ def _walk(table: Timetable, group: Group, agent: int, most: int, luck: Any) -> N
             other_cell = table.neighbours[cell, a]
             if other_cell != NOWHERE and t + table.distances[agent, other_cell] < arrival:
                 count += 1
-                if draw_below(luck, count) == 0:
+                if draw_below(generator, count) == 0:
                     chosen = other_cell
         if chosen == NOWHERE:
             return
@@ -140,11 +140,11 @@ def _walk(table: Timetable, group: Group, agent: int, most: int, luck: Any) -> N
 
 
 @kernel
-def _pick_meeting(table: Timetable, group: Group, most: int, luck: Any) -> None:
+def _pick_meeting(table: Timetable, group: Group, most: int, generator: Any) -> None:
     """Pick agents that come to one cell, and to its neighbours, at about the same time."""
-    agent = draw_below(luck, table.goals.shape[0])
+    agent = draw_below(generator, table.goals.shape[0])
     add_member(group, agent, most)
-    moment = draw_below(luck, table.arrivals[agent] + 1)
+    moment = draw_below(generator, table.arrivals[agent] + 1)
     cell = table.paths[agent, moment]
     for away in range(table.agents.shape[0]):
         if group.size[0] == most:

@@ -1,4 +1,4 @@
-"""Improve a plan by large-neighbourhood search: search the paths of a few agents again, among those of the others.
+"""Improve a plan by large-neighbourhood search: search the paths of a few agents again, around those of the others.
 
 Li, Chen, Harabor, Stuckey and Koenig, "Anytime multi-agent path finding via large neighborhood search", IJCAI 2021.
 """
@@ -14,14 +14,14 @@ from multigrid.core.rules import ON_TARGET_RULES, STAY
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.groups import Group, make_group, pick_group
-from multigrid.planning.luck import draw_below, make_luck
+from multigrid.planning.random_numbers import draw_below, make_generator
 from multigrid.planning.search import Rule, count_costs
 from multigrid.planning.timetable import FOREVER, NO_PATH, Timetable, enter, find_path, make_timetable, remove
 
 __all__ = ["Improver"]
 
 _LARGEST_GROUP = 16
-# The price of each step after the horizon, more than any saving before it.
+# The price of each step after the horizon, larger than what can be saved before it.
 _PENALTY = 10_000
 _MOST_BYTES = 2**30
 
@@ -34,8 +34,9 @@ class Improver:
         distances: int32 (N, C), as `multigrid.planning.graph.distance_tables` returns them.
         goals: int32 (N,).
         on_target: the rule.
-        horizon: the largest makespan that counts as a plan, or None; the others may have more.
-        seed: the seed of its choices.
+        horizon: the largest makespan of a plan, or None. A plan that is loaded may have a larger one, which is then
+            reduced at any price.
+        seed: seeds the choices of groups.
     """
 
     def __init__(
@@ -54,11 +55,11 @@ class Improver:
         self._horizon = FOREVER if horizon is None else horizon
         self._group = make_group(len(goals))
         self._old_paths = np.empty((_LARGEST_GROUP, 1), np.int32)
-        self._luck = make_luck(seed)
+        self._generator = make_generator(seed)
         self._table: Timetable | None = None
 
     def load(self, paths: NDArray[np.int32]) -> bool:
-        """Take a plan, int32 (T + 1, N), to improve; return False if its timetable would need too much memory."""
+        """Load the plan to improve, int32 (T + 1, N); return False if that would need too much memory."""
         steps, num_agents = len(paths) - 1, paths.shape[1]
         num_cells = len(self._problem[0])
         if self._table is None or self._table.paths.shape[1] <= steps:
@@ -79,9 +80,9 @@ class Improver:
         return True
 
     def run(self, count: int) -> tuple[int, bool]:
-        """Search `count` groups again; return `count`, and that there is nothing to look at in between."""
+        """Search the paths of `count` groups again; return `count`, and False, as `run_chunks` expects it."""
         assert self._table is not None
-        _improve(self._table, self._group, self._old_paths, self._horizon, self._luck, count)
+        _improve(self._table, self._group, self._old_paths, self._horizon, self._generator, count)
         return count, False
 
     def costs(self) -> NDArray[np.int64]:
@@ -102,24 +103,24 @@ class Improver:
 
 
 @kernel
-def _improve(table: Timetable, group: Group, old_paths: Any, horizon: int, luck: Any, count: int) -> None:
+def _improve(table: Timetable, group: Group, old_paths: Any, horizon: int, generator: Any, count: int) -> None:
     table, group = borrowed(table), borrowed(group)
     largest = min(old_paths.shape[0], table.goals.shape[0])
     for _ in range(count):
         # Small groups are searched more often: they take less time.
-        most = 1 + draw_below(luck, 1 + draw_below(luck, largest))
-        pick_group(table, group, most, luck)
-        _replan(table, group, old_paths, horizon, luck)
+        most = 1 + draw_below(generator, 1 + draw_below(generator, largest))
+        pick_group(table, group, most, generator)
+        _replan(table, group, old_paths, horizon, generator)
 
 
 @kernel
-def _replan(table: Timetable, group: Group, old_paths: Any, horizon: int, luck: Any) -> None:
-    """Search the paths of a group one after the other; keep the old ones if the sum of costs would be more."""
+def _replan(table: Timetable, group: Group, old_paths: Any, horizon: int, generator: Any) -> None:
+    """Search the paths of a group one after the other; restore the old paths if the sum of costs would rise."""
     size = group.size[0]
     old_arrivals = np.empty(size, np.int32)
     left = 0
     for k in range(size):
-        other = draw_below(luck, size - k) + k
+        other = draw_below(generator, size - k) + k
         group.members[k], group.members[other] = group.members[other], group.members[k]
         agent = group.members[k]
         old_arrivals[k] = table.arrivals[agent]
@@ -156,5 +157,5 @@ def _price(arrival: int, horizon: int) -> Any:
 
 @inlined
 def _latest(price: int, horizon: int) -> Any:
-    """Return the latest arrival that has no higher price."""
+    """Return the latest arrival whose price is not higher."""
     return price if price <= horizon else horizon + (price - horizon) // (1 + _PENALTY)

@@ -1,13 +1,14 @@
-"""LaCAM*: a complete search of configurations, which goes on improving its plan until the time is over.
+"""LaCAM*: a complete search of configurations, which improves its plan until the time is over.
 
 LaCAM: Okumura, AAAI 2023, "LaCAM: search-based algorithm for quick multi-agent pathfinding". LaCAM*: IJCAI 2023,
 "Improving LaCAM for scalable eventually optimal multi-agent pathfinding"; AAMAS 2024, "Engineering LaCAM*". A
-depth-first search of configurations, in which PIBT chooses the next one under constraints that exclude those chosen
-before. A configuration that is found again passes its cheaper ways on.
+depth-first search of configurations: PIBT chooses the next one, under constraints that differ each time a
+configuration is expanded. When a cheaper path to a known configuration is found, the costs behind it are updated.
 
 What LaCAM* minimises is the sum of the steps in which an agent moves, or is not on its target. Under *park* and *leave*
-that is the sum of costs; under *stay* the sum of costs can be more, because an agent that leaves its target pays for
-its time there, too. So the plans are compared by the sum of costs, and *optimal* is said only if that is the bound.
+that is the sum of costs; under *stay* the sum of costs can be larger, because an agent that leaves its target again
+pays for the steps that it was there, too. So plans are compared by the sum of costs, and a plan is *optimal* only if
+its sum of costs is the lower bound.
 
 Between its expansions, large-neighbourhood search improves the plan, see `multigrid.planning.improvement`.
 """
@@ -23,14 +24,14 @@ from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
 from multigrid.planning.graph import distance_tables
 from multigrid.planning.improvement import Improver
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.search import Budget, Found, Instance, Status, count_costs, run_chunks
+from multigrid.planning.search import Budget, Found, Instance, Interrupted, Status, count_costs, run_chunks
 from multigrid.planning.team import make_team
 
 __all__ = ["search"]
 
 _NODES_BETWEEN_LOOKS = 4096
 _GROUPS_IN_TURN = 100
-# As long as the plan gets better, mostly groups of agents are searched again; if it does not, mostly nodes.
+# The number of nodes expanded between two turns of the improvement: few while the plan improves, then more and more.
 _FEWEST_IN_TURN, _MOST_IN_TURN = 200, 20_000
 _MOST_BYTES = 2**30
 
@@ -38,7 +39,7 @@ _MOST_BYTES = 2**30
 def search(instance: Instance, budget: Budget, seed: int) -> Found:
     """Search with LaCAM*; see `multigrid.planning.search`.
 
-    An expansion is that of a configuration, or a group of agents whose paths are searched again.
+    An expansion is the expansion of a configuration, or the search of new paths for a group of agents.
 
     >>> from multigrid.planning.graph import build_graph
     >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
@@ -65,31 +66,35 @@ class _Search:
         add_start(self.nodes, self.team)
         self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
         self.expansions = 0
-        self.best: NDArray[np.int32] | None = None
-        self.best_costs = np.zeros(0, np.int64)
+        # Paths and costs in one attribute: an interruption never comes between the two.
+        self.best: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
         self.can_improve = False
 
     def run(self) -> Found:
         if self.is_too_far:
             return Found(None, self.lower_bound, "unsolvable", 0)
         try:
-            if (self.starts == self.goals).all():
-                # Under "stay" the first step is played all the same.
-                self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
-            while self.best is None and self._goes_on():
-                self._expand(_NODES_BETWEEN_LOOKS)
-            nodes = _FEWEST_IN_TURN
-            while self._goes_on():
-                before = self._rank(self.best_costs)
-                if self.can_improve:
-                    self._improve()
-                self._expand(nodes)
-                is_better = self._rank(self.best_costs) < before
-                nodes = _FEWEST_IN_TURN if is_better else min(2 * nodes, _MOST_IN_TURN)
-        except KeyboardInterrupt:
-            if self.best is None:
+            self._search()
+            return self._result()
+        except KeyboardInterrupt as error:
+            found = self._result()
+            if found.paths is None:
                 raise
-        return self._result()
+            raise Interrupted(found) from error
+
+    def _search(self) -> None:
+        if (self.starts == self.goals).all():
+            # Under "stay" the first step is played all the same.
+            self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
+        while self.best is None and self._goes_on():
+            self._expand(_NODES_BETWEEN_LOOKS)
+        nodes = _FEWEST_IN_TURN
+        while self._goes_on():
+            before = self.best
+            if self.can_improve:
+                self._improve()
+            self._expand(nodes)
+            nodes = min(2 * nodes, _MOST_IN_TURN) if self.best is before else _FEWEST_IN_TURN
 
     def _goes_on(self) -> bool:
         """Return whether there is time and something to do."""
@@ -101,16 +106,16 @@ class _Search:
     def is_open(self) -> bool:
         """Whether there are configurations to expand, and memory for more."""
         nodes = self.nodes
-        # Not the room, which depends on how fast the machine is.
+        # The room of the arrays depends on the speed of the machine, the nodes in them do not.
         used = int(nodes.state[:TOP].max())
         return int(nodes.state[TOP]) != NONE and used * nodes.bytes_of_a_node <= _MOST_BYTES
 
     def _sum(self) -> int:
         """Return the sum of costs of the best plan, `NO_BOUND` without one."""
-        return NO_BOUND if self.best is None or not self._is_in_time(self.best_costs) else int(self.best_costs.sum())
-
-    def _is_in_time(self, costs: NDArray[np.int64]) -> bool:
-        return self.horizon is None or int(costs.max(initial=0)) <= self.horizon
+        if self.best is None:
+            return NO_BOUND
+        lateness, total = self._rank(self.best[1])
+        return NO_BOUND if lateness else total
 
     def _cost_of_goal(self) -> int:
         goal = int(self.nodes.state[GOAL])
@@ -131,7 +136,7 @@ class _Search:
         if cost < before:
             self._take(trace_back(self.nodes))
         if int(self.nodes.state[TOP]) == NONE and cost < NO_BOUND:
-            # All configurations from which a cheaper plan could begin are known.
+            # No open configuration is left, so no plan costs less by the measure of LaCAM*.
             self.lower_bound = max(self.lower_bound, min(cost, self._sum()))
 
     def _improve(self) -> None:
@@ -139,29 +144,29 @@ class _Search:
         self._take_costs(self.improver.costs(), self.improver.paths)
 
     def _take(self, paths: NDArray[np.int32]) -> None:
-        """Keep a plan that was found, and go on from it, if it is better than the best."""
+        """Keep a plan that the expansion has found, if it is better than the best, and load it to be improved."""
         costs = count_costs(paths, self.goals, self.on_target)
         if self._take_costs(costs, lambda: paths):
             self.can_improve = len(self.goals) > 1 and self.improver.load(paths)
 
     def _take_costs(self, costs: NDArray[np.int64], make_paths: Callable[[], NDArray[np.int32]]) -> bool:
-        """Keep a plan with such costs if it is better than the best: less late, or if equally late, cheaper."""
-        if self.best is not None and self._rank(costs) >= self._rank(self.best_costs):
+        """Keep a plan with these costs if it is better than the best, see `_rank`; return whether it is."""
+        if self.best is not None and self._rank(costs) >= self._rank(self.best[1]):
             return False
-        self.best = make_paths()
-        self.best_costs = costs
+        self.best = make_paths(), costs
         return True
 
     def _rank(self, costs: NDArray[np.int64]) -> tuple[int, int]:
+        """Return by how many steps agents arrive after the horizon, and the sum of costs; the smallest is the best."""
         late = 0 if self.horizon is None else int(np.maximum(costs - self.horizon, 0).sum())
         return late, int(costs.sum())
 
     def _result(self) -> Found:
-        if self.best is not None and self._is_in_time(self.best_costs):
-            total = self._sum()
+        total = self._sum()
+        if self.best is not None and total < NO_BOUND:
+            paths, costs = self.best
             status: Status = "optimal" if total == self.lower_bound else "feasible"
-            steps = int(self.best_costs.max(initial=0))
-            return Found(self.best[: steps + 1], self.lower_bound, status, self.expansions)
+            return Found(paths[: int(costs.max()) + 1], self.lower_bound, status, self.expansions)
         has_searched_all = int(self.nodes.state[TOP]) == NONE and self.best is None
         status = "unsolvable" if has_searched_all else "unknown"
         return Found(None, self.lower_bound, status, self.expansions)

@@ -1,7 +1,7 @@
-"""Kernels: PIBT's next step in many worlds, from their states alone.
+"""The kernels of PIBT's next step in many worlds, from their states alone.
 
-The agent that has been under way longest chooses first, as in `multigrid.planning.pibt`. Agents that have been so
-equally long take turns: the first of them is another after some steps.
+The agent that has travelled longest chooses first, as in `multigrid.planning.pibt`. Agents that have travelled equally
+long take turns: after some steps, the next of them in index order becomes the first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, age
     """Write the actions of E worlds.
 
     Args:
-        scratch: arrays of which any world uses those that are not its own.
+        scratch: the arrays that the worlds share one after the other.
         settings: the rule on target, of collisions, the number of actions, and the seed.
         graphs: neighbours int32 (M, C, 5), and degrees int32 (M, C).
         worlds: the map, the steps and whether the episode is over, (E,) each.
@@ -59,13 +59,13 @@ def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, age
             scratch.pulled,
             scratch.stack,
             scratch.rule,
-            scratch.luck,
+            scratch.generator,
         )
         team = borrowed(own)
         if settings[1] == NONE:
             _walk_alone(team)
         else:
-            team.luck[0] = ((steps[e] & _MASK) * _STEPS_OF_A_TURN + settings[3]) & _MASK
+            team.generator[0] = ((steps[e] & _MASK) * _STEPS_OF_A_TURN + settings[3]) & _MASK
             sort_agents(team, arrival_steps[e], steps[e], settings[0] == RESTART)
             begin_step(team)
             choose_cells(team)
@@ -88,7 +88,7 @@ def _walk_alone(team: Team) -> None:
 
 @inlined
 def sort_agents(team: Team, arrival_steps: Any, steps: int, is_lifelong: bool) -> None:
-    """Sort the agents by the time that they have been under way, the longest first; equal ones take turns."""
+    """Sort the agents by the number of steps that they have travelled, the largest first; equal ones take turns."""
     order, waited = team.order, team.waited
     num_agents = order.shape[0]
     turn = (steps // _STEPS_OF_A_TURN) % num_agents

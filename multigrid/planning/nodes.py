@@ -1,6 +1,6 @@
-"""The nodes of LaCAM*: configurations, found again by a hash table, with the edges between them.
+"""The nodes of LaCAM*: configurations in a hash table, with the edges between them.
 
-All arrays have room for the same number of nodes; `make_room` makes it larger between two runs of a kernel.
+All arrays have room for the same number of nodes; `make_room` returns larger ones between two calls of a kernel.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Nodes(NamedTuple):
     waited: Any
     """int32 (K, N): the number of steps since each agent was on its target."""
     parent: Any
-    """int32 (K,): the node before this one on the cheapest known way from the start."""
+    """int32 (K,): the node before this one on the cheapest known path from the start."""
     cost: Any
-    """int32 (K,): the cost of that way."""
+    """int32 (K,): the cost of that path."""
     to_go: Any
     """int32 (K,): a lower bound of the cost from here on."""
     tried: Any
@@ -55,7 +55,7 @@ class Nodes(NamedTuple):
     above: Any
     """int32 (K,): the node before it on the stack."""
     queued: Any
-    """int32 (K,): the next node of the queue in which cheaper ways are passed on, or `CLOSED`."""
+    """int32 (K,): the next node of the queue of nodes whose costs were lowered, or `CLOSED`."""
     first_edge: Any
     """int32 (K,): the first edge of a linked list."""
     next_edge: Any
@@ -63,7 +63,7 @@ class Nodes(NamedTuple):
     edge_to: Any
     """int32 (K,): by edge, the node that it leads to."""
     edge_cost: Any
-    """int32 (K,): by edge."""
+    """int32 (K,): by edge, its cost."""
     table: Any
     """int32 (2**B,): nodes by hash, with `NONE` in free slots; more than half of them are free."""
     state: Any
@@ -120,7 +120,7 @@ def _fill_table(nodes: Nodes) -> None:
 
 @kernel
 def find_slot(nodes: Nodes, cells: Any) -> int:
-    """Return where in the table the node with a configuration is, or where it belongs.
+    """Return the slot in the hash table of the node with a configuration, or the free slot for it.
 
     Args:
         nodes: the nodes.

@@ -1,15 +1,15 @@
 """Priority inheritance with backtracking, PIBT: one joint step at a time.
 
 PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022. In each step the agents choose their
-cells one after the other, those longest away from their targets first. Each chooses the neighbour nearest to its
-target; an agent that stands there chooses next, in the place of the first; if it cannot make way, the first takes its
-next best cell.
+cells one after the other, those that have been away from their targets longest first. Each chooses the neighbour
+nearest to its target. If another agent stands there, that agent chooses next, with the priority of the first; if it
+finds no cell, the first one tries its next best cell.
 
 The swap operation: Okumura, "Improving LaCAM for scalable eventually optimal multi-agent pathfinding", IJCAI 2023. Two
 agents that meet in a corridor have to exchange their places, which is possible only at a cell with three or more
 neighbours. So one of them moves backwards until there is one, and pulls the other after it.
 
-Under *park* an agent on its target never makes way; under *leave* it is gone from the next step on.
+Under *park* an agent on its target keeps its cell; under *leave* it has left from the next step on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, PARK
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE, distance_tables
-from multigrid.planning.luck import draw_bits
+from multigrid.planning.random_numbers import draw_bits
 from multigrid.planning.search import Budget, Found, Instance
 from multigrid.planning.team import UNDECIDED, Team, make_team
 
@@ -36,8 +36,8 @@ _STEPS_BETWEEN_LOOKS = 64
 def search(instance: Instance, budget: Budget, seed: int) -> Found:
     """Play PIBT until all agents have arrived; see `multigrid.planning.search`.
 
-    PIBT does not find every plan, and knows no bound but the shortest paths. Without a horizon it gives up after ten
-    steps for each cell of the graph, and a hundred more.
+    PIBT is not complete, and its lower bound is the sum of the shortest paths. Without a horizon it gives up after
+    10 C + 100 steps on a graph of C cells. After Ctrl-C it has nothing to return.
 
     >>> from multigrid.planning.graph import build_graph
     >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
@@ -120,7 +120,7 @@ def sort_by_wait(team: Team) -> None:
 
 @inlined
 def begin_step(team: Team) -> None:
-    """Write where the agents are; decide for those that have no choice."""
+    """Write the occupants of the cells, and the next cells of agents that have no choice."""
     rule = team.rule[0]
     for i in range(team.now.shape[0]):
         cell = team.now[i]
@@ -161,7 +161,7 @@ def choose_cells(team: Team) -> bool:
 
 @inlined
 def _choose(team: Team, first: int) -> bool:
-    """Choose the next cells of an agent and of those that make way for it; return whether there are such cells."""
+    """Choose the next cells of an agent and of those that it displaces; return whether it found one."""
     now, after, reserved, stack = team.now, team.after, team.reserved, team.stack
     depth = 0
     stack[0] = first
@@ -171,7 +171,7 @@ def _choose(team: Team, first: int) -> bool:
         if is_new:
             _consider(team, agent)
             is_new, success = False, False
-        # At an agent's second turn, the one that was to make way for it has chosen.
+        # An agent has its second turn when the one that it displaces has chosen.
         if not success:
             other = _take_option(team, agent)
             if other >= 0:
@@ -191,7 +191,10 @@ def _choose(team: Team, first: int) -> bool:
 
 @inlined
 def _take_option(team: Team, agent: int) -> int:
-    """Reserve the best option that is left; return who has to make way, `NOBODY`, or `UNDECIDED` if none is left."""
+    """Reserve the best option that is left; return the agent that it displaces, or `NOBODY`.
+
+    Return `UNDECIDED` if no option is left.
+    """
     now, after, reserved = team.now, team.after, team.reserved
     while team.tried[agent] < team.num_options[agent]:
         cell = team.options[agent, team.tried[agent]]
@@ -225,8 +228,8 @@ def _consider(team: Team, agent: int) -> None:
     here = team.now[agent]
     count = 0
     # A random first column, and a random direction from there, give each of two equal cells the same chance.
-    luck = draw_bits(team.luck)
-    first, step = luck & _LAST_MOVE, 1 + (luck & _NUM_MOVES) // 2
+    bits = draw_bits(team.generator)
+    first, step = bits & _LAST_MOVE, 1 + (bits & _NUM_MOVES) // 2
     for is_nearer in range(1, -1, -1):
         column = first
         for _ in range(_NUM_MOVES):
@@ -248,7 +251,7 @@ def _consider(team: Team, agent: int) -> None:
 
 @inlined
 def _find_partner(team: Team, agent: int) -> int:
-    """Return the agent with which another has to exchange its place, if it can, or `NOBODY`."""
+    """Return the agent with which an agent has to exchange places, and can, or `NOBODY`."""
     here, best = team.now[agent], team.options[agent, 0]
     if best == here:
         return NOBODY
@@ -260,7 +263,7 @@ def _find_partner(team: Team, agent: int) -> int:
         and _can_swap(team, best, here)
     ):
         return int(other)
-    # An agent that has come out of a corridor stays out of it until the other one has come out, too.
+    # An agent that has left a corridor backwards does not enter it again before the other one has left it, too.
     for a in range(_NUM_MOVES):
         cell = team.neighbours[here, a]
         if cell == NOWHERE or cell == best:
@@ -272,12 +275,12 @@ def _find_partner(team: Team, agent: int) -> int:
 
 
 @inlined
-def _leave_corridor(team: Team, cell: int, behind: int) -> tuple[int, int]:
-    """Return the number of ways on from a cell, and one of them.
+def _find_exits(team: Team, cell: int, behind: int) -> tuple[int, int]:
+    """Return the number of exits of a cell that is entered from the cell `behind`, and one of these cells.
 
-    Not counted are the way back, and dead ends in which an agent stands on its target.
+    Dead ends in which an agent stands on its target are not counted.
     """
-    count, way = 0, NOWHERE
+    count, exit_cell = 0, NOWHERE
     for a in range(_NUM_MOVES):
         other = team.neighbours[cell, a]
         if other == NOWHERE or other == behind:
@@ -286,32 +289,32 @@ def _leave_corridor(team: Team, cell: int, behind: int) -> tuple[int, int]:
         if team.degrees[other] == 1 and stander != NOBODY and team.goals[stander] == other:
             continue
         count += 1
-        way = other
-    return count, way
+        exit_cell = other
+    return count, exit_cell
 
 
 @kernel
 def _must_swap(team: Team, pusher: int, puller: int, pusher_cell: int, puller_cell: int) -> bool:
-    """Return whether an agent can reach its target only if it exchanges its place with the one before it."""
+    """Return whether an agent can reach its target only by exchanging places with the agent in front of it."""
     toward, back = team.distances[team.rows[pusher]], team.distances[team.rows[puller]]
     while toward[puller_cell] < toward[pusher_cell]:
-        count, way = _leave_corridor(team, puller_cell, pusher_cell)
+        count, exit_cell = _find_exits(team, puller_cell, pusher_cell)
         if count > 1:
             return False
         if count == 0:
             break
-        pusher_cell, puller_cell = puller_cell, way
+        pusher_cell, puller_cell = puller_cell, exit_cell
     pusher_wants = toward[pusher_cell] == 0 or toward[puller_cell] < toward[pusher_cell]
     return bool(pusher_wants and back[pusher_cell] < back[puller_cell])
 
 
 @kernel
 def _can_swap(team: Team, pusher_cell: int, puller_cell: int) -> bool:
-    """Return whether the corridor in which one agent pulls the other leads to a cell with three ways."""
+    """Return whether the corridor in which one agent pulls the other ends at a cell with two or more exits."""
     first = pusher_cell
     while puller_cell != first:
-        count, way = _leave_corridor(team, puller_cell, pusher_cell)
+        count, exit_cell = _find_exits(team, puller_cell, pusher_cell)
         if count != 1:
             return count > 1
-        pusher_cell, puller_cell = puller_cell, way
+        pusher_cell, puller_cell = puller_cell, exit_cell
     return False

@@ -1,4 +1,4 @@
-"""Plans: joint actions, and what is known about how good they are."""
+"""Plans: the joint actions, their costs, and a lower bound on the costs of any plan."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ __all__ = ["Plan"]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """The answer to a problem. Without a plan, its arrays, its sum of costs and its makespan are None.
+    """The result of `solve`. If no plan was found, its arrays, its sum of costs and its makespan are None.
 
-    Costs are those of `multigrid.core.metrics`; in the middle of an episode, those from now on, without the agents that
-    have parked or left.
+    The cost of an agent is the step of its arrival, as `multigrid.core.metrics` counts it. For a problem in the middle
+    of an episode, steps are counted from the present state, and agents that have parked or left cost nothing.
     """
 
     status: Status
-    """*optimal*: there is no smaller sum of costs; *feasible*: there may be; *unsolvable*: there is no plan; *unknown*:
-    none was found."""
+    """*optimal*: no plan has a smaller sum of costs; *feasible*: one may have; *unsolvable*: it is proven that there is
+    no plan; *unknown*: no plan was found, but there may be one."""
     actions: NDArray[np.int8] | None
-    """int8 (T, N): the `multigrid.Action` of each agent in each step. Those of agents that have parked or left are
-    ignored when the plan is played: they are *stay* where there is such an action, else 0."""
+    """int8 (T, N): the `multigrid.Action` of each agent in each step. After an agent has parked or left, its actions
+    have no effect; they are *stay*, or 0 where agents cannot stay."""
     cells: NDArray[np.int64] | None
-    """int64 (T + 1, N, 2): the cells before the first step and after each one, [-1, -1] for an agent that has left."""
+    """int64 (T + 1, N, 2): the cell of each agent before the first step and after each step; [-1, -1] once it has
+    left."""
     sum_of_costs: int | None
     """The sum of the agents' arrival steps."""
     makespan: int | None
     """The step of the last arrival, T."""
     lower_bound: int
-    """No plan has a smaller sum of costs; without meaning if there is none."""
+    """No plan has a smaller sum of costs. If the status is *unsolvable*, the number means nothing."""
     seconds: float
-    """How long the search took."""
+    """The time of the search, without the time to load kernels and to play the plan."""
     expansions: int
-    """How many nodes it expanded; what a node is depends on the method."""
+    """The number of expansions: for "pibt" steps, for "lacam" configurations or groups of agents whose paths are
+    searched again, for "cbs" nodes of a tree or joint states."""
     method: str
-    """The method."""
+    """The method, as `solve` takes it."""
 
     @property
     def gap(self) -> float:
-        """By how much the sum of costs can be above the smallest one, as a share of it; NaN without a plan."""
+        """The sum of costs over the lower bound, minus 1: 0.1 is at most 10 % above the optimum; NaN without a plan."""
         if self.sum_of_costs is None:
             return np.nan
         return self.sum_of_costs / self.lower_bound - 1 if self.lower_bound else 0.0

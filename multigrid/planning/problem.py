@@ -1,4 +1,4 @@
-"""Problems of path finding: what a plan is asked for."""
+"""Problems of multi-agent path finding: a map, starts, targets, and the rules."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from multigrid.maps.layouts import check_cell, check_cells, check_layout
 
 __all__ = ["Problem"]
 
-_LIFELONG = "its episodes have no end to plan for; expected 'stay', 'leave' or 'park'"
+_LIFELONG = (
+    "its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or plan during the episode with "
+    "multigrid.planning.controller"
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    r"""A map with starts and targets, and the rules of the game: the beginning of an episode, or its middle.
+    r"""A map with starts and targets, and the rules of the game, at the beginning or in the middle of an episode.
+
+    A target that its agent cannot reach even without the other agents is refused with a ValueError, as the environment
+    refuses it. A problem that only the other agents make impossible is accepted; `solve` may find that out, and then
+    the status of its plan is *unsolvable*.
 
     Raises:
         TypeError, ValueError: a field is not as described, or the environment would refuse the layout: agents on walls,
@@ -34,22 +41,24 @@ class Problem:
     """
 
     walls: Any
-    """One map: bool (W, H), True at ``[x, y]`` for a wall, or a picture in text; the attribute is bool (W, H)."""
+    """One map: bool (W, H), True at ``[x, y]`` for a wall, or a picture in text, of which only the walls count. The
+    attribute is bool (W, H)."""
     starts: Any
-    """integers (N, 2), the agents' cells; the attribute is int64 (N, 2)."""
+    """The agents' cells, integers (N, 2). The attribute is int64 (N, 2)."""
     targets: Any
-    """integers (N, 2), their targets; the attribute is int64 (N, 2)."""
+    """The agents' targets, integers (N, 2). The attribute is int64 (N, 2)."""
     collisions: Collisions = "symmetric"
     """As in `GridConfig`."""
     on_target: OnTarget = "stay"
-    """As in `GridConfig`, but for "restart"."""
+    """As in `GridConfig`, except "restart"."""
     max_cycles: int | None = None
     """The largest makespan of a plan, or None."""
     allow_stay: bool = True
-    """Whether agents can wait."""
+    """As in `GridConfig`: whether agents can wait in their cells."""
     arrived: Any = None
-    """In the middle of an episode, bool (N,): which agents have parked or left already (under "stay" none); None at the
-    beginning. In the middle, agents may share cells under ``collisions="none"``."""
+    """In the middle of an episode, bool (N,): True for each agent that has parked or left already, which not all may
+    have, and under "stay" none. None at the beginning; the attribute is then all False. In the middle, agents may share
+    cells under ``collisions="none"``."""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -65,17 +74,13 @@ class Problem:
             raise TypeError(
                 f"starts is {shorten(self.starts)}; expected integers of shape (N, 2): a cell [x, y] for each agent"
             ) from error
-        arrived = np.zeros(num_agents, bool) if self.arrived is None else np.asarray(self.arrived).copy()
-        if arrived.dtype != bool or arrived.shape != (num_agents,):
-            raise ValueError(f"arrived is {shorten(self.arrived)}; expected bools ({num_agents},), or None")
-        if arrived.any() and self.on_target == "stay":
-            raise ValueError("arrived has agents, but under on_target='stay' all go on acting; leave it out")
+        arrived = _check_arrived(self.arrived, num_agents, self.on_target)
         config = self._make_config(num_agents)
         if config.num_maps != 1:
             raise ValueError(f"walls has {config.num_maps} maps; expected one")
         there = np.flatnonzero(~arrived)
         may_start_on_target = self.on_target in START_ON_TARGET
-        cells = (("agents", self.starts), ("targets", self.targets))
+        cells = (("starts", self.starts), ("targets", self.targets))
         layout = np.stack([check_cells(name, value, num_agents) for name, value in cells])
         # Under "none" agents may have come to one cell, but not at the beginning.
         apart = self.arrived is not None and self.collisions == "none"
@@ -89,12 +94,12 @@ class Problem:
 
     @property
     def num_agents(self) -> int:
-        """N."""
+        """The number of agents, N."""
         return len(self.starts)
 
     @property
     def config(self) -> GridConfig:
-        """The configuration of a world in which plans are played."""
+        """A `GridConfig` with the map and the rules of the problem; starts and targets are no part of it."""
         return self._make_config(self.num_agents)
 
     def _make_config(self, num_agents: int) -> GridConfig:
@@ -112,13 +117,14 @@ class Problem:
         """Return the problem that an environment or a scenario represents.
 
         Args:
-            source: a `MultiGridEnv` after its reset, perhaps wrapped, in its present state, with the cycles that are
-                left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose walls are one map with agents and targets;
-                or a `Problem`.
+            source: a `MultiGridEnv` after its reset, perhaps wrapped: the problem is its present state, and
+                `max_cycles` the number of steps that are left; a `multigrid.scenarios.Scenario`; a `GridConfig` whose
+                walls are one map with agents and targets; or a `Problem`, which is returned as it is.
 
         Raises:
-            TypeError: something else.
-            ValueError: the episode is over; a configuration has no layout, or more than one; or "restart".
+            TypeError: the source is something else.
+            ValueError: the episode is over; the configuration has no layout, or more than one; its rule on target is
+                "restart".
             ResetNeeded: the environment was not reset.
 
         >>> Problem.of(GridConfig(walls="a.A", on_target="stay")).targets.tolist()
@@ -126,10 +132,12 @@ class Problem:
         """
         if isinstance(source, cls):
             return source
-        if isinstance(getattr(source, "unwrapped", None), MultiGridEnv):
-            return cls._of_state(source.unwrapped)
+        unwrapped = getattr(source, "unwrapped", None)
+        if isinstance(unwrapped, MultiGridEnv):
+            return cls._of_state(unwrapped)
         config = source if isinstance(source, GridConfig) else getattr(source, "config", None)
-        if not isinstance(config, GridConfig):
+        # Other environments have configurations, too, but states that would be ignored.
+        if unwrapped is not None or not isinstance(config, GridConfig):
             raise TypeError(
                 f"the problem is of type {type(source).__name__}; expected a MultiGridEnv, a Scenario, a GridConfig "
                 "with a layout, or a Problem"
@@ -147,7 +155,8 @@ class Problem:
         state: Any = env.get_state()
         if state["episode_over"]:
             raise ValueError("the episode is over; call reset() before you plan the next one")
-        left = None if env.max_cycles is None else env.max_cycles - int(state["steps"])
+        # A limit that was lowered below the steps so far still lets the agents take one step.
+        left = None if env.max_cycles is None else max(1, env.max_cycles - int(state["steps"]))
         layout = np.concatenate([state["location"], state["target"]], axis=1)
         arrived = state["status"] != TRAVELLING
         return cls._of_layout(env.config, layout, map_index=int(state["map_index"]), max_cycles=left, arrived=arrived)
@@ -178,6 +187,24 @@ class Problem:
         names = ("collisions", "on_target", "max_cycles", "allow_stay")
         rules = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"Problem({width} x {height} cells, {self.num_agents} agents, {rules})"
+
+
+def _check_arrived(arrived: Any, num_agents: int, on_target: str) -> NDArray[np.bool_]:
+    """Return which agents have parked or left already, bool (N,)."""
+    if arrived is None:
+        return np.zeros(num_agents, bool)
+    expected = f"expected bools of shape ({num_agents},), or None at the beginning of an episode"
+    try:
+        array = np.array(arrived)
+    except Exception as error:  # objects in it may raise any error
+        raise ValueError(f"arrived is {shorten(arrived)}; {expected}") from error
+    if array.dtype != bool or array.shape != (num_agents,):
+        raise ValueError(f"arrived is {shorten(arrived)}; {expected}")
+    if on_target == "stay" and array.any():
+        raise ValueError("arrived has agents, but under on_target='stay' all go on acting; leave it out")
+    if array.all():
+        raise ValueError("arrived has all agents; expected at least one that has not arrived: others need no plan")
+    return array
 
 
 def _lock(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,8 +1,8 @@
-"""What all searches have in common: the budget that they get, and the result that they give.
+"""What all searches have in common: the instance and the budget that they take, and the result that they return.
 
 A search is a function ``search(instance, budget, seed) -> Found`` of an `Instance`, a `Budget` that was started, and a
 seed that breaks ties. In its result no two agents are in one cell at the same time, and no two swap their cells;
-following and cycles are allowed.
+following and cycles are allowed. After Ctrl-C a search that has a result already raises `Interrupted` with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from multigrid.planning.graph import Graph
 
-__all__ = ["Budget", "Found", "Instance", "Rule", "Status", "check_collisions", "count_costs", "run_chunks"]
+__all__ = [
+    "Budget",
+    "Found",
+    "Instance",
+    "Interrupted",
+    "Rule",
+    "Status",
+    "check_collisions",
+    "count_costs",
+    "run_chunks",
+]
 
 Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
 Rule = Literal["stay", "leave", "park"]
@@ -30,7 +40,7 @@ def check_collisions(collisions: str, kind: str) -> None:
 
     Args:
         collisions: the rule.
-        kind: what does not support it, in the error message.
+        kind: "method" or "controller", for the error message.
 
     >>> check_collisions("priority", "method")
     Traceback (most recent call last):
@@ -66,10 +76,22 @@ class Found(NamedTuple):
     lower_bound: int
     """No plan has a smaller sum of costs."""
     status: Status
-    """*optimal*: the sum of costs is the lower bound; *feasible*: it may be more; *unsolvable*: there is no plan within
-    the horizon; *unknown*: none was found."""
+    """*optimal*: the sum of costs is the lower bound; *feasible*: it may be larger; *unsolvable*: no plan keeps
+    the horizon, which is proven; *unknown*: no plan was found."""
     expansions: int
     """The number of nodes that were expanded."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search that has a result already.
+
+    Args:
+        found: the result so far.
+    """
+
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self.found = found
 
 
 @dataclasses.dataclass
@@ -105,7 +127,7 @@ class Budget:
         return np.inf if self.time_limit is None else self.time_limit - self.seconds
 
     def expansions_left(self, expansions: int, at_most: int) -> int:
-        """Return how many expansions to do before the next look at the clock.
+        """Return how many expansions to do before the clock is read again.
 
         Args:
             expansions: the number of expansions so far.
@@ -151,12 +173,13 @@ _SHORTEST_CHUNK = 0.01
 
 
 def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int, count: int) -> int:
-    """Call a kernel again and again, so that the clock is looked at every few hundredths of a second.
+    """Call a kernel for a few expansions at a time, so that the clock is read every few hundredths of a second.
 
-    How the work is divided into calls depends on the speed of the machine; its result must not.
+    The number of expansions of a call depends on the speed of the machine; the result must not depend on it.
 
     Args:
-        run: does up to so many expansions, and returns how many, and whether there is something to look at.
+        run: does up to a given number of expansions; returns how many, and whether its caller has something to do
+            before the next ones.
         budget: what the search may use.
         done: the number of expansions so far.
         count: the number of expansions to do.

@@ -15,7 +15,7 @@ def search(
     budget: Budget,  # noqa: ARG001 - all searches have these
     seed: int,  # noqa: ARG001
 ) -> Found:
-    """Let each agent take its shortest path, whatever the others do; see `multigrid.planning.search`."""
+    """Return the shortest path of each agent, as if it were alone; see `multigrid.planning.search`."""
     graph, starts, goals, on_target, horizon = instance
     distances = distance_tables(graph.neighbours, goals)
     agents = np.arange(len(starts))

@@ -1,4 +1,4 @@
-"""Solve a problem with one of the searches, and play the plan."""
+"""Solve a problem with one of the methods, and check the plan by playing it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
-from multigrid.planning.search import Budget, Found, Instance, Rule, check_collisions, count_costs
+from multigrid.planning.search import Budget, Found, Instance, Interrupted, Rule, check_collisions, count_costs
 from multigrid.planning.travellers import Travellers
 
-__all__ = ["Method", "check_budget", "solve"]
+__all__ = ["Method", "check_budget", "compute_plan", "solve"]
 
 Method = Literal["pibt", "lacam", "cbs"]
 
-# Crowded enough for all kernels of a search to have something to do.
+# Its problems are crowded, so that a search calls all of its kernels.
 _HALL = """
     .#.............
     ...#.....#.....
@@ -48,27 +48,57 @@ def solve(
     r"""Plan the actions of all agents until each has arrived.
 
     The plan is played with the kernels of the game before it is returned: each move is granted, and the metrics are
-    the plan's. After Ctrl-C, "lacam" returns the best plan so far, if there is one.
+    the plan's. Ctrl-C ends the search: "lacam" returns the best plan so far, and "cbs" its lower bound, with the best
+    plan so far if there is one. Before there is anything to return, and under "pibt", Ctrl-C raises KeyboardInterrupt.
+
+    The first call of a process with a method loads that method's kernels, or compiles them, which can take minutes the
+    first time; the clock of `time_limit` starts after that.
 
     Args:
         problem: a `MultiGridEnv` in its present state, a scenario, a `GridConfig` with a layout, or a `Problem`. Under
             ``collisions="none"`` every method gives the shortest paths, which are optimal.
         method: "pibt", priority inheritance with backtracking: takes milliseconds, and may find no plan; "lacam",
-            LaCAM*: complete, fast, and better with more time; "cbs", conflict-based search: the optimal sum of costs,
-            for fewer agents.
+            LaCAM*: finds a first plan fast, improves it as long as there is time, and is complete; "cbs",
+            conflict-based search: finds the optimal sum of costs, for fewer agents.
         time_limit: the seconds for the search; None for no limit.
         seed: breaks ties.
-        max_expansions: the number of expansions, or None. Without a time limit the plan is deterministic.
+        max_expansions: the largest number of expansions, see `Plan`; None for no limit. With `time_limit` None, equal
+            arguments give equal plans on every machine.
 
     Raises:
         TypeError, ValueError: an argument is not as described; `problem` is refused, see `Problem`; its collisions are
-            "priority" or "block_both", which no method supports; or agents cannot stay and the plan needs a wait.
+            "priority" or "block_both", which no method supports; or agents cannot stay, but have to wait in the plan.
         ResetNeeded: `problem` is an environment that was not reset.
 
     >>> problem = Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]])
     >>> plan = solve(problem, "cbs", time_limit=None)
     >>> plan.status, plan.sum_of_costs, plan.makespan
     ('optimal', 8, 5)
+    """
+    return compute_plan(problem, method, time_limit, seed, max_expansions, returns_after_interruption=True)
+
+
+def compute_plan(
+    problem: Any,
+    method: Method,
+    time_limit: float | None,
+    seed: int,
+    max_expansions: int | None,
+    *,
+    returns_after_interruption: bool = False,
+) -> Plan:
+    """Do what `solve` does, but let Ctrl-C raise KeyboardInterrupt, as loops over many problems need it.
+
+    Args:
+        problem: as for `solve`.
+        method: as for `solve`.
+        time_limit: as for `solve`.
+        seed: as for `solve`.
+        max_expansions: as for `solve`.
+        returns_after_interruption: whether Ctrl-C returns the plan so far, as in `solve`.
+
+    >>> compute_plan(Problem("...", starts=[[0, 0]], targets=[[2, 0]]), "cbs", None, 0, None).status
+    'optimal'
     """
     problem = Problem.of(problem)
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
@@ -79,7 +109,12 @@ def solve(
     announce_compilation()
     _load_kernels(method)
     budget.start()
-    found = _search(travellers, method, budget, seed)
+    try:
+        found = _search(travellers, method, budget, seed)
+    except Interrupted as interruption:
+        if not returns_after_interruption:
+            raise
+        found = interruption.found
     seconds = budget.seconds
     if found.paths is None:
         return Plan(found.status, None, None, None, None, found.lower_bound, seconds, found.expansions, method)
@@ -90,7 +125,7 @@ def solve(
     travellers.check_plan(paths, actions, costs)
     total = int(np.sum(costs))
     return Plan(
-        found.status,
+        "optimal" if total == found.lower_bound else found.status,
         *travellers.widen(paths, actions),
         total,
         steps,
@@ -103,7 +138,7 @@ def solve(
 
 @functools.cache
 def _load_kernels(method: str) -> None:
-    """Solve some problems, so that the time of the first search is not spent on loading or compiling kernels."""
+    """Solve small problems, so that the kernels are loaded or compiled before the clock of a search starts."""
     if not COMPILED:
         return
     for on_target, num_agents in _EXAMPLES:
@@ -113,19 +148,26 @@ def _load_kernels(method: str) -> None:
 
 
 def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
-    """Return the budget with these limits, which may be None.
+    """Check the limits of a search, each of which may be None, and return its budget.
 
     Raises:
-        TypeError, ValueError: a limit is not a number of at least 0.
+        TypeError: `time_limit` is no real number, or `max_expansions` no integer.
+        ValueError: a limit is negative, or `time_limit` is NaN or infinite.
 
     >>> check_budget(2, None).time_limit
     2.0
     """
     if time_limit is not None:
-        is_number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
-        if not is_number or not 0 <= time_limit < math.inf:
-            raise ValueError(f"time_limit is {shorten(time_limit)}; expected seconds, at least 0, or None for no limit")
-        time_limit = float(time_limit)
+        expected = "expected a number of seconds of at least 0, or None for no limit"
+        if not isinstance(time_limit, int | float | np.integer | np.floating) or isinstance(time_limit, bool):
+            raise TypeError(f"time_limit is {shorten(time_limit)} of type {type(time_limit).__name__}; {expected}")
+        try:
+            seconds = float(time_limit)
+        except OverflowError:
+            seconds = math.inf
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"time_limit is {shorten(time_limit)}; {expected}")
+        time_limit = seconds
     if max_expansions is not None:
         max_expansions = check_int("max_expansions", max_expansions, 0)
     return Budget(time_limit, max_expansions)

@@ -1,4 +1,4 @@
-"""The graphs of a pool of maps, and the distances to those targets that have been asked for."""
+"""The graphs of a pool of maps and the distances to targets, each computed when it is first needed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NO_SLOT = -1
 
 
 class Tables:
-    """The graphs of M maps, and tables of distances to their cells, each computed when it is first asked for.
+    """The graphs of M maps, and tables of the distances to their cells, each computed when it is first needed.
 
-    Where tables for all cells need more than 256 MiB, there are fewer; when they are full, all are computed anew.
+    The tables take at most 256 MiB, unless `at_least` needs more; when they are full, all are dropped.
 
     Args:
         walls: bool (M, W, H), True at ``[x, y]`` for a wall.
@@ -38,7 +38,7 @@ class Tables:
         self._walls = walls
         self._is_built = np.zeros(num_maps, bool)
         self.index: NDArray[np.int32] = np.full((num_maps, width, height), NOWHERE, np.int32)
-        """int32 (M, W, H): the number of each cell, once its map has been asked for; see `multigrid.planning.graph`."""
+        """int32 (M, W, H): the number of each cell, as in `Graph`, once `build` has built its map."""
         self.neighbours: NDArray[np.int32] = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
         """int32 (M, C, 5): the neighbours of each cell; C cells are as many as the largest map has."""
         self.degrees: NDArray[np.int32] = np.zeros((num_maps, num_cells), np.int32)
@@ -52,7 +52,7 @@ class Tables:
         self._queue = np.empty(num_cells, np.int32)
 
     def build(self, maps: NDArray[np.int64]) -> None:
-        """Build the graphs of some maps, unless they are there.
+        """Build the graphs of some maps, unless they are built already.
 
         Args:
             maps: int64 (E,).

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.luck import make_luck
+from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.search import Rule
 
 __all__ = ["UNDECIDED", "Team", "make_team"]
@@ -51,7 +51,7 @@ class Team(NamedTuple):
     order: Any
     """int32 (N,): the agents in the order in which they choose."""
     waited: Any
-    """int32 (N,): the number of steps since each agent was on its target."""
+    """int32 (N,): the number of steps since each agent was last on its target."""
     options: Any
     """int32 (N, 5): the cells that an agent considers, the best first."""
     tried: Any
@@ -61,11 +61,11 @@ class Team(NamedTuple):
     pulled: Any
     """int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`."""
     stack: Any
-    """int32 (N,): the agents that are choosing, each waiting for the next."""
+    """int32 (N,): the agents that are choosing; each waits for the one after it, which it displaces."""
     rule: Any
     """int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`."""
-    luck: Any
-    """int64 (1,), see `multigrid.planning.luck`."""
+    generator: Any
+    """int64 (1,), see `multigrid.planning.random_numbers`."""
 
 
 def make_team(
@@ -104,5 +104,5 @@ def make_team(
         pulled=np.zeros(num_agents, np.int32),
         stack=np.zeros(num_agents, np.int32),
         rule=np.array([ON_TARGET_RULES.index(on_target)]),
-        luck=make_luck(seed),
+        generator=make_generator(seed),
     )

@@ -1,7 +1,7 @@
-"""A plan as a timetable of cells, and the search of one agent's path in it.
+"""A plan as a table of the agent in each cell at each step, and the search of one agent's path in it.
 
-The search is A* over cells and times: the path of one agent that is in conflict with none of the others' paths. As
-every step costs 1, the open states wait in a stack for each estimate of the arrival.
+The search is A* over cells and steps. Its path is in conflict with no path in the table. Since every step costs 1, the
+open states are kept in one stack for each estimate of the arrival.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from multigrid.planning.graph import NOWHERE
 __all__ = ["FOREVER", "NO_PATH", "Timetable", "enter", "find_path", "make_timetable", "remove"]
 
 FOREVER = 2**30
-"""The time from which a cell is held that nobody holds."""
+"""In `Timetable.held_from`: no agent stays in the cell for good."""
 
 NO_PATH = -1
 """In place of an arrival."""
@@ -31,7 +31,7 @@ _STAY_COLUMN = 4
 
 
 class Timetable(NamedTuple):
-    """The paths of N agents on C cells in H steps at most, and who is where when."""
+    """The paths of N agents on C cells over at most H steps, and the agent in each cell at each step."""
 
     neighbours: Any
     """int32 (C, 5), as in `multigrid.planning.graph.Graph`."""
@@ -48,11 +48,11 @@ class Timetable(NamedTuple):
     agents: Any
     """int32 (H + 2, C): the agent in each cell up to its arrival, or `NOBODY`."""
     held_from: Any
-    """int32 (C,): the step from which on an agent stays in a cell for good, or `FOREVER`."""
+    """int32 (C,): the step from which on an agent that has arrived stays in the cell, or `FOREVER`."""
     owners: Any
     """int32 (C,): the agent whose goal a cell is, or `NOBODY`."""
     labels: Any
-    """int32 (H + 2, C): the number of the state that a search has reached there, if that is not of an older search."""
+    """int32 (H + 2, C): the number of the search state of a cell at a step; smaller numbers are of older searches."""
     state_cells: Any
     """int32 (S,): by state of a search, its cell."""
     state_times: Any
@@ -123,7 +123,7 @@ def remove(table: Timetable, agent: int) -> None:
 
 @kernel
 def find_path(table: Timetable, agent: int, start: int, limit: int) -> int:
-    """Find the path of an agent that arrives first, among the paths that are entered, and write it to `paths`.
+    """Find the path with the earliest arrival that is in conflict with no path in the table; write it to `paths`.
 
     Args:
         table: the timetable, without the agent's path.
@@ -132,7 +132,7 @@ def find_path(table: Timetable, agent: int, start: int, limit: int) -> int:
         limit: the latest arrival; at most H.
 
     Returns:
-        The step of its arrival, or `NO_PATH`; then its path is as before.
+        The step of its arrival, or `NO_PATH`, and then `paths` is unchanged.
     """
     goal = table.goals[agent]
     earliest = _find_last_visit(table, goal) + 1 if table.rule[0] != LEAVE else 0
@@ -178,7 +178,7 @@ def _push_next(table: Timetable, agent: int, state: int, count: int, earliest: i
         leaving = table.agents[t - 1, other_cell]
         if a != _STAY_COLUMN and leaving != NOBODY and leaving == table.agents[t, cell]:
             continue
-        # Only under *stay* does an agent go on from its target.
+        # Except under *stay*, an agent does not move on from its target.
         if table.rule[0] != STAY and other_cell == table.goals[agent] and t < earliest:
             continue
         estimate = max(t + table.distances[agent, other_cell], earliest)
@@ -199,7 +199,7 @@ def _push(table: Timetable, state: int, cell: int, time: int, parent: int, estim
 
 @inlined
 def _find_last_visit(table: Timetable, cell: int) -> int:
-    """Return the last step in which somebody else is in a cell, or -1."""
+    """Return the last step in which an agent of the table is in a cell, or -1."""
     t = table.agents.shape[0] - 1
     while t >= 0 and table.agents[t, cell] == NOBODY:
         t -= 1

@@ -1,4 +1,4 @@
-"""The part of a problem that is searched: the agents that have not arrived, and the map around them."""
+"""The part of a problem that is searched: the agents that have not arrived yet, and the graph of their map."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ONE_WORLD = np.zeros(1, np.int64)
 
 
 class Travellers:
-    """The n agents of a problem that have not arrived; those that have parked are walls, those that have left are gone.
+    """The n agents of a problem that have not arrived yet; agents that have parked are walls, others are left out.
 
     >>> travellers = Travellers(Problem("..", starts=[[0, 0]], targets=[[1, 0]]))
     >>> travellers.starts, travellers.goals
@@ -47,7 +47,7 @@ class Travellers:
 
     @property
     def are_connected(self) -> bool:
-        """Whether each can reach its target: those that have parked may cut one off."""
+        """Whether each agent can reach its target: agents that have parked may block the way."""
         labels = label_components(self._walls)
         starts, targets = (labels[tuple(cells.T)] for cells in self._cells)
         return bool((starts == targets).all())
@@ -62,7 +62,7 @@ class Travellers:
             ValueError: an agent waits, but cannot.
         """
         before, after = paths[:-1], paths[1:]
-        # Those that have left are taken for agents that stay.
+        # Agents that have left stay where they were.
         gone = after == NOWHERE
         matches = self.graph.neighbours[before] == np.where(gone, before, after)[..., None]
         assert matches.any(axis=2).all(), "two cells of a path are not neighbours"
@@ -83,7 +83,7 @@ class Travellers:
         return actions
 
     def check_plan(self, paths: NDArray[np.int32], actions: NDArray[np.int8], costs: NDArray[np.int64]) -> None:
-        """Play actions with the kernels of the game.
+        """Check a plan by playing it with the kernels of the game.
 
         Args:
             paths: int32 (T + 1, n), the cells that the agents have to be in.
@@ -91,7 +91,7 @@ class Travellers:
             costs: int64 (n,), the steps in which they have to arrive.
 
         Raises:
-            RuntimeError: a move is not granted, or another metric is the game's.
+            RuntimeError: a move is not granted, or an agent arrives in another step.
         """
         problem = self.problem
         config = dataclasses.replace(problem.config, walls=self._walls, num_agents=len(self.goals), size=None)
@@ -113,7 +113,7 @@ class Travellers:
             raise RuntimeError(f"internal error: the plan has arrivals in {costs.tolist()}, the game in {steps}")
 
     def widen(self, paths: NDArray[np.int32], actions: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-        """Return actions, int8 (T, N), and cells, int64 (T + 1, N, 2), of all agents of the problem."""
+        """Return the actions, int8 (T, N), and cells, int64 (T + 1, N, 2), of all N agents of the problem."""
         problem, steps = self.problem, len(actions)
         all_actions = np.full((steps, problem.num_agents), int(Action.STAY) if problem.allow_stay else 0, np.int8)
         all_actions[:, self._there] = actions

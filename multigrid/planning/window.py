@@ -1,8 +1,8 @@
-"""The paths of all agents over the next steps, and the search of one agent's path among those of the others.
+"""The paths of all agents over the next steps (the window), and the search of one agent's path in it.
 
-A path through a window is judged by the step in which the agent arrives or, if it does not, by the length of the window
-and the distance that is left; under *stay*, by the steps off the target. The search is A* over cells, times and whether
-the agent has arrived; as costs are small integers, the open states wait in a stack for each cost.
+The cost of a path is the step in which the agent arrives or, if it does not, the length of the window plus the distance
+that is left; under *stay*, it is the number of steps away from the target. The search is A* over cells, steps and
+whether the agent has arrived. Since costs are small integers, the open states are kept in one stack for each cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, ON_TARGET_RULES, PARK, STAY
 from multigrid.planning.compiled import inlined
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.luck import draw_below
+from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.team import Team
 
 __all__ = ["NO_PATH", "Window", "clear", "enter", "find_path", "make_window", "price", "remove"]
@@ -32,7 +32,7 @@ _MOST_A_STEP = 2
 
 
 class Window(NamedTuple):
-    """The paths of N agents on C cells over the next H steps, and who is where when."""
+    """The paths of N agents on C cells over the next H steps, and the agent in each cell at each step."""
 
     neighbours: Any
     """int32 (C, 5), as in `multigrid.planning.graph.Graph`."""
@@ -57,8 +57,8 @@ class Window(NamedTuple):
     old_costs: Any
     """int64 (G,): their costs."""
     labels: Any
-    """int32 (2, H + 1, C): the number of the state in which an agent is there, arrived or not, unless that is of an
-    older search."""
+    """int32 (2, H + 1, C): the number of the search state of a cell at a step, before and after the arrival; smaller
+    numbers are of older searches."""
     state_cells: Any
     """int32 (S,): the cell of each state of a search."""
     state_times: Any
@@ -75,8 +75,8 @@ class Window(NamedTuple):
     """int32 (2 H + 2,): the top of the stack for each cost above the least."""
     next_label: Any
     """int64 (1,): where the numbers of the next search begin."""
-    luck: Any
-    """int64 (1,), see `multigrid.planning.luck`."""
+    generator: Any
+    """int64 (1,), see `multigrid.planning.random_numbers`."""
 
 
 def make_window(team: Team, on_target: str, length: int, largest: int = 1) -> Window:
@@ -117,7 +117,7 @@ def make_window(team: Team, on_target: str, length: int, largest: int = 1) -> Wi
         state_below=np.empty(num_states, np.int32),
         tops=np.full(_MOST_A_STEP * (length + 1), _NO_STATE, np.int32),
         next_label=np.ones(1, np.int64),
-        luck=team.luck,
+        generator=team.generator,
     )
 
 
@@ -161,7 +161,7 @@ def price(w: Window, agent: int) -> Any:
 
 @inlined
 def find_path(w: Window, agent: int, limit: int) -> int:
-    """Find a path of least cost of an agent, among the paths that are entered, and write it to `found`.
+    """Find a path of least cost that is in conflict with no path in the window; write it to `found`.
 
     Args:
         w: the window, without the agent's path.
@@ -216,7 +216,7 @@ def _push_next(w: Window, agent: int, state: int, count: int, most: int) -> int:
     )
     goal, rule = w.goals[agent], w.rule[0]
     here = 0 if arrived == 1 else w.distances[w.rows[agent], cell]
-    first, turn = w.next_label[0], draw_below(w.luck, _NUM_COLUMNS)
+    first, turn = w.next_label[0], draw_below(w.generator, _NUM_COLUMNS)
     for k in range(_NUM_COLUMNS):
         column = (k + turn) % _NUM_COLUMNS
         other_cell = w.neighbours[cell, column]

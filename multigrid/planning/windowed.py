@@ -1,8 +1,9 @@
-"""Plan the next steps of all agents, again in each step: PIBT improved by large-neighbourhood search.
+"""Plan the next steps of all agents again in each step: PIBT, improved by large-neighbourhood search.
 
 Jiang, Zhang, Veerapaneni and Li, "Scaling lifelong multi-agent path finding to more realistic settings", SoCS 2024,
-call that WPPL. The plan of the step before moves on by one step, and its new last step is PIBT's. Then the paths of a
-few agents at a time are searched again, among those of the others, and kept if the sum of costs is not more.
+call this windowed parallel PIBT-LNS, WPPL. The plan of the step before loses its first step, and PIBT adds a last one.
+Then the paths of a few agents at a time are searched again, around those of the others; the new ones are kept if the
+sum of costs does not rise.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from multigrid.core.arrays import NOBODY
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.groups import Group, add_member, empty_group, make_group
-from multigrid.planning.luck import draw_below, make_luck
 from multigrid.planning.next_step import sort_agents
 from multigrid.planning.pibt import sort_by_wait, step_team
+from multigrid.planning.random_numbers import draw_below, make_generator
 from multigrid.planning.team import Team
 from multigrid.planning.window import NO_PATH, Window, clear, enter, find_path, make_window, price, remove
 
@@ -29,20 +30,20 @@ _ROUNDS_PER_AGENT = 8
 _FEWEST_ROUNDS = 100
 _LARGEST_GROUP = 16
 _NUM_MOVES = 4
-_WAYS = 4
+_NUM_KINDS = 4
 _CANDIDATES = 4
 _TRIES_PER_AGENT = 8
 
 
 class Windowed:
-    """A plan of the next steps of N agents, which moves on with them.
+    """A plan of the next steps of N agents, which `advance` shifts by one step and improves.
 
     Args:
         team: arrays for the agents, whose neighbours and tables of distances are set.
         on_target: the rule.
         seed: breaks ties, and picks the agents whose paths are searched again.
         length: the number of steps.
-        rounds: how often a few paths are searched again in each step; None is 8 for each agent, and at least 100.
+        rounds: how often a group's paths are searched again in each step; None for 8 times N, and at least 100.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Windowed:
     ) -> None:
         num_agents = len(team.now)
         self._team = team
-        team.luck[:] = make_luck(seed)
+        team.generator[:] = make_generator(seed)
         self._is_lifelong = on_target == "restart"
         self._window = make_window(team, on_target, length, min(_LARGEST_GROUP, num_agents))
         self._group = make_group(num_agents)
@@ -65,7 +66,7 @@ class Windowed:
         arrival_steps: NDArray[np.int64],
         steps: int,
     ) -> NDArray[np.int32]:
-        """Plan on from the present cells; return the cells after the next step, int32 (N,).
+        """Plan from the present cells, and return the cells after the next step, int32 (N,).
 
         Args:
             cells: int32 (N,), `NOWHERE` for an agent that has left.
@@ -87,7 +88,7 @@ class Windowed:
 
 @kernel
 def _move_on(w: Window, team: Team, cells: Any) -> None:
-    """Take the first step off the plan and add a last one; or make a new plan, if the agents are somewhere else."""
+    """Drop the first step of the plan and add a last one; if the agents are not where it expects them, plan anew."""
     w, team = borrowed(w), borrowed(team)
     clear(w)
     last = w.paths.shape[0] - 1
@@ -131,35 +132,35 @@ def _improve(w: Window, group: Group, rounds: int) -> None:
     w, group = borrowed(w), borrowed(group)
     for _ in range(rounds):
         # Small groups are searched more often: they take less time.
-        most = 1 + draw_below(w.luck, 1 + draw_below(w.luck, w.old_costs.shape[0]))
+        most = 1 + draw_below(w.generator, 1 + draw_below(w.generator, w.old_costs.shape[0]))
         _pick_group(w, group, most)
         _replan(w, group)
 
 
 @inlined
 def _pick_group(w: Window, group: Group, most: int) -> None:
-    """Pick up to `most` agents: a late one and those in its way, those that meet in a cell, or any."""
+    """Pick up to `most` agents: a late agent with those that delay it, agents that come to one cell, or any agents."""
     empty_group(group)
-    way = draw_below(w.luck, _WAYS)
-    if way == 0:
+    kind = draw_below(w.generator, _NUM_KINDS)
+    if kind == 0:
         for _ in range(most):
-            add_member(group, draw_below(w.luck, w.goals.shape[0]), most)
-    elif way == 1:
+            add_member(group, draw_below(w.generator, w.goals.shape[0]), most)
+    elif kind == 1:
         _pick_meeting(w, group, most)
     else:
         add_member(group, _draw_late(w), most)
         for _ in range(_TRIES_PER_AGENT * most):
             if group.size[0] == most:
                 return
-            _walk(w, group, group.members[draw_below(w.luck, group.size[0])], most)
+            _walk(w, group, group.members[draw_below(w.generator, group.size[0])], most)
 
 
 @inlined
 def _draw_late(w: Window) -> int:
-    """Return the agent that is latest, compared with its shortest path, of a few random ones."""
+    """Return, of a few random agents, the one whose cost is largest compared with its shortest path."""
     latest, delay = 0, -1
     for _ in range(_CANDIDATES):
-        agent = draw_below(w.luck, w.goals.shape[0])
+        agent = draw_below(w.generator, w.goals.shape[0])
         its_delay = w.costs[agent] - _find_least(w, agent)
         if its_delay > delay:
             latest, delay = agent, its_delay
@@ -170,7 +171,7 @@ def _draw_late(w: Window) -> int:
 def _walk(w: Window, group: Group, agent: int, most: int) -> None:
     """Let an agent walk at random, as long as its cost could still decrease; add those that it meets."""
     last = w.paths.shape[0] - 1
-    t = draw_below(w.luck, last)
+    t = draw_below(w.generator, last)
     cell = w.paths[t, agent]
     while cell != NOWHERE and t < last and group.size[0] < most:
         t += 1
@@ -179,7 +180,7 @@ def _walk(w: Window, group: Group, agent: int, most: int) -> None:
             other_cell = w.neighbours[cell, a]
             if other_cell != NOWHERE and t + w.distances[w.rows[agent], other_cell] < w.costs[agent]:
                 count += 1
-                if draw_below(w.luck, count) == 0:
+                if draw_below(w.generator, count) == 0:
                     chosen = other_cell
         if chosen != NOWHERE:
             add_member(group, w.agents[t, chosen], most)
@@ -193,8 +194,8 @@ def _walk(w: Window, group: Group, agent: int, most: int) -> None:
 def _pick_meeting(w: Window, group: Group, most: int) -> None:
     """Pick agents that come to one cell, and to its neighbours, at about the same time."""
     times = w.paths.shape[0]
-    moment = draw_below(w.luck, times)
-    cell = w.paths[moment, draw_below(w.luck, w.goals.shape[0])]
+    moment = draw_below(w.generator, times)
+    cell = w.paths[moment, draw_below(w.generator, w.goals.shape[0])]
     for away in range(times if cell != NOWHERE else 0):
         for a in range(_NUM_MOVES, -1, -1):
             other_cell = w.neighbours[cell, a]
@@ -210,11 +211,11 @@ def _pick_meeting(w: Window, group: Group, most: int) -> None:
 
 @inlined
 def _replan(w: Window, group: Group) -> None:
-    """Search the paths of a group one after the other; keep the old ones if the sum of costs would be more."""
+    """Search the paths of a group one after the other; restore the old paths if the sum of costs would rise."""
     size = group.size[0]
     spare = 0
     for k in range(size):
-        other = draw_below(w.luck, size - k) + k
+        other = draw_below(w.generator, size - k) + k
         agent = group.members[other]
         group.members[k], group.members[other] = agent, group.members[k]
         w.old_costs[k] = w.costs[agent]

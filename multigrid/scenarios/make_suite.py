@@ -16,7 +16,8 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import maze, random_map, rooms, warehouse
 from multigrid.maps.text import ParsedMap
-from multigrid.planning import Plan, solve
+from multigrid.planning import Plan
+from multigrid.planning.solver import compute_plan
 from multigrid.scenarios.recording import RecordEpisode
 from multigrid.scenarios.scenario import Scenario, save
 from multigrid.scenarios.suite import BOUNDS, FOLDER
@@ -98,9 +99,9 @@ def find_plan(config: GridConfig, nodes: int, configurations: int) -> tuple[Plan
     Raises:
         ValueError: no plan was found.
     """
-    plans = [solve(config, "cbs", time_limit=None, max_expansions=nodes)]
+    plans = [compute_plan(config, "cbs", None, 0, nodes)]
     if plans[0].status != "optimal":
-        plans += [solve(config, "lacam", None, seed, configurations) for seed in range(_TRIES)]
+        plans += [compute_plan(config, "lacam", None, seed, configurations) for seed in range(_TRIES)]
     lower_bound = max(plan.lower_bound for plan in plans)
     complete = [plan for plan in plans if plan.sum_of_costs is not None]
     if not complete:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.planning`: instances are read, rows outlive an interruption, and a missed goal is told."""
+"""`python -m benchmarks.planning`: instances are read, rows outlast an interruption, the table shows missed goals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from benchmarks.planning.instances import DataError, read_instances, read_publis
 from benchmarks.planning.measures import Task
 from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
-from multigrid.planning import Problem
+from multigrid.planning import Problem, lacam, solver
+from multigrid.planning.search import Found, Instance, Interrupted
 
 MAPS = """"bay": |-
   ....#
@@ -133,7 +134,7 @@ def break_folder(clone: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing or different file is told in a line with its name and with what is expected; nothing is written."""
+    """The message for a missing or different file is one line that names it and the clone; nothing is written."""
     for name, wrong in break_folder(clone):
         sets = "random" if name == "random" else "puzzles"
         flags = ["--data", str(clone), "--output", str(tmp_path / "out"), "--sets", sets]
@@ -155,7 +156,7 @@ def test_an_instance_with_too_few_agents_is_refused(clone: Path, monkeypatch: py
 def test_an_interrupted_measurement_goes_on(
     clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows are written as they come; after an interruption and a line cut short no instance is missing or twice."""
+    """Each row is written at once; after an interruption and an incomplete line, no instance is missing or repeated."""
     out = tmp_path / "out"
     flags = ["--data", str(clone), "--output", str(out), "--sets", "puzzles", "--measures", "cbs", "lacam"]
     measure_row, calls = Task.measure_row, []
@@ -175,7 +176,7 @@ def test_an_interrupted_measurement_goes_on(
         lines.write("cbs,puzzles,4,bay")
     assert main(flags) == 2
     assert "--resume" in capsys.readouterr().err
-    assert main([*flags, "--resume", "--time-limit", "3"]) == 2
+    assert main([*flags, "--resume", "--cbs-seconds", "3"]) == 2
     assert "a limit of 10 s, not 3 s" in capsys.readouterr().err
     assert main([*flags, "--resume"]) == 0
     rows = read_rows(file)
@@ -196,6 +197,19 @@ def test_an_interrupted_measurement_goes_on(
     assert (out / "table.md").read_text() == table
 
 
+def test_a_plan_cut_short_is_no_row(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during LaCAM*, which has a plan already, ends the measurement and adds no row."""
+
+    def interrupt(instance: Instance, *_: object) -> Found:
+        raise Interrupted(Found(np.stack([instance.starts]), 1, "feasible", 1))
+
+    monkeypatch.setattr(lacam, "search", interrupt)
+    monkeypatch.setattr(solver, "COMPILED", False)
+    flags = ["--data", str(clone), "--output", str(tmp_path), "--sets", "puzzles", "--measures", "lacam"]
+    assert main(flags) == 130
+    assert read_rows(tmp_path / "rows.csv") == []
+
+
 def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent alone takes shortest paths to the targets of its list, which begins anew after the last one."""
     monkeypatch.setattr(measures, "_LIFELONG", {"puzzles": (1,)})
@@ -207,7 +221,7 @@ def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_speeds_are_measured(monkeypatch: pytest.MonkeyPatch, clone: Path) -> None:
-    """PIBT, the batch expert and the first plan of a crowd give seconds and figures, here in small worlds."""
+    """PIBT, the batch expert and the first plan for many agents give seconds and figures, here in small worlds."""
     problem = Problem("...#\n....", [[0, 0], [2, 0], [1, 1]], [[2, 0], [0, 0], [3, 1]])
     monkeypatch.setattr(measures, "_make_world", lambda size, agents, seed: problem)
     monkeypatch.setattr(measures, "_WORLDS", 2)
@@ -251,7 +265,7 @@ def make_rows(measure: str, name: str, agents: int, count: int, **figures: objec
     ],
 )
 def test_a_goal_is_reached_or_missed(rows: list[Row], missed: list[str]) -> None:
-    """A figure beyond its goal is told as missed, and one on the right side of it as reached."""
+    """The table shows a figure beyond its goal as missed, and any other as reached."""
     lines = list(list_lines(rows, {}))
     assert len(lines) > 0
     found = [line.figure for line in lines if not line.reached]

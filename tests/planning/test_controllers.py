@@ -124,6 +124,17 @@ def test_a_state_that_nobody_planned_is_planned_from(method):
         assert set(env.get_state()["outcomes"].tolist()) <= {0, 1}
 
 
+def test_a_plan_is_dropped_where_targets_have_changed():
+    """A later state with the planned cells, but other targets, is planned for anew."""
+    env, policy = MultiGridEnv(GridConfig(walls="a...A\n.....", on_target="leave")), planning.controller("lacam")
+    env.reset()
+    env.step(policy(env, {}))
+    env.reset(options={"agents": [[0, 0]], "targets": [[1, 1]]})
+    env.step({"agent_0": 0})
+    env.step(policy(env, {}))
+    assert env.metrics()["csr"] == 1
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

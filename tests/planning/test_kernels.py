@@ -15,8 +15,8 @@ from multigrid.maps.components import label_components
 from multigrid.maps.distances import distances_to
 from multigrid.planning import compiled, solve
 from multigrid.planning.graph import FAR, build_graph, distance_tables
-from multigrid.planning.luck import draw_below, make_luck
 from multigrid.planning.nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
+from multigrid.planning.random_numbers import draw_below, make_generator
 from played import STRICT
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -96,8 +96,8 @@ def test_nodes_are_found_again():
 @pytest.mark.parametrize("number", [1, 2, 5, 1000])
 def test_random_numbers(number):
     """Numbers below a bound are all drawn, about equally often, and the same ones for the same seed."""
-    luck, again = make_luck(7), make_luck(7)
-    drawn = [int(draw_below(luck, number)) for _ in range(20 * number)]
+    generator, again = make_generator(7), make_generator(7)
+    drawn = [int(draw_below(generator, number)) for _ in range(20 * number)]
     assert drawn == [int(draw_below(again, number)) for _ in range(20 * number)]
     counts = np.bincount(drawn, minlength=number)
     assert len(counts) == number

@@ -51,13 +51,13 @@ def test_all_configurations_give_a_bound():
         assert (found is None) == (best is None)
         if best is not None:
             assert found <= best
-    # An agent that makes way for another one on its target pays for the steps before that only by the sum of costs.
+    # An agent that leaves its target for another one pays for the steps before that only by the sum of costs.
     passage = Problem("......\n###.##", starts=[[0, 0], [3, 0]], targets=[[5, 0], [3, 0]])
     assert exhaust(passage) < solve(passage, "cbs", time_limit=None).sum_of_costs
 
 
 def test_an_interruption_returns_the_best_plan(monkeypatch):
-    """Ctrl-C during the improvement returns the plan so far; before there is one, it is Ctrl-C."""
+    """Ctrl-C during the improvement returns the plan so far; before there is one, it raises KeyboardInterrupt."""
     problem = random_problem(3, 12, 9, 20)
     first = solve(problem, "lacam", time_limit=None, max_expansions=60)
 
@@ -99,15 +99,15 @@ def test_the_improvement_keeps_to_the_rules(rule):
 
 
 def test_the_speed_of_the_machine_changes_nothing(monkeypatch):
-    """However often the search looks at the clock, the same number of expansions gives the same plan."""
+    """However often the search reads the clock, the same number of expansions gives the same plan."""
     for seed in range(3):
         problem = random_problem(seed, 8, 6, 12)
-        told = []
+        plans = []
         for seconds in (-1.0, np.inf):  # one expansion between two looks, or twice as many each time
             monkeypatch.setattr("multigrid.planning.search._SHORTEST_CHUNK", seconds)
             plan = solve(problem, "lacam", time_limit=None, max_expansions=700, seed=seed)
-            told.append((plan.status, plan.lower_bound, plan.actions.tobytes()))
-        assert told[0] == told[1]
+            plans.append((plan.status, plan.lower_bound, plan.actions.tobytes()))
+        assert plans[0] == plans[1]
 
 
 def test_who_has_left_blocks_no_path():

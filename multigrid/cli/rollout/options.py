@@ -45,8 +45,8 @@ class RolloutOptions(WorldOptions):
     seed: int = 0
     """Episode i and its policy are seeded with this number plus i."""
     gap: float | None = None
-    """Seconds for a bound of each layout: of the episodes in which all agents arrive, also report by which share the
-    sum of costs is above the least possible one, or above a bound that is proven within these seconds."""
+    """Also report the gap: by how many percent the sum of costs is above a lower bound, which is computed for each
+    layout in at most this many seconds. It is the mean over the episodes in which all agents arrive."""
     json: bool = False
     """Print JSON instead of the table."""
     output: Path | None = None

@@ -1,4 +1,4 @@
-"""The optimal sum of costs, by conflict-based search."""
+"""Conflict-based search: plans with the optimal sum of costs."""
 
 from multigrid.planning.cbs.groups import search
 

@@ -1,4 +1,4 @@
-"""Plan a few agents together, each with its smallest cost: find paths for all, or that one of them must pay more."""
+"""Plan a few agents together, each with its smallest cost: find paths for all, or a proof that one has to cost more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.cbs.pairs import is_conflict
-from multigrid.planning.cbs.paths import INSIDE, OUTSIDE, Pool, Roads, Tables, add_path
+from multigrid.planning.cbs.paths import INSIDE, OUTSIDE, Moves, Pool, Tables, add_path
 from multigrid.planning.compiled import inlined, kernel
 
 __all__ = ["GAVE_UP", "IMPOSSIBLE", "Cluster", "plan_cluster"]
@@ -20,7 +20,7 @@ GAVE_UP = -2
 
 
 class Cluster(NamedTuple):
-    """A few agents of a group."""
+    """A few agents of a group, which are planned together."""
 
     members: NDArray[np.int32]
     """int32 (m,): their positions in the group."""
@@ -29,13 +29,15 @@ class Cluster(NamedTuple):
     fixed: NDArray[np.int32]
     """int32 (f, T + 1): the paths of agents outside the group."""
     leaves: bool
+    """Whether agents leave their goals when they have stopped."""
     max_states: int
+    """The largest number of joint states."""
 
 
-class Problem(NamedTuple):
-    """What is given."""
+class ClusterProblem(NamedTuple):
+    """A cluster, and what its paths are searched in."""
 
-    roads: Roads
+    moves: Moves
     pool: Pool
     cluster: Cluster
     tables: Tables
@@ -43,13 +45,14 @@ class Problem(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """Joint states, one step after the other."""
+    """The joint states of all steps, one step after the other."""
 
     places: NDArray[np.int32]
     """int32 (states, m): the place of each agent's node in the list of the step's nodes."""
     weights: NDArray[np.int64]
-    """int64 (states,): the weight of the conflicts up to there."""
+    """int64 (states,): the weight of the conflicts on the best path to each state."""
     parents: NDArray[np.int32]
+    """int32 (states,): the state before each."""
     slots: NDArray[np.int32]
     """int32: the state of each combination of places, -1 if there is none."""
     options: NDArray[np.int32]
@@ -64,7 +67,7 @@ class Layers(NamedTuple):
 
 @inlined
 def count_nodes(pool: Any, end: Any, step: int) -> int:
-    """Return the number of nodes of an agent at a step; 1 when it has stopped."""
+    """Return the number of nodes of an agent at a step; 1 once it has stopped."""
     return int(pool.first[end[0] + step + 1] - pool.first[end[0] + step]) if step < end[1] else 1
 
 
@@ -79,8 +82,8 @@ def cell_at(problem: Any, k: int, step: int, place: int) -> int:
 
 @kernel
 def list_steps(problem: Any, step: int, layers: Any, state: int) -> None:
-    """Write into `layers` what each agent can do in a step from a state."""
-    roads, pool, cluster, tables = problem
+    """Write the options of each agent in a step from a state into `layers`."""
+    moves, pool, cluster, tables = problem
     for m in range(cluster.members.shape[0]):
         end = cluster.ends[cluster.members[m]]
         place = layers.places[state, m]
@@ -98,12 +101,12 @@ def list_steps(problem: Any, step: int, layers: Any, state: int) -> None:
         for a in range(5):
             if not (actions >> a) & 1:
                 continue
-            after = roads.neighbours[cell, a]
+            after = moves.neighbours[cell, a]
             layers.options[m, count, 0] = after
             layers.options[m, count, 1] = find_place(pool, end, step + 1, after)
             weight = tables.occupied[step + 1, after]
             if a < 4:
-                weight += tables.moving[step, after, roads.back[cell, a]]
+                weight += tables.moving[step, after, moves.back[cell, a]]
             layers.options[m, count, 2] = weight
             count += 1
         layers.counts[m] = count
@@ -121,8 +124,8 @@ def find_place(pool: Any, end: Any, step: int, cell: int) -> int:
 
 
 @inlined
-def clashes(layers: Any, k: int) -> bool:
-    """Return whether the chosen option of agent k is in conflict with that of an agent before it."""
+def has_conflict(layers: Any, k: int) -> bool:
+    """Return whether the chosen option of agent k is in conflict with that of an agent with a smaller index."""
     after = layers.options[k, layers.chosen[k], 0]
     for j in range(k):
         if is_conflict(layers.cells[k], after, layers.cells[j], layers.options[j, layers.chosen[j], 0]):
@@ -132,7 +135,7 @@ def clashes(layers: Any, k: int) -> bool:
 
 @kernel
 def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> int:
-    """Add the states that can follow a state, and return where the states end then; -1 if there are too many."""
+    """Add the successors of a state; return the number of all states then, -1 if there are too many."""
     pool, cluster = problem.pool, problem.cluster
     num_members = cluster.members.shape[0]
     chosen = layers.chosen
@@ -143,7 +146,7 @@ def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> i
             k -= 1
             if k >= 0:
                 chosen[k] += 1
-        elif clashes(layers, k):
+        elif has_conflict(layers, k):
             chosen[k] += 1
         elif k + 1 < num_members:
             k += 1
@@ -174,7 +177,7 @@ def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> i
 
 @kernel
 def plan_states(problem: Any, paths: Any) -> int:
-    """Write the best paths of a cluster, and return their weight, as `plan_cluster` does."""
+    """Write the paths of a cluster with the smallest weight, and return it, as `plan_cluster` does."""
     pool, cluster = problem.pool, problem.cluster
     num_members = cluster.members.shape[0]
     duration, most = 0, 1
@@ -220,18 +223,18 @@ def plan_states(problem: Any, paths: Any) -> int:
 
 
 @kernel
-def plan_cluster(roads: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -> int:
-    """Plan a few agents of a group together, each with its smallest cost, so that they are in the way of few others.
+def plan_cluster(moves: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -> int:
+    """Plan a few agents of a group together, each with its smallest cost, and with few conflicts with other agents.
 
     Args:
-        roads: a `Roads`.
+        moves: a `Moves`.
         pool: a `Pool`.
         cluster: a `Cluster`.
         paths: int32 (n, T + 1), those of the group; the cluster's are overwritten.
         tables: a `Tables`.
 
     Returns:
-        the weight of the conflicts with the others, up to the time when all have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
+        The weight of the conflicts with other agents until all of the cluster have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
     """
     is_member = np.zeros(paths.shape[0], np.bool_)
     for k in cluster.members:
@@ -239,10 +242,10 @@ def plan_cluster(roads: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -
     weight = GAVE_UP
     for sign in (1, -1):
         for k in range(cluster.fixed.shape[0]):
-            add_path(roads, cluster.fixed[k], sign * OUTSIDE, tables)
+            add_path(moves, cluster.fixed[k], sign * OUTSIDE, tables)
         for k in range(paths.shape[0]):
             if not is_member[k]:
-                add_path(roads, paths[k], sign * INSIDE, tables)
+                add_path(moves, paths[k], sign * INSIDE, tables)
         if sign == 1:
-            weight = plan_states(Problem(roads, pool, cluster, tables), paths)
+            weight = plan_states(ClusterProblem(moves, pool, cluster, tables), paths)
     return int(weight)

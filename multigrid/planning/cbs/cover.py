@@ -1,4 +1,9 @@
-"""The least sum of costs that all pairs allow: the WDG heuristic of Li et al. (IJCAI 2019), with staircases."""
+"""The least sum of costs that all pairs of agents allow.
+
+This is the WDG heuristic of Li et al. (IJCAI 2019), a weighted vertex cover. Here a pair of agents has a staircase, see
+`multigrid.planning.cbs.pairs.make_staircase`, instead of a single weight. A surplus is the cost of an agent above its
+smallest cost.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ __all__ = ["cover"]
 
 @kernel
 def find_violated(surplus: Any, pairs: Any, stairs: Any) -> int:
-    """Return the pair whose surpluses are the furthest from enough, -1 if all are enough."""
+    """Return the pair that lacks most: the surplus of its second agent is furthest below its staircase; -1 for none."""
     worst, most = -1, 0
     for p in range(pairs.shape[0]):
         u, v, begin, length = pairs[p]
@@ -26,7 +31,7 @@ def find_violated(surplus: Any, pairs: Any, stairs: Any) -> int:
 
 @kernel
 def bound_rest(surplus: Any, pairs: Any, stairs: Any, is_used: Any) -> int:
-    """Return a lower bound on what must be added to surpluses: pairs without an agent in common, the best first."""
+    """Return a lower bound on the sum that is still to be added to the surpluses, by pairs without a common agent."""
     is_used[:] = False
     total = 0
     while True:
@@ -49,13 +54,13 @@ def bound_rest(surplus: Any, pairs: Any, stairs: Any, is_used: Any) -> int:
 
 @kernel
 def cover(num_agents: int, pairs: Any, stairs: Any, max_nodes: int) -> int:
-    """Return the smallest sum of surpluses with which every pair has enough, or a lower bound on it.
+    """Return the smallest sum of surpluses that all staircases allow, or a lower bound on it.
 
     Args:
         num_agents: the number of agents.
         pairs: int32 (P, 4): two agents, where the pair's staircase begins in `stairs`, and its length.
         stairs: int32: the staircases, as `make_staircase` returns them, one after the other.
-        max_nodes: the size of the search, after which the bound is returned.
+        max_nodes: the number of nodes of the search after which a lower bound is returned.
 
     >>> pairs = np.array([[0, 1, 0, 3], [1, 2, 0, 3]], np.int32)
     >>> int(cover(3, pairs, np.array([2, 2, 0], np.int32), 100))

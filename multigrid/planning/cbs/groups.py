@@ -1,4 +1,8 @@
-"""Groups of agents that are solved apart from one another (independence detection of Standley, AAAI 2010)."""
+"""Groups of agents that are solved apart from one another (independence detection of Standley, AAAI 2010).
+
+Each agent begins as a group of its own. As long as the optimal plans of two groups are in conflict, these two become
+one group, for which a `Tree` finds the optimal plan.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from multigrid.planning.cbs.parts import Part, Single
 from multigrid.planning.cbs.tree import Tree
 from multigrid.planning.cbs.world import World
 from multigrid.planning.graph import FAR
-from multigrid.planning.search import Budget, Found, Instance
+from multigrid.planning.search import Budget, Found, Instance, Interrupted, Status, count_costs
 
 __all__ = ["search"]
 
@@ -20,6 +24,8 @@ _MAX_STATES = 1 << 22
 _STATES_PER_NODE = 200
 """A node of a tree takes about as long as this number of joint states."""
 _CHUNK = 2000
+# The generator that breaks ties has 31 bits.
+_LARGEST_SEED = 2**31 - 1
 
 
 def search(instance: Instance, budget: Budget, seed: int) -> Found:
@@ -27,76 +33,127 @@ def search(instance: Instance, budget: Budget, seed: int) -> Found:
 
     An expansion is a node of a tree, or a joint state.
     """
-    world = World(instance)
-    everybody = range(len(instance.starts))
-    spaces = [world.space(k, 1, world.horizon, frozenset()) for k in everybody]
-    singles = [space for space in spaces if space is not None]
-    if len(singles) < len(everybody):
-        return Found(None, FAR, "unsolvable", 0)
-    fixed = np.empty((0, 1), np.int32)
-    paths = world.choose_paths(singles, fixed, seed=seed, max_tries=_TRIES)
-    parts: list[Part] = [Single(space) for space in singles]
-    bounds = [space.cost for space in singles]
-    expansions = 0
-    while True:
-        conflicts = world.conflicts(paths)
-        if not len(conflicts):
-            return Found(_arrange(paths), sum(bounds), "optimal", expansions)
-        one, other = (next(p for p, part in enumerate(parts) if k in part.agents) for k in conflicts[0, :2])
-        inside = {*parts[one].agents, *parts[other].agents}
-        fixed = paths[[k for k in everybody if k not in inside]]
-        tree = Tree(world, (parts[one], parts[other]), fixed, seed)
-        bound, expansions = _solve(world, tree, budget, expansions)
-        parts = [part for p, part in enumerate(parts) if p not in (one, other)] + [tree]
-        bounds = [old for p, old in enumerate(bounds) if p not in (one, other)] + [bound]
-        if bound == FAR:
-            return Found(None, FAR, "unsolvable", expansions)
-        if tree.paths is not None:
-            last = max(paths.shape[1], tree.paths.shape[1]) - 1
-            paths = np.stack([world.pad(path, k, last) for k, path in enumerate(paths)])
-            paths[tree.agents] = [world.pad(path, k, last) for k, path in zip(tree.agents, tree.paths, strict=True)]
-        if tree.cost > bound:
-            is_plan = tree.paths is not None and not len(world.conflicts(paths))
-            return Found(
-                _arrange(paths) if is_plan else None, sum(bounds), "feasible" if is_plan else "unknown", expansions
-            )
+    return _Search(instance, budget, seed & _LARGEST_SEED).run()
 
 
-def _solve(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
-    """Search for the optimal plan of a group, and return its lower bound, and the number of expansions so far."""
-    states = count_states(world.num_cells, len(tree.agents))
-    while not tree.is_over and not budget.is_over(expansions):
-        if states <= min(_MAX_STATES, tree.expansions * _STATES_PER_NODE):
-            return _solve_jointly(world, tree, budget, expansions)
+class _Search:
+    def __init__(self, instance: Instance, budget: Budget, seed: int) -> None:
+        self.instance, self.budget, self.seed = instance, budget, seed
+        self.lower_bound = 0
+        self.expansions = 0
+        # Paths and costs in one attribute: an interruption never comes between the two.
+        self.best: tuple[NDArray[np.int32], int] | None = None
+
+    def run(self) -> Found:
+        try:
+            return self._search()
+        except KeyboardInterrupt as error:
+            if self.lower_bound == 0:
+                raise
+            raise Interrupted(self._result()) from error
+
+    def _search(self) -> Found:
+        self.world = world = World(self.instance)
+        everybody = range(len(self.instance.starts))
+        spaces = [world.space(k, 1, world.horizon, frozenset()) for k in everybody]
+        singles = [space for space in spaces if space is not None]
+        if len(singles) < len(everybody):
+            return Found(None, FAR, "unsolvable", 0)
+        fixed = np.empty((0, 1), np.int32)
+        self.paths = world.choose_paths(singles, fixed, seed=self.seed, max_tries=_TRIES)
+        parts: list[Part] = [Single(space) for space in singles]
+        bounds = [space.cost for space in singles]
+        self.lower_bound = sum(bounds)
+        while True:
+            conflicts = world.conflicts(self.paths)
+            if not len(conflicts):
+                return Found(_arrange(self.paths), sum(bounds), "optimal", self.expansions)
+            one, other = (next(p for p, part in enumerate(parts) if k in part.agents) for k in conflicts[0, :2])
+            inside = {*parts[one].agents, *parts[other].agents}
+            fixed = self.paths[[k for k in everybody if k not in inside]]
+            tree = Tree(world, (parts[one], parts[other]), fixed, self.seed)
+            parts = [part for p, part in enumerate(parts) if p not in (one, other)] + [tree]
+            rest = [bound for p, bound in enumerate(bounds) if p not in (one, other)]
+            bounds = [*rest, self._solve(tree, sum(rest))]
+            if bounds[-1] == FAR:
+                return Found(None, FAR, "unsolvable", self.expansions)
+            if tree.cost > bounds[-1]:
+                return self._result()
+            self.paths = self._merge(tree)
+
+    def _solve(self, tree: Tree, rest: int) -> int:
+        """Search for the optimal plan of a group, and return its lower bound; `rest` is that of the other groups."""
+        states = count_states(self.world.num_cells, len(tree.agents))
+        while not tree.is_over and not self.budget.is_over(self.expansions):
+            if states <= min(_MAX_STATES, tree.expansions * _STATES_PER_NODE):
+                return self._solve_jointly(tree, rest)
+            self._expand(tree, rest)
+        return tree.bound
+
+    def _expand(self, tree: Tree, rest: int) -> None:
+        before = tree.paths
         tree.expand()
-        expansions += 1
-    return tree.bound, expansions
+        self.expansions += 1
+        self._raise_bound(rest, tree.bound)
+        if tree.paths is not before:
+            self._keep(tree)
 
+    def _solve_jointly(self, tree: Tree, rest: int) -> int:
+        """Do the same for a group whose tree grows too large.
 
-def _solve_jointly(world: World, tree: Tree, budget: Budget, expansions: int) -> tuple[int, int]:
-    """Do the same for a group whose tree grows too large.
+        The horizon comes into joint search only if the optimal plan without it is too long.
+        """
+        horizon = self.world.horizon
+        bound = tree.bound
+        for is_timed in (False, True):
+            size = count_states(self.world.num_cells, len(tree.agents)) * (horizon + 1 if is_timed else 1)
+            if size > _MAX_STATES:
+                break
+            joint = Joint(self.world, tree.agents, is_timed=is_timed)
+            while not joint.is_over and not self.budget.is_over(self.expansions):
+                before = joint.expansions
+                joint.run(self.budget.expansions_left(self.expansions, _CHUNK))
+                self.expansions += joint.expansions - before
+                self._raise_bound(rest, joint.bound)
+            bound = max(bound, joint.bound)
+            paths = joint.paths()
+            if paths is not None and paths.shape[1] - 1 <= horizon:
+                tree.settle(paths, bound)
+                self._keep(tree)
+            if paths is None or paths.shape[1] - 1 <= horizon:
+                return bound
+        while not tree.is_over and not self.budget.is_over(self.expansions):
+            self._expand(tree, rest)
+        return max(bound, tree.bound)
 
-    The horizon comes into joint search only if the optimal plan without it is too long.
-    """
-    bound = tree.bound
-    for is_timed in (False, True):
-        size = count_states(world.num_cells, len(tree.agents)) * (world.horizon + 1 if is_timed else 1)
-        if size > _MAX_STATES:
-            break
-        joint = Joint(world, tree.agents, is_timed=is_timed)
-        while not joint.is_over and not budget.is_over(expansions + joint.expansions):
-            joint.run(budget.expansions_left(expansions + joint.expansions, _CHUNK))
-        expansions += joint.expansions
-        bound = max(bound, joint.bound)
-        paths = joint.paths()
-        if paths is not None and paths.shape[1] - 1 <= world.horizon:
-            tree.settle(paths, bound)
-        if paths is None or paths.shape[1] - 1 <= world.horizon:
-            return bound, expansions
-    while not tree.is_over and not budget.is_over(expansions):
-        tree.expand()
-        expansions += 1
-    return max(bound, tree.bound), expansions
+    def _raise_bound(self, rest: int, bound: int) -> None:
+        if bound < FAR:
+            self.lower_bound = max(self.lower_bound, rest + bound)
+
+    def _merge(self, tree: Tree) -> NDArray[np.int32]:
+        """Return the paths of all agents, int32 (N, T + 1), with the best plan of a group in the place of its paths."""
+        assert tree.paths is not None
+        last = max(self.paths.shape[1], tree.paths.shape[1]) - 1
+        paths = np.stack([self.world.pad(path, k, last) for k, path in enumerate(self.paths)])
+        paths[tree.agents] = [self.world.pad(path, k, last) for k, path in zip(tree.agents, tree.paths, strict=True)]
+        return paths
+
+    def _keep(self, tree: Tree) -> None:
+        """Keep the plan of a group together with the paths of the others, if that is the best plan for all so far."""
+        paths = self._merge(tree)
+        if not len(self.world.conflicts(paths)):
+            arranged = _arrange(paths)
+            cost = int(count_costs(arranged, self.instance.goals, self.instance.on_target).sum())
+            if self.best is None or cost < self.best[1]:
+                self.best = arranged, cost
+
+    def _result(self) -> Found:
+        """Return what is known when the search ends before the optimum is proven."""
+        if self.best is None:
+            return Found(None, self.lower_bound, "unknown", self.expansions)
+        paths, cost = self.best
+        status: Status = "optimal" if cost == self.lower_bound else "feasible"
+        return Found(paths, self.lower_bound, status, self.expansions)
 
 
 def _arrange(paths: NDArray[np.int32]) -> NDArray[np.int32]:

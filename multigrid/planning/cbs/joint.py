@@ -1,4 +1,4 @@
-"""A* over the joint states of few agents in a small world, which also finds out that there is no plan.
+"""A* over the joint states of a few agents on a small map; it also proves that there is no plan.
 
 A joint state has a digit for each agent: its cell, or C when it has stopped on its goal for good. Agents that have not
 stopped cost 1 a step.
@@ -23,8 +23,8 @@ _NUM_SUMS = 1 << 18
 _FOUND, _EXHAUSTED, _GOES_ON = 0, 1, 2
 
 
-class Problem(NamedTuple):
-    """A problem of a few agents, as the kernels want it."""
+class JointProblem(NamedTuple):
+    """A problem of a few agents, for the kernels."""
 
     neighbours: NDArray[np.int32]
     distances: NDArray[np.int32]
@@ -35,18 +35,18 @@ class Problem(NamedTuple):
     size: int
     """The number of joint states."""
     num_steps: int
-    """The number of steps that are distinguished: the horizon and 1, or 1 if states of all steps are the same."""
+    """1 if equal states of different steps are one state; else the horizon plus 1."""
 
 
 class Queue(NamedTuple):
-    """States in lists, one for each value of the sum of the cost so far and the distances left."""
+    """The open states, in one list for each sum of the cost so far and the distances that are left."""
 
     heads: NDArray[np.int32]
     """int32: the first state of each list, -1 if it is empty."""
     links: NDArray[np.int32]
     """int32 (states, 2): the next and the previous state in the list."""
     costs: NDArray[np.int32]
-    """int32 (states,): of the best way so far, `FAR` without one; -1 - cost once it is expanded."""
+    """int32 (states,): the cost of the best path to each state, `FAR` without one; -1 - cost once it is expanded."""
     parents: NDArray[np.int32]
     least: NDArray[np.int64]
     """int64 (2,): the first list that may have a state; the state in which all agents have stopped, once found."""
@@ -54,13 +54,16 @@ class Queue(NamedTuple):
 
 @inlined
 def distance_left(problem: Any, k: int, cell: int) -> int:
-    """Return the least cost of an agent that has not stopped."""
+    """Return the least further cost of an agent that has not stopped."""
     return int(max(1, problem.distances[k, cell]))
 
 
 @kernel
 def push(queue: Any, state: int, parent: int, cost: int, total: int) -> None:
-    """Put a state into the list of its sum; `total` - `queue.costs[state]` is the same whenever it is pushed."""
+    """Put a state into the list of its sum, or move it there, if its cost decreases.
+
+    The distances left, `total` - `cost`, are the same whenever a state is pushed.
+    """
     if queue.costs[state] <= cost:
         return
     after, before = queue.links[state]
@@ -83,7 +86,7 @@ def push(queue: Any, state: int, parent: int, cost: int, total: int) -> None:
 
 @kernel
 def pop(queue: Any) -> int:
-    """Take a state of the smallest sum, and return it; -1 if there is none."""
+    """Remove a state of the smallest sum, and return it; -1 if there is none."""
     while queue.least[0] < queue.heads.shape[0]:
         state = queue.heads[queue.least[0]]
         if state != _NONE:
@@ -98,10 +101,10 @@ def pop(queue: Any) -> int:
 
 @kernel
 def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
-    """Write what each agent can do in a step.
+    """Write the moves of each agent in a step.
 
     Args:
-        problem: a `Problem`.
+        problem: a `JointProblem`.
         digits: int32 (N,), those of the state.
         moves: int32 (N, 6, 3), is overwritten: the cell after the step, -1 if the agent is gone; its digit; its least
             cost from then on.
@@ -133,8 +136,8 @@ def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
 
 
 @kernel
-def clashes(problem: Any, digits: Any, moves: Any, chosen: Any, k: int) -> bool:
-    """Return whether the chosen move of agent k is in conflict with that of an agent before it."""
+def has_conflict(problem: Any, digits: Any, moves: Any, chosen: Any, k: int) -> bool:
+    """Return whether the chosen move of agent k is in conflict with that of an agent with a smaller index."""
     num_cells = problem.neighbours.shape[0]
     cell = digits[k] if digits[k] < num_cells else -1
     for j in range(k):
@@ -146,7 +149,7 @@ def clashes(problem: Any, digits: Any, moves: Any, chosen: Any, k: int) -> bool:
 
 @kernel
 def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
-    """Push all states that can follow a state."""
+    """Push all successors of a state."""
     digits, moves, counts, chosen = scratch
     num_agents, base = digits.shape[0], problem.neighbours.shape[0] + 1
     step, rest = state // problem.size, state % problem.size
@@ -166,7 +169,7 @@ def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
             k -= 1
             if k >= 0:
                 chosen[k] += 1
-        elif clashes(problem, digits, moves, chosen, k):
+        elif has_conflict(problem, digits, moves, chosen, k):
             chosen[k] += 1
         elif k + 1 < num_agents:
             k += 1
@@ -184,7 +187,7 @@ def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
 
 @kernel
 def search_states(problem: Any, queue: Any, max_expansions: int) -> Any:
-    """Expand states, and return how many, and why it ended."""
+    """Expand states; return how many, and `_FOUND`, `_EXHAUSTED` or `_GOES_ON`."""
     num_agents = problem.goals.shape[0]
     scratch = (
         np.zeros(num_agents, np.int32),
@@ -213,20 +216,20 @@ def count_states(num_cells: int, num_agents: int) -> int:
 
 
 class Joint:
-    """A search over the joint states of some agents.
+    """An A* search over the joint states of a few agents.
 
     Args:
         world: the problem.
         agents: the indices of the agents.
-        is_timed: whether states of different steps are distinguished, which the horizon makes necessary.
+        is_timed: whether equal states of different steps are different states, as a horizon demands.
     """
 
     def __init__(self, world: World, agents: list[int], *, is_timed: bool) -> None:
         size = count_states(world.num_cells, len(agents))
         num_steps = world.horizon + 1 if is_timed else 1
         goals = world.goals[agents]
-        neighbours, distances = world.roads.neighbours, world.distances[agents]
-        self._problem = Problem(neighbours, distances, goals, world.leaves, world.absorbing, size, num_steps)
+        neighbours, distances = world.moves.neighbours, world.distances[agents]
+        self._problem = JointProblem(neighbours, distances, goals, world.leaves, world.absorbing, size, num_steps)
         states = size * num_steps
         self._queue = Queue(
             np.full(_NUM_SUMS, _NONE, np.int32),
@@ -245,17 +248,17 @@ class Joint:
         push(self._queue, start, _NONE, 0, total)
 
     def run(self, max_expansions: int) -> None:
-        """Expand states.
+        """Expand states until the end of the search.
 
         Args:
-            max_expansions: how many at most.
+            max_expansions: the largest number of states.
         """
         expansions, self._end = search_states(self._problem, self._queue, max_expansions)
         self.expansions += expansions
 
     @property
     def is_over(self) -> bool:
-        """Whether the optimal plan is found, or there is none."""
+        """Whether the optimal plan is found, or it is proven that there is none."""
         return self._end != _GOES_ON
 
     @property

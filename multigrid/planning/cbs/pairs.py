@@ -1,8 +1,8 @@
-"""What two agents can do without a conflict between them: the pairs of costs that both can have at once.
+"""The pairs of costs that two agents can have at once, without a conflict between them.
 
-All conflicts of two agents, whatever their cause (crossing ways, corridors, targets in the way), are reasoned about in
-this way: as in the increasing cost tree search of Sharon et al. (AIJ 2013), by costs, and as in the pairwise symmetry
-reasoning of Li et al. (AIJ 2021), for two agents at a time.
+Rectangles, corridors, targets and all other causes of conflicts are treated alike: by costs, as in the increasing cost
+tree search of Sharon et al. (AIJ 2013), and for two agents at a time, as in the pairwise symmetry reasoning of Li et
+al. (AIJ 2021).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Side", "find_joint_costs", "make_staircase"]
 
 
 class Side(NamedTuple):
-    """One of two agents."""
+    """One agent of a pair: its nodes, and the costs that are considered."""
 
     offsets: NDArray[np.int32]
     """Its nodes up to its largest cost, as `trace_nodes` returns them, and so are the next two."""
@@ -31,7 +31,7 @@ class Side(NamedTuple):
     smallest: int
     """Its smallest cost."""
     largest: int
-    """The largest cost that is looked at."""
+    """The largest cost that is considered."""
     earliest: int
     """The first step in which it may stop."""
     leaves: bool
@@ -40,7 +40,7 @@ class Side(NamedTuple):
 
 @inlined
 def index_nodes(offsets: Any, cells: Any, step: int, index: Any) -> None:
-    """Write the place of each node of a step in the list of that step."""
+    """Write the place of each cell of a step's nodes in the list of that step."""
     if step + 1 < offsets.shape[0]:
         for n in range(offsets[step], offsets[step + 1]):
             index[cells[n]] = n - offsets[step]
@@ -48,13 +48,14 @@ def index_nodes(offsets: Any, cells: Any, step: int, index: Any) -> None:
 
 @kernel
 def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any) -> int:
-    """Write what one agent can do in a step, and return how many options these are.
+    """Write the options of one agent in a step, and return their number.
 
     Args:
         neighbours: int32 (C, 5).
         side: the agent's `Side`.
         step: the step.
-        code: the agent's place in the list of the step's nodes; -1 - d if it has stopped, with d above the smallest.
+        code: the agent's place in the list of the step's nodes; -1 - d if it has stopped with d more than its smallest
+            cost.
         scratch: int32 (C,), the place of each cell in the list of the next step's nodes; int32 (6, 2), is
             overwritten: the cell after the step, -1 if the agent is gone; the code after it.
     """
@@ -82,7 +83,7 @@ def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any)
 
 @inlined
 def is_conflict(cell: int, after: int, other_cell: int, other_after: int) -> bool:
-    """Return whether two agents that go from cells to others are in one cell then, or swap; -1 is nowhere."""
+    """Return whether two agents are in one cell after a step, or swap in it; -1 in place of a cell: it has left."""
     if after >= 0 and after == other_after:
         return True
     return cell >= 0 and other_cell >= 0 and after == other_cell and other_after == cell
@@ -105,12 +106,12 @@ def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, fou
         neighbours: int32 (C, 5), as in `Graph`.
         one: the first agent's `Side`.
         other: the second one's.
-        max_states: where to give up.
+        max_states: the largest number of joint states.
         found: uint8 (largest - smallest + 1 of the first, the same of the second): is set to 1 where both can have
             these costs at once.
 
     Returns:
-        the number of joint states looked at, -1 if that would be more than `max_states`.
+        The number of joint states, -1 if there are more than `max_states`.
     """
     width, other_width = widest(one.offsets), widest(other.offsets)
     columns = other_width + found.shape[1]
@@ -159,14 +160,16 @@ def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, fou
 
 @kernel
 def make_staircase(found: Any) -> Any:
-    """Return how much more the second agent has to pay, for each surplus of the first one.
+    """Return the smallest surplus of the second agent for each surplus of the first one.
+
+    A surplus is the cost of an agent above its smallest cost. The list never rises: a staircase.
 
     Args:
         found: uint8 (A + 1, B + 1), as `find_joint_costs` fills it.
 
     Returns:
-        int32 (A + 2,): the smallest surplus of the second agent, if that of the first is at most a; B + 1 if that is
-        more than B; 0 for a = A + 1, where nothing is known.
+        int32 (A + 2,): entry a is the smallest surplus of the second agent if that of the first is at most a, or B + 1
+        if it is more than B. The last entry, for a = A + 1, is 0, because nothing is known there.
 
     >>> make_staircase(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 1]], np.uint8)).tolist()
     [3, 1, 1, 0]

@@ -1,4 +1,4 @@
-"""Subsets of the plans of an agent or a group, from which a search for a larger group begins."""
+"""Solved parts of a group: the subsets of their plans, from which the search for the whole group begins."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.world import Old, Space
+from multigrid.planning.cbs.world import KnownPaths, Space
 
 __all__ = ["Node", "Part", "Single"]
 
 
 @dataclasses.dataclass(slots=True)
 class Node:
-    """A subset of all plans of a group."""
+    """A node of the tree: the subset of a group's plans that limits of costs and constraints leave."""
 
     spaces: list[Space]
+    """The space of each agent."""
     bound: int
     """No plan in the subset has a smaller sum of costs."""
-    old: Old | None
-    """The paths from which those of the node are put together."""
+    old: KnownPaths | None
+    """Paths of the parent that are kept where they fit; None without any."""
     paths: NDArray[np.int32] = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int32))
-    """int32 (n, T + 1): with the smallest cost of each agent; empty as long as they are not needed."""
+    """int32 (n, T + 1): a path of the smallest cost for each agent; empty until they are needed."""
     conflicts: list[list[int]] = dataclasses.field(default_factory=list)
     """Those of the paths, as rows of `list_conflicts`."""
     is_judged: bool = False
-    """Whether the bound takes pairs and clusters into account."""
+    """Whether pairs and clusters have been examined to raise the bound."""
     stairs: list[tuple[int, int, NDArray[np.int32]]] = dataclasses.field(default_factory=list)
-    """The pairs that cannot both have their smallest costs."""
+    """The pairs of agents that cannot both have their smallest costs, each with its staircase."""
     cluster: list[int] = dataclasses.field(default_factory=list)
     """Agents that cannot all have their smallest costs; empty if none are known."""
 
@@ -45,7 +46,7 @@ class Node:
 
 
 class Part(ABC):
-    """An agent or a group for which the optimum is known: the subsets into which its plans have been divided."""
+    """An agent or a group whose optimum is known, with the subsets into which its plans have been divided."""
 
     agents: list[int]
 

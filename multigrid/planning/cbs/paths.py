@@ -1,4 +1,4 @@
-"""Paths of all agents, each of its smallest cost: choose them with few conflicts, and list the conflicts."""
+"""Choose paths of the smallest costs with few conflicts, and list the conflicts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = [
     "INSIDE",
     "OUTSIDE",
     "Group",
+    "Moves",
     "Pool",
-    "Roads",
     "Tables",
     "choose_paths",
     "list_conflicts",
@@ -28,7 +28,7 @@ OUTSIDE = 1
 """The weight of a conflict with an agent whose path is fixed."""
 
 
-class Roads(NamedTuple):
+class Moves(NamedTuple):
     """The moves from each cell."""
 
     neighbours: NDArray[np.int32]
@@ -38,7 +38,7 @@ class Roads(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """The paths of the smallest cost of many spaces, one after the other, as `find_cheapest` returns them."""
+    """All paths of the smallest cost of many spaces, as `find_cheapest` returns them, one space after the other."""
 
     first: NDArray[np.int32]
     """Where each step's nodes begin in `cells`."""
@@ -56,20 +56,20 @@ class Group(NamedTuple):
     is_old: NDArray[np.bool_]
     """bool (n,): True where there is a path already, which is kept at first."""
     max_tries: int
-    """How many changes of a path in sequence may bring nothing."""
+    """The number of changes in sequence without an improvement after which the choice ends."""
 
 
 class Tables(NamedTuple):
-    """The weights of agents in cells and of their moves: zeros, and so they are left; and scratch."""
+    """The weights of agents in cells and of their moves, which are all 0 between two calls; and scratch."""
 
     occupied: NDArray[np.int32]
     """int32 (T + 1, C)."""
     moving: NDArray[np.int32]
-    """int32 (T + 1, C, 4): of those who leave a cell by an action."""
+    """int32 (T + 1, C, 4): the weights of agents that leave a cell by an action."""
     rest: NDArray[np.int64]
-    """int64 (C,), scratch: the weights from the nodes of a step on."""
+    """int64 (C,), scratch: the smallest weight of a path from each node of a step on."""
     state: NDArray[np.int64]
-    """int64 (1,): of the random numbers that choose among equals."""
+    """int64 (1,): the state of the generator that breaks ties."""
 
 
 @kernel
@@ -93,7 +93,7 @@ def opposite_actions(neighbours: Any) -> Any:
 
 @inlined
 def draw(state: Any, below: int) -> int:
-    """Return a number from 0 to below - 1; a linear congruential generator, which breaks ties."""
+    """Return a random number from 0 to below - 1, of a linear congruential generator."""
     state[0] = (state[0] * 1103515245 + 12345) % 2147483648
     return int((state[0] >> 8) % below)
 
@@ -109,7 +109,7 @@ def action_of(neighbours: Any, cell: int, after: int) -> int:
 
 
 @kernel
-def add_path(roads: Any, path: Any, weight: int, tables: Any) -> None:
+def add_path(moves: Any, path: Any, weight: int, tables: Any) -> None:
     """Add a weight to the cells of a path at each step, and to its moves."""
     for step in range(path.shape[0]):
         cell = path[step]
@@ -117,13 +117,13 @@ def add_path(roads: Any, path: Any, weight: int, tables: Any) -> None:
             return
         tables.occupied[step, cell] += weight
         if step + 1 < path.shape[0] and path[step + 1] >= 0:
-            a = action_of(roads.neighbours, cell, path[step + 1])
+            a = action_of(moves.neighbours, cell, path[step + 1])
             if a < 4:
                 tables.moving[step, cell, a] += weight
 
 
 @kernel
-def weigh_path(roads: Any, path: Any, tables: Any) -> int:
+def weigh_path(moves: Any, path: Any, tables: Any) -> int:
     """Return the weight of the conflicts of a path with those in the tables."""
     weight = 0
     for step in range(path.shape[0]):
@@ -132,18 +132,18 @@ def weigh_path(roads: Any, path: Any, tables: Any) -> int:
             break
         weight += tables.occupied[step, cell]
         if step + 1 < path.shape[0] and path[step + 1] >= 0:
-            a = action_of(roads.neighbours, cell, path[step + 1])
+            a = action_of(moves.neighbours, cell, path[step + 1])
             if a < 4:
-                weight += tables.moving[step, path[step + 1], roads.back[cell, a]]
+                weight += tables.moving[step, path[step + 1], moves.back[cell, a]]
     return int(weight)
 
 
 @inlined
-def choose_action(roads: Any, step: int, cell: int, actions: int, tables: Any) -> Any:
-    """Return the action of a node after which the weight is smallest, and that weight.
+def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -> Any:
+    """Return the action of a node that leads to the smallest weight, and that weight.
 
     Args:
-        roads: a `Roads`.
+        moves: a `Moves`.
         step: the node's.
         cell: the node's.
         actions: those that are allowed, as bits.
@@ -153,10 +153,10 @@ def choose_action(roads: Any, step: int, cell: int, actions: int, tables: Any) -
     for a in range(5):
         if not (actions >> a) & 1:
             continue
-        after = roads.neighbours[cell, a]
+        after = moves.neighbours[cell, a]
         weight = np.int64(tables.rest[after] + tables.occupied[step + 1, after])
         if a < 4:
-            weight += tables.moving[step, after, roads.back[cell, a]]
+            weight += tables.moving[step, after, moves.back[cell, a]]
         if weight < best:
             best, chosen, ties = weight, a, 1
         elif weight == best:
@@ -167,11 +167,11 @@ def choose_action(roads: Any, step: int, cell: int, actions: int, tables: Any) -
 
 
 @kernel
-def choose_path(roads: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
-    """Write the path of an agent that has conflicts of the smallest weight with those in the tables.
+def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
+    """Write the path of an agent whose conflicts with the paths in the tables have the smallest weight.
 
     Args:
-        roads: a `Roads`.
+        moves: a `Moves`.
         pool: a `Pool`.
         ends: int32 (3,): where in the pool the agent's space begins, its cost, its goal.
         path: int32 (T + 1,), is overwritten but for the steps after the cost; T is at least the cost.
@@ -184,7 +184,7 @@ def choose_path(roads: Any, pool: Any, ends: Any, path: Any, tables: Any) -> Non
     tables.rest[goal] = 0
     for step in range(cost - 1, -1, -1):
         for n in range(first[step], first[step + 1]):
-            a, weight = choose_action(roads, step, pool.cells[n], pool.actions[n], tables)
+            a, weight = choose_action(moves, step, pool.cells[n], pool.actions[n], tables)
             chosen[n - first[0]] = a
             weights[n - first[0]] = weight
         for n in range(first[step], first[step + 1]):
@@ -193,47 +193,47 @@ def choose_path(roads: Any, pool: Any, ends: Any, path: Any, tables: Any) -> Non
     for step in range(cost):
         for n in range(first[step], first[step + 1]):
             if pool.cells[n] == path[step]:
-                path[step + 1] = roads.neighbours[path[step], chosen[n - first[0]]]
+                path[step + 1] = moves.neighbours[path[step], chosen[n - first[0]]]
                 break
 
 
 @kernel
-def choose_paths(roads: Any, pool: Any, group: Any, paths: Any, tables: Any) -> None:
-    """Choose a path for each agent, so that they have few conflicts; those within the group weigh most.
+def choose_paths(moves: Any, pool: Any, group: Any, paths: Any, tables: Any) -> None:
+    """Choose a path for each agent, with few conflicts; conflicts within the group weigh most.
 
     Args:
-        roads: a `Roads`.
+        moves: a `Moves`.
         pool: a `Pool`.
         group: a `Group`.
-        paths: int32 (n, T + 1), is overwritten; where the agents are after they have stopped, it stays as it is.
+        paths: int32 (n, T + 1), is overwritten, except where agents have stopped.
         tables: a `Tables`.
     """
     num_agents = paths.shape[0]
     for k in range(group.fixed.shape[0]):
-        add_path(roads, group.fixed[k], OUTSIDE, tables)
+        add_path(moves, group.fixed[k], OUTSIDE, tables)
     for k in range(num_agents):
         if group.is_old[k]:
-            add_path(roads, paths[k], INSIDE, tables)
+            add_path(moves, paths[k], INSIDE, tables)
     for k in range(num_agents):
         if not group.is_old[k]:
-            choose_path(roads, pool, group.ends[k], paths[k], tables)
-            add_path(roads, paths[k], INSIDE, tables)
+            choose_path(moves, pool, group.ends[k], paths[k], tables)
+            add_path(moves, paths[k], INSIDE, tables)
     tries, clean, k = 0, 0, draw(tables.state, num_agents)
-    # Looks at the agents in turn, and ends when none is left with a conflict, or when changes are of no use.
+    # The agents take turns until none has a conflict, or `max_tries` changes have improved nothing.
     while tries < group.max_tries and clean < num_agents:
         k = (k + 1) % num_agents
-        add_path(roads, paths[k], -INSIDE, tables)
-        before = weigh_path(roads, paths[k], tables)
+        add_path(moves, paths[k], -INSIDE, tables)
+        before = weigh_path(moves, paths[k], tables)
         clean += 1
         if before > 0:
             clean = 0
-            choose_path(roads, pool, group.ends[k], paths[k], tables)
-            tries = 0 if weigh_path(roads, paths[k], tables) < before else tries + 1
-        add_path(roads, paths[k], INSIDE, tables)
+            choose_path(moves, pool, group.ends[k], paths[k], tables)
+            tries = 0 if weigh_path(moves, paths[k], tables) < before else tries + 1
+        add_path(moves, paths[k], INSIDE, tables)
     for k in range(group.fixed.shape[0]):
-        add_path(roads, group.fixed[k], -OUTSIDE, tables)
+        add_path(moves, group.fixed[k], -OUTSIDE, tables)
     for k in range(num_agents):
-        add_path(roads, paths[k], -INSIDE, tables)
+        add_path(moves, paths[k], -INSIDE, tables)
 
 
 @kernel
@@ -253,7 +253,7 @@ def list_conflicts(paths: Any, num_cells: int) -> Any:
     last_visit = np.full(num_cells, -1, np.int64)
     count = 0
     for step in range(num_steps):
-        # The value says which agent was last in the cell, and at which step.
+        # The entry of a cell holds its last visitor, and the step of that visit.
         for k in range(num_agents):
             cell = paths[k, step]
             if cell < 0:

@@ -1,8 +1,8 @@
-"""What a single agent can do under constraints: its smallest cost, and all its paths of that cost.
+"""The paths of one agent under constraints: its smallest cost, and all its paths of that cost (its MDD).
 
 The paths of one agent from its start to its goal are nodes (step, cell). An agent *stops* when it comes to its goal for
 good; the step in which it does is its cost. Constraints are rows ``(step, cell, kind)``: kinds 0 - 4 forbid that action
-in that cell at that step, `FORBID_CELL` forbids to be there, `REQUIRE_CELL` to be anywhere else.
+in that cell at that step, `FORBID_CELL` forbids the cell at that step, `REQUIRE_CELL` all other cells.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ __all__ = [
 ]
 
 Constraint = tuple[int, int, int]
-"""A step, a cell, and what is forbidden there and then."""
+"""A step, a cell, and the kind of the constraint."""
 
 FORBID_CELL = 5
+"""The kind of a constraint that forbids a cell at a step."""
 REQUIRE_CELL = 6
+"""The kind of a constraint that forbids all other cells at a step."""
 
 DEAD = FAR - 1
-"""In place of the smallest cost through a node that can be reached, but from which the goal cannot."""
+"""In place of the smallest cost through a node: the node can be reached, but the goal cannot be reached from it."""
 
 
 class Task(NamedTuple):
-    """What one agent has to do, and what it may not do."""
+    """The start, goal, constraints and limits of one agent."""
 
     distances: NDArray[np.int32]
     """int32 (C,): the number of moves from each cell to the goal."""
@@ -64,7 +66,7 @@ def make_blocked(constraints: frozenset[Constraint], num_cells: int) -> NDArray[
         num_cells: the number of cells, C.
 
     Returns:
-        uint8 (steps, C): bits 0 - 4 for the actions that are forbidden, bit 5 if the cell is.
+        uint8 (steps, C): bits 0 - 4 are set for forbidden actions, bit 5 for a forbidden cell.
 
     >>> make_blocked(frozenset({(1, 0, FORBID_CELL), (0, 2, 3)}), 3).tolist()
     [[0, 0, 8], [32, 0, 0]]
@@ -115,13 +117,16 @@ def is_open(blocked: Any, step: int, cell: int, action: int, after: int) -> bool
 
 @inlined
 def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
-    """Return whether an agent that goes from a cell to another may stop there; who rests on the goal has stopped."""
+    """Return whether an agent that goes from a cell to another may stop there.
+
+    An agent that rests on its goal has stopped before, except in the first step.
+    """
     return after == goal and step + 1 >= earliest and (cell != goal or step == 0)
 
 
 @kernel
 def reach(neighbours: Any, task: Any, cap: int, costs: Any) -> Any:
-    """List the nodes that an agent can be in, if its cost is at most `cap`, and mark them as `DEAD` in `costs`.
+    """List the nodes that can be reached on paths with a cost of at most `cap`, and mark them as `DEAD` in `costs`.
 
     Returns:
         int32 (cap + 2,): where each step's nodes begin; int32: their cells; the next cap with more nodes, or `FAR`.
@@ -194,8 +199,8 @@ def find_cheapest(neighbours: Any, task: Any) -> Any:
         task: a `Task`.
 
     Returns:
-        the cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
-        uint8: the actions of each node that lead to another node or to the end, as bits.
+        The cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
+        uint8: the actions of each node that lead to another node or to the goal, as bits.
     """
     cap = max(task.earliest, task.distances[task.start])
     while cap <= task.high:
@@ -209,7 +214,7 @@ def find_cheapest(neighbours: Any, task: Any) -> Any:
 
 @kernel
 def keep_cheapest(neighbours: Any, task: Any, offsets: Any, cells: Any, costs: Any) -> Any:
-    """Return the nodes through which paths of the smallest cost lead, and their actions, as `find_cheapest` does."""
+    """Return the nodes on paths of the smallest cost, and their actions, as `find_cheapest` does."""
     cost = costs[0, task.start]
     first = np.zeros(cost + 1, np.int32)
     kept = np.empty(cells.shape[0], np.int32)

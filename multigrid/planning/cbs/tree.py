@@ -1,10 +1,11 @@
-"""The tree of constraints: the optimal sum of costs of a group of agents.
+"""The constraint tree: the optimal plan of a group of agents.
 
 Conflict-based search (Sharon et al., AIJ 2015). A node has for each agent a `Space`: limits of its cost and
-constraints. Each node's paths are chosen to have few conflicts, which is bypassing (Boyarski et al., IJCAI 2015) for
-all agents at once. Two agents that cannot both have their smallest costs are a cardinal conflict. It is split by costs:
-the one has more than a limit, or it has not, and then the other pays. What is left is split as in disjoint splitting
-(Li et al., ICAPS 2019): an agent is in a cell at a step, or it is not. All splits are disjoint.
+constraints. The paths of a node are chosen to have few conflicts, which is bypassing (Boyarski et al., IJCAI 2015) for
+all agents at once. Two agents that cannot both have their smallest costs are in a cardinal conflict. It is split by
+costs: either the first agent's cost is above a limit, or it is not, and then the second agent's cost is above another.
+Other conflicts are split as in disjoint splitting (Li et al., ICAPS 2019): either an agent is in a cell at a step, or
+it is not. In all splits, no plan is in two children.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from multigrid.planning.cbs.clusters import GAVE_UP, IMPOSSIBLE
 from multigrid.planning.cbs.cover import cover
 from multigrid.planning.cbs.parts import Node, Part
 from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL, Constraint
-from multigrid.planning.cbs.world import Old, Space, World
+from multigrid.planning.cbs.world import KnownPaths, Space, World
 from multigrid.planning.graph import FAR
 
 __all__ = ["Tree"]
 
 Changes = list[tuple[int, Space | None]]
-"""What makes a child of a node: the positions of agents, and their new spaces."""
+"""How a child differs from its node: positions of agents, with their new spaces; None for a space without a path."""
 
 _COVER_NODES = 2000
 _MAX_CLUSTERS = 4
@@ -34,12 +35,11 @@ _STAY = 4
 
 
 class Tree(Part):
-    """A search for the optimal plan of a group of agents, which is made of two parts.
+    """A search for the optimal plan of a group of agents, which consists of two solved parts.
 
     Args:
         world: the problem.
-        parts: the parts, whose work is not done again: a subset of the plans of the group is one of the first part
-            together with one of the second.
+        parts: the parts; the search begins with the pairs of a leaf of the first one and a leaf of the second.
         fixed: int32 (m, T + 1), the paths of other agents, which are avoided where that costs nothing.
         seed: breaks ties.
     """
@@ -70,7 +70,7 @@ class Tree(Part):
         return not self._open or self._open[0][0] >= self.cost
 
     def settle(self, paths: NDArray[np.int32], cost: int) -> None:
-        """Take an optimal plan that was found otherwise.
+        """Set the optimal plan, which joint search has found.
 
         Args:
             paths: int32 (n, T + 1).
@@ -79,9 +79,9 @@ class Tree(Part):
         self.paths, self.cost, self._least = paths, cost, cost
 
     def leaf(self, number: int) -> Node | None:
-        """Return one of the subsets that are not divided, in the order of their bounds; None if there are not so many.
+        """Return a subset that is not divided, in the order of their bounds; None if there are not so many.
 
-        Only for a tree that is over.
+        The search has to be over.
 
         Args:
             number: from 0 on.
@@ -96,7 +96,7 @@ class Tree(Part):
         return self._leaves[number] if number < len(self._leaves) else None
 
     def expand(self) -> None:
-        """Take the most promising node, and replace it by what it is divided into."""
+        """Expand the node with the smallest bound: replace it by its children, or raise its bound."""
         bound, _, _, item = heapq.heappop(self._open)
         self._least = max(self._least, bound)
         self.expansions += 1
@@ -124,14 +124,14 @@ class Tree(Part):
         heapq.heappush(self._open, (node.bound, rank, -self._count, node))
 
     def _push_both(self, i: int, j: int) -> None:
-        """Push a leaf of the first part together with one of the second, if there are these."""
+        """Push the pair of a leaf of the first part and one of the second, if both exist."""
         one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
         if one is not None and other is not None:
             self._count += 1
             heapq.heappush(self._open, (one.bound + other.bound, FAR + 1, -self._count, (i, j)))
 
     def _open_both(self, i: int, j: int) -> Node:
-        """Return a leaf of the first part together with one of the second, and push those that come next."""
+        """Return the node of a pair of leaves, and push the pairs that come next."""
         one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
         assert one is not None
         assert other is not None
@@ -140,8 +140,8 @@ class Tree(Part):
             self._push_both(i + 1, 0)
         return Node([*one.spaces, *other.spaces], one.bound + other.bound, self._join(one, other))
 
-    def _join(self, one: Node, other: Node) -> Old | None:
-        """Return the paths of two nodes together."""
+    def _join(self, one: Node, other: Node) -> KnownPaths | None:
+        """Return the paths of two nodes together, and the positions of agents without one."""
         known = [node.paths for node in (one, other) if node.has_paths]
         if not known:
             return None
@@ -159,7 +159,7 @@ class Tree(Part):
         return paths, missing
 
     def _add(self, node: Node) -> None:
-        """Choose the paths of a node, if its bound promises that they can be the best; and push it."""
+        """Push a node; choose its paths before, unless its bound excludes a better plan."""
         if node.bound < self.cost:
             seed, tries = self._seed + self._count, 2 * len(node.spaces) + 4
             paths = self._world.choose_paths(node.spaces, self._fixed, seed=seed, max_tries=tries, old=node.old)
@@ -171,7 +171,7 @@ class Tree(Part):
         self._push(node)
 
     def _keep(self, node: Node) -> None:
-        """Take the plan of a node without conflicts, if it is the best so far; the other remains a subset."""
+        """Keep the plan of a node without conflicts if it is the best so far; push the node that is not the best."""
         node.bound = node.cost
         if node.cost >= self.cost:
             self._push(node)
@@ -190,7 +190,7 @@ class Tree(Part):
         self._add(Node(spaces, max(cost, node.bound), (node.paths, [k for k, _ in changes])))
 
     def _judge(self, node: Node) -> None:
-        """Find the pairs of the node that cannot both have their smallest costs, and raise its bound."""
+        """Raise the bound of a node by the pairs of agents that cannot both have their smallest costs."""
         node.is_judged = True
         for i, j in {(int(min(row)), int(max(row))): None for row in ((i, j) for i, j, _, _ in node.conflicts)}:
             stairs = self._world.stairs(node.spaces[i], node.spaces[j])
@@ -210,7 +210,7 @@ class Tree(Part):
             self._plan_clusters(node)
 
     def _plan_clusters(self, node: Node) -> None:
-        """Plan those together that are in conflict, and whom they are in conflict with then, until that is solved."""
+        """Plan agents that are in conflict together, with the agents that they are in conflict with after that."""
         for _ in range(_MAX_CLUSTERS):
             members = node.conflicts[0][:2]
             weight = GAVE_UP
@@ -256,7 +256,7 @@ class Tree(Part):
         yield [(i, self._limit(one, high=one.cost + more - 1)), (j, self._limit(other, low=other.cost + surplus))]
 
     def _split_cluster(self, node: Node) -> Iterator[Changes]:
-        """Split into the agent that pays more, after those that do not."""
+        """Split by the first agent of the cluster whose cost is above its smallest one."""
         before: Changes = []
         for k in node.cluster:
             space = node.spaces[k]
@@ -295,7 +295,7 @@ class Tree(Part):
         yield changes
 
     def _rank(self, node: Node, agent: int, conflict: tuple[int, ...]) -> tuple[int, int]:
-        """Rank a conflict by the number of cells that the agent could be in; one that has stopped comes last."""
+        """Rank a conflict by the number of cells that the agent can be in at its step; stopped agents come last."""
         space, step = node.spaces[agent], conflict[2]
         if step > space.cost - conflict[3]:
             return FAR, step
@@ -310,7 +310,7 @@ class Tree(Part):
         return cell in self._world.layer(space, step)
 
     def _action(self, cell: int, after: int) -> int:
-        return int(np.flatnonzero(self._world.roads.neighbours[cell, :_STAY] == after)[0])
+        return int(np.flatnonzero(self._world.moves.neighbours[cell, :_STAY] == after)[0])
 
     def _limit(self, space: Space, low: int | None = None, high: int | None = None) -> Space | None:
         return self._world.space(

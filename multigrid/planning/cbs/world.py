@@ -1,4 +1,4 @@
-"""The facts about a problem that all nodes of the search share, and what was found out about agents and pairs."""
+"""What all nodes of the search share: the problem, and the results about agents, pairs and clusters so far."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from multigrid.planning.cbs.clusters import Cluster, plan_cluster
 from multigrid.planning.cbs.pairs import Side, find_joint_costs, make_staircase
-from multigrid.planning.cbs.paths import Group, Pool, Roads, Tables, choose_paths, list_conflicts, opposite_actions
+from multigrid.planning.cbs.paths import Group, Moves, Pool, Tables, choose_paths, list_conflicts, opposite_actions
 from multigrid.planning.cbs.spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
 from multigrid.planning.graph import FAR, distance_tables
 from multigrid.planning.search import Instance
 
 __all__ = ["Space", "World"]
 
-Old = tuple[NDArray[np.int32], list[int]]
+KnownPaths = tuple[NDArray[np.int32], list[int]]
+"""Paths, int32 (n, T + 1), and the positions of agents that need new ones."""
 
 _SLACKS = (0, 1, 3, 7, 15, 31)
 _MAX_STATES = 60_000
@@ -25,7 +26,7 @@ _FEW_STATES = 20_000
 
 
 class Space(NamedTuple):
-    """What one agent can do under constraints."""
+    """The paths of one agent that limits of its cost and constraints leave."""
 
     number: int
     """Equal for spaces with the same agent, limits and constraints."""
@@ -38,11 +39,11 @@ class Space(NamedTuple):
     cost: int
     """The smallest cost that is possible, at least `low`."""
     begin: int
-    """Where its first step begins in the pool."""
+    """Where its first step begins in `Pool.first`."""
 
 
 class World:
-    """A problem, and what has been found out about it.
+    """A problem, with a cache of the results about its agents, pairs and clusters.
 
     Args:
         instance: the problem.
@@ -52,7 +53,7 @@ class World:
         graph, self.starts, self.goals, on_target, horizon = instance
         self.num_cells = len(graph.cells)
         self.distances: NDArray[np.int32] = distance_tables(graph.neighbours, self.goals)
-        self.roads = Roads(graph.neighbours, opposite_actions(graph.neighbours))
+        self.moves = Moves(graph.neighbours, opposite_actions(graph.neighbours))
         self.leaves = on_target == "leave"
         self.absorbing = on_target != "stay"
         self.horizon = FAR // 2 if horizon is None else horizon
@@ -66,13 +67,13 @@ class World:
         self._rest = np.zeros(self.num_cells, np.int64)
 
     def space(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Space | None:
-        """Return what an agent can do under constraints; None if nothing.
+        """Return the space of an agent under constraints; None if it has no path.
 
         Args:
             agent: its index.
             low: the smallest cost that is allowed.
-            high: the largest.
-            constraints: what it may not do.
+            high: the largest cost that is allowed.
+            constraints: its constraints.
         """
         key = (agent, low, high, constraints)
         if key not in self._spaces:
@@ -93,7 +94,7 @@ class World:
 
     def _explore(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Space | None:
         task = self._task(agent, low, high, constraints)
-        cost, first, cells, actions = find_cheapest(self.roads.neighbours, task)
+        cost, first, cells, actions = find_cheapest(self.moves.neighbours, task)
         if cost == FAR:
             return None
         begin, num_nodes = self._num_first, self._num_nodes
@@ -110,7 +111,7 @@ class World:
         return Space(len(self._spaces), agent, low, high, constraints, int(cost), begin)
 
     def layer(self, space: Space, step: int) -> NDArray[np.int32]:
-        """Return the cells in which an agent with its smallest cost can be at a step; its goal after the last.
+        """Return the cells of an agent at a step, on all its paths of the smallest cost; its goal after the last step.
 
         Args:
             space: the agent's.
@@ -122,7 +123,7 @@ class World:
         return self._pool.cells[begin:end]
 
     def stairs(self, one: Space, other: Space) -> NDArray[np.int32] | None:
-        """Return how the costs of two agents depend on each other, as `make_staircase` does; None if they do not.
+        """Return the staircase of two agents, see `make_staircase`; None if both can have their smallest costs.
 
         Args:
             one: the first agent's space.
@@ -140,7 +141,7 @@ class World:
         for slack in _SLACKS:
             sides = [self._side(task, space.cost, slack) for task, space in zip(tasks, (one, other), strict=True)]
             found = np.zeros([side.largest - side.smallest + 1 for side in sides], np.uint8)
-            states = find_joint_costs(self.roads.neighbours, sides[0], sides[1], _MAX_STATES, found)
+            states = find_joint_costs(self.moves.neighbours, sides[0], sides[1], _MAX_STATES, found)
             if states < 0:
                 return stairs
             if found[0, 0]:
@@ -153,20 +154,20 @@ class World:
 
     def _side(self, task: Task, cost: int, slack: int) -> Side:
         largest = min(cost + slack, task.high)
-        offsets, cells, costs, _ = trace_nodes(self.roads.neighbours, task, largest)
+        offsets, cells, costs, _ = trace_nodes(self.moves.neighbours, task, largest)
         return Side(offsets, cells, costs, task.blocked, task.goal, cost, largest, task.earliest, self.leaves)
 
     def choose_paths(
-        self, spaces: list[Space], fixed: NDArray[np.int32], *, seed: int, max_tries: int, old: Old | None = None
+        self, spaces: list[Space], fixed: NDArray[np.int32], *, seed: int, max_tries: int, old: KnownPaths | None = None
     ) -> NDArray[np.int32]:
         """Return paths of the smallest costs, with few conflicts.
 
         Args:
             spaces: those of n agents.
             fixed: int32 (m, T' + 1), the paths of agents that should be avoided where that costs nothing.
-            seed: of the choice among equals.
-            max_tries: how many changes of a path in sequence may bring nothing.
-            old: int32 (n, T'' + 1), paths that are in these spaces but for some agents; the positions of those.
+            seed: breaks ties.
+            max_tries: the number of changes in sequence without an improvement after which the choice ends.
+            old: int32 (n, T'' + 1), paths to begin with, and the positions of agents whose paths do not fit.
 
         Returns:
             int32 (n, T + 1), with T the largest cost.
@@ -182,18 +183,18 @@ class World:
             is_old[old[1]] = False
             paths[is_old, :common] = old[0][is_old, :common]
         group = Group(ends, fixed, is_old, max_tries)
-        choose_paths(self.roads, self._pool, group, paths, self._scratch(last, seed))
+        choose_paths(self.moves, self._pool, group, paths, self._scratch(last, seed))
         return paths
 
     def plan_cluster(
         self, spaces: list[Space], fixed: NDArray[np.int32], paths: NDArray[np.int32], members: list[int]
     ) -> int:
-        """Plan a few agents of a group together, as `plan_cluster` does, and return what it returns.
+        """Plan a few agents of a group together; see `multigrid.planning.cbs.clusters.plan_cluster`.
 
         Args:
             spaces: those of the group.
             fixed: int32 (m, T' + 1), the paths of agents that should be avoided where that costs nothing.
-            paths: int32 (n, T + 1), those of the group; are overwritten.
+            paths: int32 (n, T + 1), those of the group; the members' are overwritten.
             members: the positions of the agents.
         """
         numbers = tuple(spaces[k].number for k in members)
@@ -201,7 +202,7 @@ class World:
             return self._hopeless[numbers]
         cluster = Cluster(np.array(members, np.int32), self._ends(spaces), fixed, self.leaves, _MAX_CLUSTER_STATES)
         tables = self._scratch(paths.shape[1] - 1, 0)
-        weight = int(plan_cluster(self.roads, self._pool, cluster, paths, tables))
+        weight = int(plan_cluster(self.moves, self._pool, cluster, paths, tables))
         if weight < 0:
             self._hopeless[numbers] = weight
         return weight
@@ -216,7 +217,7 @@ class World:
         return rows
 
     def pad(self, path: NDArray[np.int32], agent: int, last: int) -> NDArray[np.int32]:
-        """Return a path as int32 (last + 1,)."""
+        """Return a path with its last cell, or -1, repeated up to a step, int32 (last + 1,)."""
         rest = -1 if self.leaves else self.goals[agent]
         return np.append(path, np.full(max(0, last + 1 - len(path)), rest, np.int32))
 

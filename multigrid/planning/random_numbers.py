@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 
 from multigrid.planning.compiled import inlined
 
-__all__ = ["draw_below", "draw_bits", "make_luck"]
+__all__ = ["draw_below", "draw_bits", "make_generator"]
 
 # Constants of the 32-bit generator in O'Neill, "PCG", 2014; the product with a state stays below 2**62.
 _FACTOR, _SUMMAND, _MASK = 747796405, 2891336453, 0xFFFFFFFF
 _LOW_BITS = 16
 
 
-def make_luck(seed: int) -> NDArray[np.int64]:
+def make_generator(seed: int) -> NDArray[np.int64]:
     """Return the state of a generator, int64 (1,).
 
-    >>> int(draw_below(make_luck(3), 100)) < 100
+    >>> int(draw_below(make_generator(3), 100)) < 100
     True
     """
     return np.random.SeedSequence(seed).generate_state(1).astype(np.int64)
 
 
 @inlined
-def draw_bits(luck: Any) -> Any:
+def draw_bits(generator: Any) -> Any:
     """Return a number from 0 to 65,535, and advance the generator."""
-    luck[0] = (luck[0] * _FACTOR + _SUMMAND) & _MASK
-    return luck[0] >> _LOW_BITS
+    generator[0] = (generator[0] * _FACTOR + _SUMMAND) & _MASK
+    return generator[0] >> _LOW_BITS
 
 
 @inlined
-def draw_below(luck: Any, number: int) -> Any:
+def draw_below(generator: Any, number: int) -> Any:
     """Return a number from 0 to `number` - 1, which is at most 65,536, and advance the generator."""
-    return (draw_bits(luck) * number) >> _LOW_BITS
+    return (draw_bits(generator) * number) >> _LOW_BITS
