@@ -211,7 +211,7 @@ def _check_single_map(config: GridConfig) -> int:
 
 def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> Layout:
     components = config.components[map_index]
-    return make_layout(components, config.num_agents, agents, targets, config.on_target, "options['{}']")
+    return make_layout(components, config.num_agents, agents, targets, config.on_target, label="options['{}']")
 
 
 def _stack_layouts(layouts: list[Layout]) -> Layout:

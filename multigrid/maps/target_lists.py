@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multigrid.maps.components import WALL
 from multigrid.maps.layouts import START_ON_TARGET, check_cells, check_layout, check_places
 
-__all__ = ["NO_TARGET", "Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists"]
+__all__ = ["NO_TARGET", "Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists", "to_lists"]
 
 NO_TARGET = -1
 """Both coordinates of the rows that follow the last target of a list in an array."""
@@ -52,7 +52,7 @@ def holds_lists(targets: Any) -> bool:
 
 
 def make_layout(
-    components: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, on_target: str, label: str = "{}"
+    components: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, on_target: str, *, label: str = "{}"
 ) -> Layout:
     """Check a layout by hand, with a target or a list of targets for each agent, and return it.
 
@@ -77,8 +77,8 @@ def make_layout(
         return Layout(np.concatenate(cells, axis=1), None)
     if on_target != "restart":
         raise ValueError(
-            f"{label.format('targets')} has lists of targets, but on_target is {on_target!r}; use on_target='restart', "
-            "or give each agent one target [x, y]"
+            f"{label.format('targets')} are lists, but on_target is {on_target!r}; use on_target='restart', or give "
+            "each agent one target [x, y]"
         )
     starts, lists = check_lists(components, num_agents, agents, targets, label)
     return Layout(np.concatenate([starts, lists[:, 0]], axis=1), lists)
@@ -111,6 +111,15 @@ def read_lists(name: str, targets: Any, num_agents: int) -> NDArray[np.int64]:
     for row, one in zip(array, lists, strict=True):
         row[: len(one)] = one
     return array
+
+
+def to_lists(lists: NDArray[np.int64]) -> list[list[list[int]]]:
+    """Return what `read_lists` returned as lists of integers, without filling.
+
+    >>> to_lists(read_lists("targets", [[[0, 1]], [[2, 3], [4, 5]]], 2))
+    [[[0, 1]], [[2, 3], [4, 5]]]
+    """
+    return [cells[: _length(cells)].tolist() for cells in lists]
 
 
 def check_lists(
