@@ -15,7 +15,7 @@ from multigrid.core import generators, pcg64
 from multigrid.core.arrays import Arrays, clean_scratch, pack
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES, SOUND, find_breach
-from multigrid.maps.target_lists import NO_TARGET
+from multigrid.maps.components import NO_TARGET
 
 __all__ = ["FIELDS", "LISTS", "VERSION", "StateBuffer", "find_longest", "format_breach"]
 
