@@ -517,9 +517,9 @@ maps/target_lists.py
     check_lists
         agents with lists have cells of their own: Expr 1 -> pass
         an agent with a list can reach another cell: If 1 -> False
-        a list has no negative cells: Compare 3 -> _1 >= -1
-        a list has no cells at the far edge: Compare 4 -> _1 <= _2
-        a list is in reach: Compare 5 -> there == 0
+        a list has no negative cells: Compare 2 -> _1 >= -1
+        a list has no cells at the far edge: Compare 3 -> _1 <= _2
+        a list is in reach: Compare 4 -> there == 0
     read_lists
         there is a list for each agent: If 1 -> False
     _read_list

@@ -149,8 +149,9 @@ def check_lists(
     lists = read_lists(names[1], targets, num_agents)
     check_places(names[0], "location", starts, components)
     width, height = components.shape
+    sizes = np.bincount(components.ravel())
     for index, ((x, y), targets_of_one) in enumerate(zip(starts.tolist(), lists, strict=True)):
-        if (components == components[x, y]).sum() == 1:
+        if sizes[components[x, y]] == 1:
             raise ValueError(f"agent_{index} at [{x}, {y}] can reach no other cell; give it another cell ({names[0]})")
         cells = targets_of_one[: _length(targets_of_one)]
         inside = ((cells >= 0) & (cells < (width, height))).all(axis=1)

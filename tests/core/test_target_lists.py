@@ -213,6 +213,7 @@ def states():
         ),
         ({"target_lists": [[[0, 0], [1, 0], [2, 0]], [[4, 1], [-1, -1], [-1, -1]]]}, "location in the state is"),
         ({"target": [[0, 1], [4, 1]], "distances": [1.0, 0.0]}, "target in the state is"),
+        ({"steps": 3}, "status in the state is"),
         ({"target_lists": [[0, 0], [1, 0]]}, r"not int64 of shape \(2, 2, 2\)"),
         ({"target_lists": [[[0.0, 0.0]], [[1.0, 0.0]]]}, "target_lists in the state is float64"),
     ],
