@@ -211,7 +211,7 @@ def test_unreachable_targets_are_refused():
 def test_starts_are_checked_as_without_lists():
     """Agents begin in cells of their own, from which they can walk, whatever their lists are."""
     env = multigrid.parallel_env(CONFIG)
-    with pytest.raises(ValueError, match="agent_0 and agent_2 in .* have the same location"):
+    with pytest.raises(ValueError, match=r"agent_0 and agent_2 in .* have the same location"):
         env.reset(options={"agents": [[0, 0], [1, 0], [0, 0]], "targets": LISTS})
     alone = multigrid.parallel_env(walls="..#.\n..##", num_agents=1, on_target="restart")
     with pytest.raises(ValueError, match=r"agent_0 at \[3, 0\] can reach no other cell"):
