@@ -258,6 +258,21 @@ def test_maps_with_lists():
             GridConfig(walls=picture, on_target=on_target)
 
 
+def test_a_layout_by_hand_replaces_the_lists_of_a_map():
+    """On a map with lists, targets by hand are followed by drawn ones, and other lists by hand by their own."""
+    env = multigrid.parallel_env(walls=["a...\na: 1,0 0,0", "...a\na: 0,0"], on_target="restart", allow_stay=True)
+    env.reset(seed=1, options={"agents": [[2, 0]], "targets": [[2, 0]], "map": 0})
+    assert "target_lists" not in env.get_state()
+    before = env.np_random.bit_generator.state
+    env.step({"agent_0": 4})
+    assert env.np_random.bit_generator.state != before
+    env.reset(options={"agents": [[2, 0]], "targets": [[[3, 0], [1, 0], [2, 0]]], "map": 1})
+    assert env.get_state()["target_lists"].tolist() == [[[3, 0], [1, 0], [2, 0]]]
+    for index, lists in enumerate(([[[1, 0], [0, 0]]], [[[0, 0]]])):
+        env.reset(options={"map": index})
+        assert env.get_state()["target_lists"].tolist() == lists
+
+
 def test_pools_have_lists_everywhere_or_nowhere():
     """In a pool all maps have lists, or none."""
     for walls in (["a.\na: 1,0", "aA"], ["aA", "a.\na: 1,0"]):
