@@ -11,6 +11,8 @@ import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig, planning
+from multigrid.core import rules
+from multigrid.core.compiled import COMPILED
 from multigrid.maps.text import ParsedMap
 
 MAP = "....#..\n..#....\n......#\n.#....."
@@ -271,6 +273,27 @@ def test_a_layout_by_hand_replaces_the_lists_of_a_map():
     for index, lists in enumerate(([[[1, 0], [0, 0]]], [[[0, 0]]])):
         env.reset(options={"map": index})
         assert env.get_state()["target_lists"].tolist() == lists
+
+
+@pytest.mark.skipif(not COMPILED, reason="an interpreted kernel leaves the worlds half played")
+@pytest.mark.parametrize(
+    "face",
+    [Parallel("MultiGridEnv", **RULES), Vector("vector", AutoresetMode.NEXT_STEP, num_threads=2, **RULES)],
+    ids=lambda face: face.name,
+)
+def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
+    """If a signal prevents the reset, the room that was made for its lists is all that has changed."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt("at once")
+
+    env = face.started()
+    layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
+    with refused(face, env, KeyboardInterrupt, "at once"), monkeypatch.context() as patched:
+        patched.setattr(rules, "begin_worlds", interrupt)
+        face.reset(env, options=layout)
+    face.reset(env, options=layout)
+    assert env.get_state()["target_lists"].shape[-3:] == (3, 3, 2)
 
 
 def test_pools_have_lists_everywhere_or_nowhere():
