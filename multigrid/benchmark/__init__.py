@@ -12,6 +12,7 @@ from multigrid.benchmark.clone import DataError
 from multigrid.benchmark.instances import SETS, Instance, Kind, load, read_instances
 from multigrid.benchmark.published import OTHER_SCENARIOS, Row, published
 from multigrid.benchmark.scores import Missing, count_missing, scores
+from multigrid.benchmark.summary import Line, summarize
 
 __all__ = [
     "OTHER_SCENARIOS",
@@ -19,6 +20,7 @@ __all__ = [
     "DataError",
     "Instance",
     "Kind",
+    "Line",
     "Missing",
     "Row",
     "count_missing",
@@ -26,4 +28,5 @@ __all__ = [
     "published",
     "read_instances",
     "scores",
+    "summarize",
 ]
