@@ -160,25 +160,9 @@ def _solve(instance: Instance, method: planning.Method, limit: float, other: flo
 
 
 def _play_lifelong(instance: Instance, method: planning.ControllerMethod, other: float | None) -> _Figures:
-    """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput.
-
-    After each arrival the agent's next target of the instance replaces the one that was drawn; the lists begin anew
-    after their last targets, as POGEMA's do.
-    """
-    config = GridConfig(
-        walls=instance.walls,
-        num_agents=instance.num_agents,
-        collisions="soft",
-        on_target="restart",
-        allow_stay=True,
-        max_cycles=instance.steps,
-    )
-    env = MultiGridEnv(config)
-    turns = np.zeros(instance.num_agents, np.int64)
-    # An agent cannot get its own cell for a target, so of the same targets in turn there is one.
-    lists = [cells[(cells != np.roll(cells, -1, axis=0)).any(axis=1)] for cells in instance.targets]
-    targets = np.array([cells[0] for cells in lists])
-    observations, _ = env.reset(seed=0, options={"agents": instance.starts, "targets": targets})
+    """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput."""
+    env = instance.scenario().env()
+    observations, _ = env.reset(seed=0)
     policy = planning.controller(method)
     policy(env, observations)
     seconds = []
@@ -188,15 +172,6 @@ def _play_lifelong(instance: Instance, method: planning.ControllerMethod, other:
         seconds.append(time.process_time() - began)
         if any(info["outcome"] not in {Outcome.MOVED, Outcome.STAYED} for info in infos.values()):
             raise RuntimeError(f"{method}, {instance.name}: a move was refused")
-        state: Any = env.get_state()
-        arrived = np.flatnonzero((state["location"] == targets).all(axis=1))
-        turns[arrived] += 1
-        for agent in arrived:
-            targets[agent] = lists[agent][turns[agent] % len(lists[agent])]
-        if env.agents:
-            state["target"][:] = targets
-            state["distances"][:] = np.abs(targets - state["location"]).sum(axis=1)
-            env.set_state(state)
     return {
         "status": "played",
         "figure": env.metrics()["throughput"],

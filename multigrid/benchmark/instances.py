@@ -84,20 +84,17 @@ class Instance:
         return dataclasses.replace(self, starts=self.starts[:num_agents], targets=self.targets[:num_agents])
 
     def scenario(self) -> Scenario:
-        """Return the instance as a scenario, under POGEMA's rules: "soft" collisions, and "stay" on targets.
+        """Return the instance as a scenario, under POGEMA's rules: "soft" collisions; "stay" on targets, or "restart".
 
         Raises:
             DataError: the layout is not valid, see `GridConfig`.
-            ValueError: the instance is lifelong.
         """
-        if self.kind != "mapf":
-            raise ValueError(f"{self.name} is lifelong; expected an instance of the kind 'mapf'")
-        targets = np.concatenate([cells[:1] for cells in self.targets])
+        targets: Any = self.targets if self.kind == "lmapf" else np.concatenate([cells[:1] for cells in self.targets])
         try:
             config = GridConfig(
                 walls=ParsedMap(self.walls, self.starts, targets),
                 collisions="soft",
-                on_target="stay",
+                on_target="restart" if self.kind == "lmapf" else "stay",
                 allow_stay=True,
                 max_cycles=self.steps,
             )
@@ -109,13 +106,13 @@ class Instance:
 def load(clone: str | PathLike[str], name: str, kind: Kind = "mapf", *, check: bool = True) -> list[Scenario]:
     """Return all instances of a set as scenarios, by number of agents, then by map and seed.
 
-    An instance is an ordinary scenario, which can be played, recorded and solved. Its rules are POGEMA's: "soft"
-    collisions, "stay" on targets, and the stay action.
+    An instance is an ordinary scenario, which can be played and recorded; those of the kind "mapf" can be solved. The
+    rules are POGEMA's: "soft" collisions, the stay action, and "stay" on targets or, with lists of targets, "restart".
 
     Args:
         clone: the folder of a clone of CognitiveAISystems/pogema-benchmark at commit 3303133.
         name: "random", "mazes", "warehouse", "movingai", "puzzles" or "pathfinding".
-        kind: "mapf"; the instances of "lmapf" have lists of targets, see `read_instances`.
+        kind: "mapf" or "lmapf".
         check: whether the files must have the SHA-256 sums of those at that commit; if False, other files of the same
             form are read, too.
 

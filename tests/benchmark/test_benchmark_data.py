@@ -18,6 +18,7 @@ from multigrid.maps.distances import distances_to
 from multigrid.scenarios import RecordEpisode, load, replay, save
 from tiny_clone import EXPERIMENTS, LMAPF, MAPF, MAPS, list_results, sums_of
 
+LIFELONG = [name for name in benchmark.SETS if name != "pathfinding"]
 FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 
 
@@ -56,8 +57,9 @@ def test_lifelong_instances_have_lists_of_targets(clone: Path) -> None:
     assert [cells.tolist() for cells in two.targets] == [[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0]]]
     assert [len(cells) for cells in four.targets] == [4, 1, 2, 1]
     assert four.starts.tolist() == [[1, 0], [0, 0], [5, 0], [5, 1]]
-    with pytest.raises(ValueError, match="hall-000-2 is lifelong"):
-        two.scenario()
+    config = benchmark.load(clone, "puzzles", "lmapf")[0].config
+    assert (config.on_target, config.max_cycles) == ("restart", 10)
+    assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]  # type: ignore[union-attr]
 
 
 def test_a_sample_of_instances(clone: Path) -> None:
@@ -204,13 +206,20 @@ def test_the_sums_are_those_of_the_files(real: Path) -> None:
 def test_all_instances_load(real: Path) -> None:
     """The 3,376 instances of one episode and the 3,296 lifelong ones load, with names of their own."""
     names = [one.name for name in benchmark.SETS for one in benchmark.load(real, name)]
-    lifelong = [
-        one for name in benchmark.SETS if name != "pathfinding" for one in benchmark.read_instances(real, name, "lmapf")
-    ]
     assert (len(names), len(set(names))) == (3376, 3376)
+    lifelong = [one for name in LIFELONG for one in benchmark.read_instances(real, name, "lmapf")]
     assert (len(lifelong), len({one.name for one in lifelong})) == (3296, 3296)
     lengths = {len(cells) for one in lifelong for cells in one.targets}
     assert (min(lengths), max(lengths)) == (3, 256)
+    assert len({one.scenario().name for one in lifelong[::40]}) == 83
+
+
+@pytest.mark.long
+def test_all_lifelong_instances_are_scenarios(real: Path) -> None:
+    """All lifelong instances are scenarios, with a list of targets for each agent."""
+    scenarios = [one for name in LIFELONG for one in benchmark.load(real, name, "lmapf")]
+    assert len(scenarios) == 3296
+    assert all(one.config.target_lists is not None for one in scenarios)
 
 
 @pytest.mark.long
