@@ -65,6 +65,10 @@ class Player:
     time_limit: float
     _known: dict[str, Contestant] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Policies, such as networks, are made anew in other processes.
+        return type(self), (self.find, self.time_limit)
+
     def limit_of(self, algorithm: str) -> float:
         """Return the seconds that an algorithm may take, 0 if it has no limit."""
         return self.time_limit if algorithm in SEARCHES else 0.0
