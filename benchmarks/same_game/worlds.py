@@ -1,0 +1,40 @@
+"""Instances of the POGEMA benchmark as POGEMA itself gets them: the files' own maps, cells and rules, unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.planning.instances import DataError, Kind
+
+__all__ = ["read_worlds"]
+
+
+def read_worlds(clone: Path, kind: Kind, name: str) -> dict[str, dict[str, Any]]:
+    """Return the arguments of POGEMA's GridConfig for each instance of a set, by the instance's name.
+
+    They have all agents of the instance, of which POGEMA takes the first ``num_agents``. PyYAML reads them, so that
+    nothing is shared with the reader of this project's instances.
+
+    Raises:
+        DataError: there is no such set.
+    """
+    import yaml
+
+    folders = sorted((clone / "algorithms" / "experiments").glob(f"[0-9][0-9]-{name}"))
+    if len(folders) != 1:
+        raise DataError(f"{clone} has {len(folders)} folders algorithms/experiments/??-{name}; expected one")
+    maps, content = (
+        yaml.load((folders[0] / file).read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        for file in ("maps.yaml", f"{folders[0].name}-{kind}.yaml")
+    )
+    rules = {key: content["environment"][key] for key in ("collision_system", "on_target", "max_episode_steps")}
+    return {
+        f"{scenario['map_name']} {scenario['seed']:03}": {
+            **rules,
+            "map": maps[scenario["map_name"]],
+            "agents_xy": scenario["agents_xy"],
+            "targets_xy": scenario["targets_xy"],
+        }
+        for scenario in content["scenarios"].values()
+    }
