@@ -80,9 +80,7 @@ def play(instance: Instance, agents: int, kind: Kind, name: Name) -> Episode:
         states.append(env.state())
         metrics.append(env.metrics())
     cells, targets = np.split(np.array(states), 2, axis=2)
-    return Episode(
-        instance.walls, cells, targets, np.array(actions), np.array(rewards, float), metrics, instance.steps
-    )
+    return Episode(instance.walls, cells, targets, np.array(actions), np.array(rewards, float), metrics, instance.steps)
 
 
 def _make_policy(env: MultiGridEnv, name: Name, generator: np.random.Generator) -> Policy:

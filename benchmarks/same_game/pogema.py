@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from benchmarks.same_game.episodes import Episode
+from benchmarks.same_game.worlds import World
 from multigrid.actions import DIRECTIONS
 from multigrid.cli.bench.processes import JsonProcess
 
@@ -47,8 +48,8 @@ class Pogema:
             self._process.close()
             raise
         self.version: str = ready["version"]
-        # POGEMA's steps are [row, column]; the last action is to stay.
-        self._actions = np.array([ready["moves"].index([dy, dx]) for dx, dy in [*DIRECTIONS, (0, 0)]])
+        # POGEMA's steps are [row, column].
+        self._actions = np.array([ready["moves"].index(step) for step in DIRECTIONS[:, ::-1].tolist()])
 
     def __enter__(self) -> Self:
         return self
@@ -58,11 +59,11 @@ class Pogema:
     ) -> None:
         self._process.close()
 
-    def play(self, world: dict[str, Any], actions: NDArray[np.int64]) -> dict[str, Any]:
+    def play(self, world: World, actions: NDArray[np.int64]) -> dict[str, Any]:
         """Play an episode and return what `benchmarks.peer_scripts.replay_pogema` answers.
 
         Args:
-            world: arguments of POGEMA's GridConfig.
+            world: what POGEMA plays.
             actions: integers (T, N), of `multigrid.Action`.
         """
         self._process.write(json.dumps({"world": world, "actions": self._actions[actions].tolist()}))

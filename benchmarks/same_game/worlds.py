@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.planning.instances import DataError, Kind
 
-__all__ = ["read_worlds"]
+__all__ = ["World", "read_worlds"]
+
+World: TypeAlias = dict[str, Any]
+"""Arguments of POGEMA's GridConfig."""
 
 
-def read_worlds(clone: Path, kind: Kind, name: str) -> dict[str, dict[str, Any]]:
+def read_worlds(clone: Path, kind: Kind, name: str) -> dict[str, World]:
     """Return the arguments of POGEMA's GridConfig for each instance of a set, by the instance's name.
 
     They have all agents of the instance, of which POGEMA takes the first ``num_agents``. PyYAML reads them, so that
