@@ -13,11 +13,10 @@ from rich.progress import track
 
 from benchmarks.environments import default_folder
 from benchmarks.peers import python_path
-from benchmarks.planning.instances import SETS, DataError, Instance, Kind, read_instances
 from benchmarks.same_game.episodes import Name, play
 from benchmarks.same_game.pogema import Pogema
 from benchmarks.same_game.rows import Row, RowsError, append_row, format_table, make_row, read_rows
-from benchmarks.same_game.worlds import World, read_worlds
+from benchmarks.same_game.worlds import SETS, DataError, Instance, Kind, World, read_instances, read_worlds
 from multigrid.cli._options import parse
 from multigrid.cli.bench.processes import ProcessError
 
@@ -38,7 +37,7 @@ class SameGameOptions:
     """The folder of episodes.jsonl; it is made if there is none."""
     kind: Kind = "mapf"
     """Episodes with an end, or lifelong ones."""
-    sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[assignment]
+    sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[arg-type]
     """The sets of instances."""
     policies: tuple[Name, ...] = ("random", "pibt")
     """Who plays: random actions, shortest paths, PIBT, or plans of LaCAM*."""

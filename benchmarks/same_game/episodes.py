@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.planning.instances import Instance, Kind
+from benchmarks.same_game.worlds import Instance, Kind
 from multigrid import planning
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv

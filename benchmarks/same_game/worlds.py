@@ -1,13 +1,17 @@
-"""Instances of the POGEMA benchmark as POGEMA itself gets them: the files' own maps, cells and rules, unchanged."""
+"""Instances of the POGEMA benchmark, for this package and for POGEMA.
+
+POGEMA gets the files' own maps, cells and rules, unchanged; PyYAML reads them, so that a mistake of the reader of this
+package's instances makes a difference.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.planning.instances import DataError, Kind
+from benchmarks.planning.instances import SETS, DataError, Instance, Kind, read_instances
 
-__all__ = ["World", "read_worlds"]
+__all__ = ["SETS", "DataError", "Instance", "Kind", "World", "read_instances", "read_worlds"]
 
 World: TypeAlias = dict[str, Any]
 """Arguments of POGEMA's GridConfig."""
@@ -16,13 +20,12 @@ World: TypeAlias = dict[str, Any]
 def read_worlds(clone: Path, kind: Kind, name: str) -> dict[str, World]:
     """Return the arguments of POGEMA's GridConfig for each instance of a set, by the instance's name.
 
-    They have all agents of the instance, of which POGEMA takes the first ``num_agents``. PyYAML reads them, so that
-    nothing is shared with the reader of this project's instances.
+    They have all agents of the instance, of which POGEMA takes the first ``num_agents``.
 
     Raises:
         DataError: there is no such set.
     """
-    import yaml
+    import yaml  # type: ignore[import-untyped]
 
     folders = sorted((clone / "algorithms" / "experiments").glob(f"[0-9][0-9]-{name}"))
     if len(folders) != 1:
