@@ -16,7 +16,7 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 
-__all__ = ["POLICIES", "Episode", "Name", "make_env", "play"]
+__all__ = ["POLICIES", "Episode", "Name", "make_env", "play", "record"]
 
 Name: TypeAlias = Literal["random", "shortest", "pibt", "lacam"]
 """The names of the policies: random actions; shortest paths, on which agents block one another; plans."""
@@ -70,7 +70,13 @@ def make_env(instance: Instance, agents: int, kind: Kind) -> MultiGridEnv:
 def play(instance: Instance, agents: int, kind: Kind, name: Name) -> Episode:
     """Play an episode; its random numbers follow from the arguments."""
     env = make_env(instance, agents, kind)
-    policy = _make_policy(env, name, np.random.default_rng([zlib.crc32(instance.name.encode()), agents]))
+    generator = np.random.default_rng([zlib.crc32(instance.name.encode()), agents])
+    return record(env, _make_policy(env, name, generator))
+
+
+def record(env: MultiGridEnv, policy: Policy) -> Episode:
+    """Play an environment, which was reset, to the end of its episode; the policy gets no observations."""
+    assert env.max_cycles is not None
     states, actions, rewards, metrics = [env.state()], [], [], [env.metrics()]
     while env.agents:
         chosen = policy(env, {})
@@ -80,7 +86,9 @@ def play(instance: Instance, agents: int, kind: Kind, name: Name) -> Episode:
         states.append(env.state())
         metrics.append(env.metrics())
     cells, targets = np.split(np.array(states), 2, axis=2)
-    return Episode(instance.walls, cells, targets, np.array(actions), np.array(rewards, float), metrics, instance.steps)
+    return Episode(
+        env.config.is_wall[0], cells, targets, np.array(actions), np.array(rewards, float), metrics, env.max_cycles
+    )
 
 
 def _make_policy(env: MultiGridEnv, name: Name, generator: np.random.Generator) -> Policy:

@@ -1,7 +1,6 @@
 """POGEMA: instances of its benchmark are the same game there and here, step by step."""
 
-import dataclasses
-import json
+import copy
 import sys
 from pathlib import Path
 
@@ -10,22 +9,28 @@ import pytest
 
 from benchmarks.peers import python_path
 from benchmarks.same_game.__main__ import main
-from benchmarks.same_game.episodes import POLICIES, play
+from benchmarks.same_game.episodes import POLICIES, play, record
 from benchmarks.same_game.pogema import Pogema, list_differences, pogema_sum_of_costs
 from benchmarks.same_game.rows import read_rows
-from benchmarks.same_game.worlds import SETS, Instance, read_instances, read_worlds
+from benchmarks.same_game.worlds import SETS, read_instances, read_worlds
 from multigrid.actions import Action
+from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.generators import random_map
 
 PYTHON = python_path(Path(sys.prefix) / "pogema")
 CLONE = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
 
-# Of each set every so many instances, with all numbers of agents; with --long, eight times as many.
-EVERY = {"random": 64, "mazes": 64, "warehouse": 128, "movingai": 128, "puzzles": 32, "pathfinding": 16}
+# Of each set every so many instances, with all numbers of agents; with --long, four times as many.
+EVERY = {"random": 32, "mazes": 32, "warehouse": 64, "movingai": 128, "puzzles": 16, "pathfinding": 16}
 
 # By map: the width and height, the share of walls, the agents, the steps. The first three are puzzles.
-SMALL = {"hut": (6, 3, 0.2, 4, 30), "lane": (9, 2, 0.1, 4, 30), "bay": (4, 7, 0.3, 4, 30), "crowd": (13, 9, 0.15, 64, 50)}
+SMALL = {
+    "hut": (6, 3, 0.2, 4, 30),
+    "lane": (9, 2, 0.1, 4, 30),
+    "bay": (4, 7, 0.3, 4, 30),
+    "crowd": (13, 9, 0.15, 64, 50),
+}
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +92,133 @@ def test_small_instances(pogema, small, name, policy):
         assert (instance.starts[0] == instance.targets[0]).all()
         for agents in SETS[name]:
             compare(pogema, worlds[instance.name], instance, agents, policy)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_sample_of_each_set(pogema, name, request):
+    """On instances of the benchmark itself, with all its numbers of agents, everything is equal."""
+    if not CLONE.is_dir():
+        pytest.skip("no ../shared/pogema-benchmark")
+    is_long = request.config.getoption("--long")
+    worlds = read_worlds(CLONE, "mapf", name)
+    instances = read_instances(CLONE, "mapf", name)[:: EVERY[name] // (4 if is_long else 1)]
+    for k, instance in enumerate(instances):
+        for number, agents in enumerate(SETS[name]):
+            # One policy after the other, so that each plays with each number of agents.
+            for policy in POLICIES if is_long else [POLICIES[(k + number) % len(POLICIES)]]:
+                compare(pogema, worlds[instance.name], instance, agents, policy)
+
+
+def play_by_hand(pogema, starts, targets, actions):
+    """Play rows of actions in a hall of 4 x 1 cells, as many as the limit; return the episode and POGEMA's answer."""
+    config = GridConfig(
+        walls="....",
+        num_agents=len(starts),
+        collisions="soft",
+        on_target="stay",
+        allow_stay=True,
+        max_cycles=len(actions),
+    )
+    env = MultiGridEnv(config)
+    env.reset(seed=0, options={"agents": [[x, 0] for x in starts], "targets": [[x, 0] for x in targets]})
+    rows = iter(actions)
+    episode = record(env, lambda env, _: dict(zip(env.agents, next(rows), strict=True)))
+    world = {
+        "map": "....",
+        "agents_xy": [[0, x] for x in starts],
+        "targets_xy": [[0, x] for x in targets],
+        "num_agents": len(starts),
+        "collision_system": "soft",
+        "on_target": "nothing",
+        "max_episode_steps": len(actions),
+    }
+    return episode, pogema.play(world, episode.actions)
+
+
+def test_who_walks_off_in_the_last_step_costs_more_here(pogema):
+    """POGEMA counts its first steps alone, here it costs all steps: the difference of metrics that the docs name."""
+    actions = [(Action.RIGHT, Action.STAY), (Action.STAY, Action.STAY), (Action.LEFT, Action.STAY)]
+    episode, answer = play_by_hand(pogema, [0, 2], [1, 3], actions)
+    assert list_differences(episode, answer) == []
+    assert episode.metrics[-1]["sum_of_costs"] == 3 + 3
+    assert answer["metrics"] == {"CSR": 0, "ISR": 0, "makespan": 3, "SoC": 1 + 3, "ep_length": 3}
+    assert pogema_sum_of_costs(episode) == 4
+
+
+@pytest.mark.parametrize(("action", "steps"), [(Action.STAY, 1), (Action.RIGHT, 2)])
+def test_who_starts_on_its_target_arrives_in_the_first_step(pogema, action, steps):
+    """An agent that starts on its target has a cost of 1 if it stands there after the first step, there as here."""
+    episode, answer = play_by_hand(pogema, [1], [1], [(action,), (Action.LEFT,)])
+    assert list_differences(episode, answer) == []
+    assert answer["metrics"] == {"CSR": 1, "ISR": 1, "makespan": steps, "SoC": steps, "ep_length": steps}
+    assert len(episode.actions) == steps
+
+
+def change(answer, *path, value):
+    """Return a copy of an answer in which one thing is different."""
+    changed = copy.deepcopy(answer)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+def test_a_difference_is_found(pogema):
+    """Whatever differs in POGEMA's answer, there is a line that says so."""
+    episode, answer = play_by_hand(pogema, [0, 1], [2, 3], [(Action.RIGHT, Action.RIGHT), (0, 0), (0, 0)])
+    assert list_differences(episode, answer) == []
+    for path, value, line in (
+        (("walls", 0, 3), 1, "the walls differ"),
+        (("cells", 1, 0), [0, 0], "after step 1: agent_0 is at [1, 0] here, [0, 0] there"),
+        (("cells", 1, 0), [1, 0], "after step 1: agent_0 is at [1, 0] here, [0, 1] there"),
+        (("targets", 0, 1), [0, 2], "after step 0: agent_1 is going to [3, 0] here, [2, 0] there"),
+        (("cells",), answer["cells"][:2], "2 steps here, 1 there"),
+        (("rewards", 1), [1, 0], "step 2: rewards [1.0, 1.0] here, [1.0, 0.0] there"),
+        (("over",), False, "the episode is over after step 2 here and goes on there"),
+        (("metrics", "SoC"), 3, "SoC is 4.0 here and 3 there"),
+        (("metrics", "makespan"), 3, "makespan is 2.0 here and 3 there"),
+        (("metrics", "ep_length"), 1, "ep_length is 2 here and 1 there"),
+        (("metrics", "ISR"), 0.5, "ISR is 1.0 here and 0.5 there"),
+        (("metrics",), {**answer["metrics"], "CSR": 0.0}, "CSR is 1.0 here and 0.0 there"),
+    ):
+        assert list_differences(episode, change(answer, *path, value=value)) == [line]
+
+
+def test_a_run_goes_on(small, tmp_path, capsys):
+    """An interrupted run goes on where it was, plays nothing twice, and says how many episodes are equal."""
+    flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "puzzles"]
+    assert main([*flags, "--every", "2"]) == 0
+    file = tmp_path / "episodes.jsonl"
+    file.write_bytes(file.read_bytes()[:-5])
+    assert main(flags) == 2
+    assert "--resume goes on with them" in capsys.readouterr().err
+    assert main([*flags, "--resume"]) == 0
+    rows = read_rows(file)
+    assert len(rows) == len({row.key for row in rows}) == 3 * 3 * 2
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" | ")[2::4] for line in lines[2:]] == [["random", "9"], ["pibt", "9"]]
+
+
+def test_a_run_names_what_differs(small, tmp_path, capsys, monkeypatch):
+    """If an episode differs, a line names it, and the exit code is 1."""
+    worlds = read_worlds(small, "mapf", "random")
+    world = next(iter(worlds.values()))
+    monkeypatch.setitem(world, "max_episode_steps", 51)
+    monkeypatch.setattr("benchmarks.same_game.__main__.read_worlds", lambda *_: worlds)
+    flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "random"]
+    assert main([*flags, "--policies", "random"]) == 1
+    assert (
+        "mapf random crowd 000 8 random: the episode is over after step 50 here and goes on there"
+        in capsys.readouterr().out
+    )
+
+
+def test_a_python_without_pogema_is_named(small, tmp_path, capsys):
+    """An environment that is missing, or has no POGEMA, is named in one line."""
+    flags = ["--data", str(small), "--output", str(tmp_path), "--sets", "puzzles", "--pogema"]
+    assert main([*flags, sys.executable]) == 2
+    assert capsys.readouterr().err.endswith("has failed: ModuleNotFoundError: No module named 'pogema'\n")
+    assert main([*flags, str(tmp_path / "python")]) == 2
+    assert f"No such file or directory: '{tmp_path / 'python'}'" in capsys.readouterr().err
+    assert not (tmp_path / "episodes.jsonl").exists()
