@@ -22,8 +22,8 @@ from multigrid._checks import (
     shorten,
 )
 from multigrid.maps.components import WALL, label_components
-from multigrid.maps.layouts import check_layout
 from multigrid.maps.pools import stack_maps
+from multigrid.maps.target_lists import make_layout
 from multigrid.maps.text import ParsedMap
 from multigrid.parts import PARTS, Part, list_keys, name_extents, resolve_shape
 
@@ -41,8 +41,6 @@ __all__ = [
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]
-START_ON_TARGET: tuple[OnTarget, ...] = ("stay", "restart")
-"""Where a layout by hand may start an agent on its target."""
 Reward = Literal["individual", "shared"]
 Size: TypeAlias = int | Sequence[int] | NDArray[np.integer[Any]]
 Walls: TypeAlias = str | NDArray[np.bool_] | ParsedMap | Sequence[str | NDArray[np.bool_] | ParsedMap]
@@ -243,7 +241,13 @@ class GridConfig:
         """int64 (M, N, 4): x, y, target x, target y of each agent that the maps' letters show; None without letters."""
         if not isinstance(self.walls, ParsedMap):
             return None
-        return np.concatenate([self.walls.agents, self.walls.targets], axis=2)
+        targets = self.walls.targets if self.target_lists is None else self.target_lists[:, :, 0]
+        return np.concatenate([self.walls.agents, targets], axis=2)
+
+    @property
+    def target_lists(self) -> NDArray[np.int64] | None:
+        """int64 (M, N, T, 2): the lists of targets that the maps show, filled with -1; None without lists."""
+        return self.walls.targets if isinstance(self.walls, ParsedMap) and self.walls.targets.ndim == 4 else None
 
     def _check_room(self) -> None:
         """Raise ValueError for more agents than cells that can reach another, or a bad layout of the letters."""
@@ -261,10 +265,8 @@ class GridConfig:
 
         if isinstance(self.walls, ParsedMap):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                label, may_start_on_target = f"the {{}} of map {index} of walls", self.on_target in START_ON_TARGET
-                check_layout(
-                    self.components[index], self.num_agents, *layout, label, may_start_on_target=may_start_on_target
-                )
+                label = f"the {{}} of map {index} of walls"
+                make_layout(self.components[index], self.num_agents, *layout, self.on_target, label=label)
 
     def _check_coordinates(self) -> None:
         """Raise ValueError for flattened coordinates that float32 would round."""

@@ -59,6 +59,36 @@ def _map(config: GridConfig, index: int) -> tuple[np.ndarray, np.ndarray]:
     return maps[index], config.components[index]
 
 
+def lists_of(lists: Any) -> list[list[tuple[int, ...]]]:
+    """Lists of targets without the rows of -1 that fill them."""
+    return [[tuple(cell) for cell in one if cell != [-1, -1]] for one in np.asarray(lists).tolist()]
+
+
+def list_breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:
+    """Why no game can be in a state with these lists of targets; the rest of the state is as it should be."""
+    if "target_lists" not in state:
+        return []
+    given, lists = np.asarray(state["target_lists"]).tolist(), lists_of(state["target_lists"])
+    if not any(lists):
+        return [] if all(cell == [-1, -1] for one in given for cell in one) else ["lists with holes"]
+    if config.on_target != "restart" or not all(lists):
+        return ["lists under another rule, or not for all"]
+    walls, regions = _map(config, int(state["map_index"]))
+    broken = []
+    for i, one in enumerate(lists):
+        here, count = tuple(state["location"][i].tolist()), int(state["arrivals"][i])
+        if given[i][: len(one)] != [list(cell) for cell in one]:
+            broken.append(f"agent {i}: a list with holes")
+        for x, y in one:
+            if not (0 <= x < config.width and 0 <= y < config.height) or walls[x, y] or regions[x, y] != regions[here]:
+                broken.append(f"agent {i}: a target of its list out of reach")
+        if tuple(state["target"][i].tolist()) != one[count % len(one)]:
+            broken.append(f"agent {i}: a target that is not the next of its list")
+        if int(state["arrival_step"][i]) == int(state["steps"]) and here != one[(count - 1) % len(one)]:
+            broken.append(f"agent {i}: arrived elsewhere")
+    return broken
+
+
 def stream_breaches(state: dict[str, Any]) -> list[str]:
     """Why no generator of NumPy's can be in this state."""
     kind, inner = state["bit_generator"], state["state"]
@@ -124,7 +154,8 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     }[rule]
     if rule in ("park", "leave"):
         law(standing == [one == last for one in status], "settled off the target, or on it without having arrived")
-    if rule == "restart":
+    broken += list_breaches(config, state)
+    if rule == "restart" and not ("target_lists" in state and any(lists_of(state["target_lists"]))):
         law(steps == 0 or not any(hit and one for hit, one in zip(standing, arrived, strict=True)), "no new target")
     law(over == (all_there or any(truncated)), "over, or not, without a reason")
     law(not (over and steps == 0), "over before the first step")
@@ -175,6 +206,9 @@ class Shadow:
         status = state["status"].tolist()
         self.game.at = {i: cell for i, cell in self.game.at.items() if status[i] != LEFT}
         self.game.parked = {i for i, one in enumerate(status) if one == PARKED}
+        lists = lists_of(state["target_lists"]) if "target_lists" in state else []
+        self.game.lists = lists if any(lists) else None
+        self.game.reached = state["arrivals"].tolist()
         self.game.steps, self.over = int(state["steps"]), bool(state["episode_over"])
 
     def step(self, actions: np.ndarray) -> dict[int, Any]:
@@ -211,7 +245,12 @@ class Shadow:
         if isinstance(config.walls, ParsedMap):
             index = int(self.generator.integers(len(maps)))
             agents, targets = config.walls.agents[index].tolist(), config.walls.targets[index].tolist()
+            if config.walls.targets.ndim == 4:
+                lists = lists_of(targets)
+                assert lists_of(state["target_lists"]) == lists, "other lists"
+                targets = [one[0] for one in lists]
         else:
+            assert "target_lists" not in state, "lists without a reason"
             index, agents, targets = oracle_layout(maps, config.num_agents, self.generator)
         assert int(state["map_index"]) == index, "another map"
         ours = [[tuple(cell) for cell in state[name].tolist()] for name in ("location", "target")]
@@ -293,6 +332,10 @@ def _play_many(env: MultiGridVectorEnv, config: GridConfig, steps: int, random: 
 
 ON_TARGET = ("park", "leave", "stay", "restart")
 PICTURES = ["a.#.B\n..#..\nb...A", "a...#\n#b.BA\n.#..."]
+LISTED = [
+    "a.#..\n..#..\nb....\na: 1,0 1,0 0,1\nb: 0,2",
+    "a...#\n#b...\n.#...\na: 0,0 2,1 1,1 2,0\nb: 2,1 2,0 2,0",
+]
 
 
 @functools.lru_cache(maxsize=256)
@@ -315,6 +358,8 @@ def some_config(number: int) -> GridConfig:
     agents = {"num_agents": int(random.integers(1, min(room, 5) + 1))}
     if kind == 4:
         world, agents = {"walls": PICTURES if number % 2 else PICTURES[0]}, {}
+        if on_target == "restart":
+            world = {"walls": LISTED if number % 2 else LISTED[0]}
     observe = tuple(random.permutation(PARTS)[: random.integers(1, len(PARTS) + 1)].tolist())
     return GridConfig(
         **world,

@@ -81,11 +81,13 @@ class Reference:
     """One world. `generator` is drawn from for the next targets of *restart* only."""
 
     def __init__(self, config: Any, agents: Any, targets: Any, walls: Any, generator: Any = None) -> None:
-        """Begin an episode from a layout by hand."""
+        """Begin an episode from a layout by hand; for lists of targets, set `lists` to one for each agent."""
         self.config, self.walls, self.generator = config, walls, generator
         self.n = config.num_agents
         self.at = {i: tuple(cell) for i, cell in enumerate(np.asarray(agents).tolist())}
         self.target = {i: tuple(cell) for i, cell in enumerate(np.asarray(targets).tolist())}
+        self.lists: list[list[tuple[int, ...]]] | None = None
+        self.reached = [0] * self.n
         self.parked: set[int] = set()
         self.stood: set[int] = set()
         self.arrived: dict[int, int] = {}
@@ -148,6 +150,10 @@ class Reference:
             elif mode == "leave":
                 reward[i] = 1.0
                 terminated[i] = True
+            elif mode == "restart" and self.lists is not None:
+                reward[i] = 1.0
+                self.reached[i] += 1
+                self.target[i] = self.lists[i][self.reached[i] % len(self.lists[i])]
             elif mode == "restart":
                 reward[i] = 1.0
                 free = self.reachable(self.at[i]) - {self.at[i]}

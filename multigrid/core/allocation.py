@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from multigrid._checks import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import Arrays, bytes_needed, clean_scratch, make_arrays
+from multigrid.maps.target_lists import NO_TARGET
 from multigrid.parts import MASK, PARTS, flat_slices
 
-__all__ = ["allocate"]
+__all__ = ["allocate", "with_room"]
 
 
 def allocate(config: GridConfig, num_worlds: int) -> Arrays:
@@ -37,6 +40,8 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.blocked[...] = np.pad(config.is_wall, rim, constant_values=1)
     if config.layouts is not None:
         arrays.layouts[...] = config.layouts
+    if config.target_lists is not None:
+        arrays.layout_lists[...] = config.target_lists
     for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
         scaled[:side] = np.arange(side) / max(side - 1, 1)
     if config.flatten:
@@ -44,6 +49,32 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
         arrays.flat_parts[...] = [list(PARTS).index(part) for part in slices]
         arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
     return arrays
+
+
+def with_room(arrays: Arrays, longest: int) -> Arrays:
+    """Return the arrays with room for lists of targets: the same ones, but for new arrays of lists if these are longer.
+
+    Args:
+        arrays: of any number of worlds, whose lists are kept.
+        longest: the number of targets in the longest list.
+
+    Raises:
+        ValueError: there is not enough memory.
+
+    >>> arrays = allocate(GridConfig(num_agents=3, on_target="restart"), 10)
+    >>> with_room(arrays, 7).target_lists.shape
+    (10, 3, 7, 2)
+    """
+    num_worlds, num_agents = arrays.arrivals.shape
+    if longest <= arrays.target_lists.shape[2]:
+        return arrays
+    shape = (num_worlds, num_agents, longest, 2)
+    check_worlds(num_worlds, math.prod(shape) * arrays.target_lists.itemsize)
+    lists, lengths = np.full(shape, NO_TARGET), np.zeros((num_worlds, num_agents), np.int64)
+    if len(arrays.list_lengths):
+        lists[:, :, : arrays.target_lists.shape[2]] = arrays.target_lists
+        lengths[...] = arrays.list_lengths
+    return arrays._replace(target_lists=lists, list_lengths=lengths)
 
 
 def _write_start(arrays: Arrays, config: GridConfig) -> None:
@@ -69,6 +100,7 @@ def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
         "L": max(config.width, config.height),
         "S": pcg64.STREAM_WORDS,
         "P": len(slices),
+        "T": 0 if config.target_lists is None else config.target_lists.shape[2],
         "D": max((one.stop for one in slices.values()), default=0),
     }
 
@@ -83,4 +115,6 @@ def _list_empty(config: GridConfig) -> set[str]:
         empty |= {"blocked", "agent_grid"}
     if config.layouts is None:
         empty.add("layouts")
+    if config.target_lists is None:
+        empty |= {"layout_lists", "target_lists", "list_lengths"}
     return empty

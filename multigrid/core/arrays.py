@@ -57,9 +57,9 @@ class Arrays(NamedTuple):
     """The arrays of E worlds; each line gives a dtype and named extents.
 
     N agents in each world, on one of M maps of W x H cells with up to C - 1 components; A actions; S words of a random
-    stream; a view of r cells each way; P parts of D numbers in a flat observation; L the longer side. The arrays of
-    parts that are not observed are empty, and so is `layouts` where the maps show no agents. The parts *agent* and
-    *target* are `location` and `target`.
+    stream; a view of r cells each way; P parts of D numbers in a flat observation; L the longer side; lists of up to T
+    targets. The arrays of parts that are not observed are empty, and so are `layouts` where the maps show no agents,
+    and those of lists while no world has any. The parts *agent* and *target* are `location` and `target`.
     """
 
     # The description of the worlds.
@@ -69,6 +69,7 @@ class Arrays(NamedTuple):
     moves: Annotated[Int8, "M W H A", _CONSTANT]  # the outcome of each action in a cell, ignoring other agents
     blocked: Annotated[UInt8, "M W+2r H+2r", _CONSTANT]  # 1 at walls and outside, for views
     layouts: Annotated[Int64, "M N 4", _CONSTANT]  # x, y, target x, target y of every episode on a map
+    layout_lists: Annotated[Int64, "M N T 2", _CONSTANT]  # their lists of targets, as `target_lists`
 
     # The state, in full.
     streams: Annotated[UInt64, "E S"]  # see multigrid.core.pcg64
@@ -80,6 +81,8 @@ class Arrays(NamedTuple):
     status: Annotated[Int8, "E N"]  # TRAVELLING, PARKED or LEFT
     arrivals: Annotated[Int64, "E N"]  # how often the agent has arrived in this episode
     arrival_step: Annotated[Int64, "E N"]  # the step of the last arrival; -1 before it, and under *stay* off the target
+    target_lists: Annotated[Int64, "E N T 2"]  # each agent's targets in order, then rows of NO_TARGET
+    list_lengths: Annotated[Int64, "E N"]  # how many targets that are; 0 without lists
 
     commits: Annotated[Int64, "1"]  # the number of calls that reset or restored worlds
 

@@ -11,6 +11,7 @@ import numpy as np
 from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
 from multigrid.core import rules, snapshots
+from multigrid.core.allocation import with_room
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import SOUND, check_static, find_breach
@@ -61,6 +62,25 @@ class KernelCalls:
         self._address_tables = [memory.pack(arrays) for arrays in self._thread_arrays]
         self._address_table = self._address_tables[0]
         self._buffer: snapshots.StateBuffer | None = None
+
+    def _make_room(self, longest: int) -> None:
+        """Make room for lists of targets, the longest with that many; no world changes."""
+        arrays, threads = with_room(self.arrays, longest), self._threads
+        if arrays is self.arrays:
+            return
+        lists = {name: getattr(arrays, name) for name in ("target_lists", "list_lengths")}
+        thread_arrays = [arrays, *(one._replace(**lists) for one in self._thread_arrays[1:])]
+        tables = [memory.pack(one) for one in thread_arrays]
+        # In one call, so that no exception of a signal handler leaves tables without their arrays.
+        vars(self).update(
+            arrays=arrays,
+            _thread_arrays=thread_arrays,
+            _address_tables=tables,
+            _address_table=tables[0],
+            _buffer=None,
+            _threads=Threads(threads.count),
+        )
+        threads.close()
 
     def __copy__(self) -> KernelCalls:
         """Return a copy with its own arrays, except the constant ones, and the same generators."""

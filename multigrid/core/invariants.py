@@ -12,6 +12,10 @@ E worlds, A actions; a rule is an index of `RULES`.
 | component_sizes          | N agents have room in components of two cells or more | components.label_components       |
 | moves, blocked, scaled   | as computed from the maps                             | rules.build_move_table, allocate  |
 | layouts; given ones, too | free cells, distinct, each target reachable           | layouts.check_layout              |
+| target_lists,            | cells that their agent can reach, then NO_TARGET; all | target_lists.check_lists,         |
+| layout_lists, given ones | agents of a world have lists, or none has; only under | GridConfig, rules 21 and 22       |
+|                          | *restart*                                             |                                   |
+| list_lengths             | how many cells that are, 0 without lists              | placement.set_lists, rule 22      |
 | streams                  | an odd increment, a flag of 0 or 1, a half < 2**32    | generators, seed_streams, rule 1  |
 | (a user's generator)     | integers from 0 to limit - 1                          | generators.make_draw_integer      |
 | map_index                | 0 to M - 1                                            | the envs' reset options, rule 0   |
@@ -19,7 +23,9 @@ E worlds, A actions; a rule is an index of `RULES`.
 | location, target         | inside the grid, in one component of two cells        | the kernels, layouts.check_cell,  |
 |                          |                                                       | rules 3 to 7                      |
 |                          | or more; agents in distinct cells, but under *none*   | the kernels, rule 9               |
-| the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, rules 8 and 10 to 20 |
+| arrivals                 | not negative, an index of a list by its length        | the kernels, rule 12              |
+| the rest of the state    | as the rules of the game allow; not used as an index  | the kernels, rules 8, 10 to 20,   |
+|                          |                                                       | 23 and 24                         |
 | outcomes                 | none: written before they are read                    | (rule 14)                         |
 | actions                  | 0 to A - 1 where they count                           | rules.find_bad_action             |
 | scratch                  | as arrays.clean_scratch leaves it                     | the kernels, calls._interpret     |
@@ -56,6 +62,7 @@ from multigrid.core.rules import (
     STAY,
 )
 from multigrid.maps.components import WALL
+from multigrid.maps.target_lists import NO_TARGET
 
 __all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
 
@@ -86,6 +93,10 @@ RULES = (
     ("episode_over", "is {value}, which does not follow from status and truncated"),
     ("num_ended", "is {value}, which does not follow from terminated and truncated"),
     ("rewards", "is {value}, which does not follow from arrival_step and terminated"),
+    ("target_lists", "gives lists to some agents only, or under another rule than on_target='restart'"),
+    ("target_lists", "has a cell that its agent cannot reach, or does not end in rows of -1"),
+    ("target", "is {value}, which does not follow from target_lists and arrivals"),
+    ("location", "is {value}, which does not follow from target_lists, arrivals and arrival_step"),
 )
 """The rules: the field that breaks each, and the error message."""
 
@@ -117,6 +128,8 @@ def find_breach(address_table: Any, first: int, last: int, skip: bool) -> int:
             rule = _check_arrivals(w, e)
         if rule == SOUND:
             rule = _check_ends(w, e)
+        if rule == SOUND and w.list_lengths.shape[0] > 0:
+            rule = _check_lists(w, e)
         if rule != SOUND:
             return int(e * _NUM_RULES + rule)
     return SOUND
@@ -202,6 +215,9 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
         stands = dx + dy == 0
         arrivals, arrival_step = w.arrivals[e, i], w.arrival_step[e, i]
         awaits_arrival = may_await and stands and arrival_step == NEVER
+        if _has_list(w, e, i) and arrival_step == steps:
+            # The list has the cell of its last target again.
+            awaits_arrival = awaits_arrival or stands
         if on_target != STAY and not awaits_arrival and stands != (w.status[e, i] != TRAVELLING):
             return 11
         most = 1 if on_target in (PARK, LEAVE) else steps
@@ -218,6 +234,42 @@ def _check_arrivals(w: Arrays, e: int) -> int:  # noqa: PLR0911 - a rule, a retu
         if w.distances[e, i] != dx + dy:
             return 15
     return SOUND
+
+
+@kernel
+def _has_list(w: Arrays, e: int, i: int) -> bool:
+    return bool(w.list_lengths.shape[0] > 0 and w.list_lengths[e, i] > 0)
+
+
+@kernel
+def _check_lists(w: Arrays, e: int) -> int:
+    """Return the first broken rule of 21 to 24, on lists of targets."""
+    components, steps, longest = w.components[w.map_index[e]], w.steps[e], w.target_lists.shape[2]
+    for i in range(w.location.shape[1]):
+        if _has_list(w, e, i) != _has_list(w, e, 0) or (_has_list(w, e, i) and w.settings[ON_TARGET] != RESTART):
+            return 21
+        component, length = components[w.location[e, i, 0], w.location[e, i, 1]], w.list_lengths[e, i]
+        for t in range(longest):
+            x, y = w.target_lists[e, i, t, 0], w.target_lists[e, i, t, 1]
+            if t >= length and (x != NO_TARGET or y != NO_TARGET):
+                return 22
+            if t < length and (not _is_inside(w, x, y) or components[x, y] != component):
+                return 22
+    for i in range(w.location.shape[1]):
+        if _has_list(w, e, i):
+            arrivals, length = w.arrivals[e, i], w.list_lengths[e, i]
+            if not _is_at(w.target[e], i, w.target_lists[e, i], arrivals % length):
+                return 23
+            if w.arrival_step[e, i] == steps and not _is_at(
+                w.location[e], i, w.target_lists[e, i], (arrivals - 1) % length
+            ):
+                return 24
+    return SOUND
+
+
+@kernel
+def _is_at(cells: Any, i: int, others: Any, j: int) -> bool:
+    return bool(cells[i, 0] == others[j, 0] and cells[i, 1] == others[j, 1])
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Draw maps, layouts and targets, as `multigrid.core.rules` describes."""
+"""Draw maps, layouts and targets, or take them from lists, as `multigrid.core.rules` describes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from multigrid.core.arrays import NOBODY, Arrays
 from multigrid.core.compiled import kernel
 from multigrid.core.pcg64 import draw_integer
 from multigrid.maps.components import WALL
+from multigrid.maps.target_lists import NO_TARGET
 
-__all__ = ["RANDOM", "draw_layout", "draw_map", "draw_next_target"]
+__all__ = ["RANDOM", "draw_layout", "draw_map", "set_lists", "set_next_target"]
 
 RANDOM = -1
 """Stands for the index of a random map."""
@@ -24,6 +25,7 @@ def draw_map(w: Arrays, e: int) -> Any:
 @kernel
 def draw_layout(w: Arrays, e: int) -> None:
     """Set the cell and the target of each agent of world e: those that the map shows, or random ones."""
+    set_lists(w, e, w.layout_lists, w.map_index[e])
     if w.layouts.shape[0] > 0:
         for i in range(w.location.shape[1]):
             for axis in range(2):
@@ -84,7 +86,35 @@ def _cell_without_agent(w: Arrays, components: Any, component: int) -> tuple[int
 
 
 @kernel
-def draw_next_target(w: Arrays, e: int, i: int) -> None:
+def set_lists(w: Arrays, e: int, lists: Any, k: int) -> None:
+    """Set the lists of targets of world e to row k of an array as `Arrays.target_lists`; none if that is empty."""
+    if w.list_lengths.shape[0] == 0:
+        return
+    longest = lists.shape[2] if lists.shape[0] > 0 else 0
+    for i in range(w.location.shape[1]):
+        length = 0
+        while length < longest and lists[k, i, length, 0] >= 0:
+            for axis in range(2):
+                w.target_lists[e, i, length, axis] = lists[k, i, length, axis]
+            length += 1
+        w.list_lengths[e, i] = length
+        for unused in range(length, w.target_lists.shape[2]):
+            w.target_lists[e, i, unused, 0], w.target_lists[e, i, unused, 1] = NO_TARGET, NO_TARGET
+
+
+@kernel
+def set_next_target(w: Arrays, e: int, i: int) -> None:
+    """Give agent i of world e, which has arrived, the next target of its list; without one, draw a target."""
+    if w.list_lengths.shape[0] > 0 and w.list_lengths[e, i] > 0:
+        index = w.arrivals[e, i] % w.list_lengths[e, i]
+        for axis in range(2):
+            w.target[e, i, axis] = w.target_lists[e, i, index, axis]
+    else:
+        _draw_next_target(w, e, i)
+
+
+@kernel
+def _draw_next_target(w: Arrays, e: int, i: int) -> None:
     """Draw a new target for agent i of world e: a cell that it can reach, other than its own."""
     components = w.components[w.map_index[e]]
     here_x, here_y = w.location[e, i, 0], w.location[e, i, 1]

@@ -9,7 +9,8 @@ not an earlier agent's target. A cell that can reach no other is never used. In 
 agent's component now has one cell without an agent and two without a target, and that one cell is among the two. Then
 that cell is the target; with the other one, the component's last agent would start on the only target that is left. A
 layout by hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first step if it
-still stands there after the moves.
+still stands there after the moves. Under *restart* a layout by hand, or a map, may have a list of targets for each
+agent: any cells that the agent can reach, also those of other agents' lists. The first one is its target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.
@@ -32,7 +33,9 @@ was occupied.
 - *park*: stays there as an obstacle, its actions ignored, until all have arrived and terminate together; reward 1.
 - *leave*: terminates and leaves in that step; from the next, others can enter its cell; reward 1.
 - *stay*: goes on acting; all terminate when all stand on their targets at once; reward 1 to everyone then.
-- *restart*: gets a new target, drawn after all moves in agent order, any other cell that it can reach; reward 1.
+- *restart*: gets a new target, after all moves in agent order; reward 1. It is the next one of the agent's list; after
+  the last one, the list begins again. Without a list it is drawn: any other cell that the agent can reach. If a list
+  has the agent's own cell next, the agent arrives again in the next step if it still stands there after the moves.
 
 Shared, each agent that had not left before the step gets the mean of their rewards, so the sum is the same.
 
@@ -48,7 +51,7 @@ from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.observe import observe_world, writes_observations
-from multigrid.core.placement import RANDOM, draw_layout, draw_map, draw_next_target
+from multigrid.core.placement import RANDOM, draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps.components import WALL
 
 __all__ = [
@@ -121,7 +124,9 @@ def commit(address_table: Any) -> None:
 
 
 @kernel
-def begin_worlds(address_table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any) -> None:
+def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
+    address_table: Any, worlds: Any, maps: Any, streams: Any, layouts: Any, lists: Any
+) -> None:
     """Begin an episode in K worlds, with or without new streams and given layouts.
 
     Args:
@@ -130,6 +135,8 @@ def begin_worlds(address_table: Any, worlds: Any, maps: Any, streams: Any, layou
         maps: int64 (K,), the map of each, or `RANDOM`.
         streams: uint64 (K, 6), see multigrid.core.pcg64; or (0, 6).
         layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for random ones.
+        lists: the lists of targets of these layouts, int64 (K, N, T, 2), as `Arrays.target_lists`, which has room for
+            them; or an empty array.
     """
     w = unpack(address_table)
     for k in range(worlds.shape[0]):
@@ -140,6 +147,7 @@ def begin_worlds(address_table: Any, worlds: Any, maps: Any, streams: Any, layou
         for i in range(layouts.shape[1] if layouts.shape[0] > 0 else 0):
             w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
             w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
+        set_lists(w, e, lists, k)
         _reset_world(w, e, maps[k], layouts.shape[0] > 0)
     commit(address_table)
 
@@ -169,6 +177,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.terminated[e, i], w.truncated[e, i] = given.terminated[k, i], given.truncated[k, i]
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
+        set_lists(w, e, given.target_lists, k)
         observe_world(w, e)
     commit(address_table)
 
@@ -487,7 +496,7 @@ def _arrive(w: Arrays, e: int, num_agents: int) -> int:
             terminated[i] = True
             w.num_ended[e] += 1
         elif rule == RESTART:
-            draw_next_target(w, e, i)
+            set_next_target(w, e, i)
             distances[i] = _distance(w, e, i)
 
     w.episode_over[e] = rule != RESTART and standing == here

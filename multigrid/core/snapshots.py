@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import is_int, shorten
+from multigrid._checks import check_worlds, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core import generators, pcg64
 from multigrid.core.arrays import Arrays, clean_scratch, pack
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES, SOUND, find_breach
+from multigrid.maps.target_lists import NO_TARGET
 
-__all__ = ["FIELDS", "VERSION", "StateBuffer", "format_breach"]
+__all__ = ["FIELDS", "LISTS", "VERSION", "StateBuffer", "find_longest", "format_breach"]
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
     *("rewards", "terminated", "truncated", "num_ended", "outcomes", "distances"),
 )
-"""The arrays that a state has, besides its random stream."""
+"""The arrays that every state has, besides its random stream."""
 
-VERSION = 2
+LISTS = "target_lists"
+"""The array that a state has beside them if its world has lists of targets: (N, T, 2), for T in the longest."""
+
+VERSION = 3
 """The version of the form, incremented when the names or the meaning of the fields change."""
 
 _EXPECTED = "expected what get_state() of the same configuration returned"
@@ -35,16 +40,23 @@ class StateBuffer:
     Args:
         arrays: of all worlds.
         num_worlds: K.
+        longest: the number of targets in the longest of the states' lists; 0 if they have none.
+
+    Raises:
+        ValueError: there is not enough memory for the lists.
     """
 
-    def __init__(self, arrays: Arrays, num_worlds: int) -> None:
+    def __init__(self, arrays: Arrays, num_worlds: int, longest: int = 0) -> None:
         self._fields = {
             name: np.zeros((num_worlds, *getattr(arrays, name).shape[1:]), getattr(arrays, name).dtype)
             for name in (*FIELDS, "streams")
         }
-        self.arrays = arrays._replace(**self._fields)
+        shape = (num_worlds if longest else 0, arrays.arrivals.shape[1], longest, 2)
+        check_worlds(num_worlds, math.prod(shape) * arrays.target_lists.itemsize)
+        self._lists, self._lengths = np.zeros(shape, np.int64), np.zeros(shape[:2], np.int64)
+        self.arrays = arrays._replace(**self._fields, target_lists=self._lists, list_lengths=self._lengths)
         self.address_table = pack(self.arrays)
-        self.num_worlds = num_worlds
+        self.num_worlds, self.longest = num_worlds, longest
         # Indexing takes longer than copying a small field.
         self._first = self._row(0) if num_worlds else []
 
@@ -58,6 +70,8 @@ class StateBuffer:
         _check_version(states, "the state", (self.num_worlds,))
         for name, field in self._fields.items():
             _copy(states, name, field, "the state")
+        if self.longest:
+            _copy(states, LISTS, self._lists, "the state")
 
     def read_each(self, states: Sequence[Any], *, any_generator: bool) -> list[dict[str, Any]]:
         """Copy K states of single worlds; of the generators, only a PCG64 is copied into the stream.
@@ -79,6 +93,11 @@ class StateBuffer:
             _check_version(state, label)
             for name, field in self._first if k == 0 else self._row(k):
                 _copy(state, name, field, label)
+            if self.longest:
+                longest = find_longest(state)
+                self._lists[k, :, longest:] = NO_TARGET
+                if longest:
+                    _copy(state, LISTS, self._lists[k, :, :longest], label)
             bits = _read_generator(self.arrays.streams[k], state, label)
             if bits["bit_generator"] != "PCG64" and not any_generator:
                 raise ValueError(f"np_random in {label} is a {bits['bit_generator']}; expected a PCG64")
@@ -97,6 +116,8 @@ class StateBuffer:
         Raises:
             ValueError: a state cannot be reached by playing.
         """
+        if self.longest:
+            self._lengths[...] = (self._lists[..., 0] != NO_TARGET).sum(axis=2)
         if not COMPILED:
             # An interrupted check leaves the scratch dirty.
             clean_scratch(self.arrays)
@@ -107,6 +128,31 @@ class StateBuffer:
             breach = find_breach(self.address_table, 0, self.num_worlds, False)
         if breach != SOUND:
             raise ValueError(format_breach(self.arrays, int(breach), config))
+
+
+def find_longest(states: Any) -> int:
+    """Return for how many targets the longest of the lists in states has room; 0 without lists.
+
+    Args:
+        states: a state, stacked states, or a list of states; none is checked.
+
+    Raises:
+        ValueError: lists are ragged, or no array.
+
+    >>> find_longest([{"target_lists": np.zeros((2, 5, 2), int)}, {}])
+    5
+    """
+    if isinstance(states, list):
+        return max((find_longest(state) for state in states), default=0)
+    lists = states.get(LISTS) if isinstance(states, dict) else None
+    if lists is None:
+        return 0
+    try:
+        shape = np.shape(lists)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{LISTS} in the state is ragged, or no array; {_EXPECTED}") from error
+    # The shape is checked when the lists are read.
+    return max(shape[-2], 1) if len(shape) > 1 else 1
 
 
 def format_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:

@@ -18,6 +18,8 @@ from multigrid.core.placement import RANDOM
 
 __all__ = ["Worlds"]
 
+_NO_LISTS = np.empty((0, 0, 0, 2), np.int64)
+
 
 class Worlds(KernelCalls):
     """E worlds of N agents each, played by the same kernels for any E.
@@ -74,6 +76,7 @@ class Worlds(KernelCalls):
         streams: NDArray[np.uint64] | None = None,
         layouts: NDArray[np.int64] | None = None,
         *,
+        lists: NDArray[np.int64] | None = None,
         seeded: Iterable[int] = (),
         on_commit: Callable[[], object] | None = None,
     ) -> None:
@@ -84,14 +87,19 @@ class Worlds(KernelCalls):
             maps: int64 (K,), the map of each, or `RANDOM`.
             streams: the new random streams, uint64 (K, 6), see `multigrid.core.pcg64`; None continues the old ones.
             layouts: int64 (K, N, 4), x, y, target x, target y of each agent, not checked; None for random ones.
+            lists: int64 (K, N, T, 2), their lists of targets, as `multigrid.maps.target_lists.read_lists` returns
+                them, not checked; None for layouts without lists.
             seeded: the worlds whose stream is new, which are detached from the generators that users hold.
             on_commit: as for `reset`.
 
         Raises:
             RuntimeError: an interpreted kernel was interrupted, and these are not all worlds.
+            ValueError: there is not enough memory for the lists.
         """
         if len(worlds) < self.num_worlds:
             self.check_consistent()
+        if lists is not None:
+            self._make_room(lists.shape[2])
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         new = frozenset(seeded)
@@ -113,6 +121,7 @@ class Worlds(KernelCalls):
             maps,
             no_streams if streams is None else streams,
             no_layouts if layouts is None else layouts,
+            _NO_LISTS if lists is None else lists,
             drawing=[e for e in indices if e not in new],
         )
 
@@ -203,6 +212,8 @@ class Worlds(KernelCalls):
         """
         self._generators.update_streams([e])
         state = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
+        if len(self.arrays.list_lengths):
+            state |= {name: lists[0] for name, lists in self._copy_lists(np.array([e])).items()}
         return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
 
     def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -213,7 +224,14 @@ class Worlds(KernelCalls):
         """
         self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
         states = {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
+        if len(self.arrays.list_lengths):
+            states |= self._copy_lists(worlds)
         return {"version": np.full(len(worlds), snapshots.VERSION)} | states
+
+    def _copy_lists(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Return the lists of targets of K worlds under their name in states; {} if none of them has lists."""
+        longest = int(self.arrays.list_lengths[worlds].max(initial=0))
+        return {snapshots.LISTS: self.arrays.target_lists[worlds, :, :longest]} if longest else {}
 
     def restore(
         self,
@@ -239,9 +257,9 @@ class Worlds(KernelCalls):
         indices = worlds.tolist() if self._generators.entries else ()
         self._generators.update_streams(indices)
         self.check_consistent()
-        buffer = self._buffer
-        if buffer is None or buffer.num_worlds != len(worlds):
-            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds))
+        buffer, longest = self._buffer, snapshots.find_longest(states)
+        if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
+            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest)
         bit_states: list[dict[str, Any]] = []
         if isinstance(states, list):
             buffer.arrays.streams[...] = self.arrays.streams[worlds]
@@ -249,6 +267,7 @@ class Worlds(KernelCalls):
         else:
             buffer.read(states)
         buffer.check(self.config)
+        self._make_room(longest)
 
         def finish() -> None:
             self._generators.update_generators(indices)

@@ -69,7 +69,12 @@ class Info(TypedDict):
     """1 if the agent arrived in this step, else 0."""
 
 
-class _Arrays(TypedDict):
+class _Lists(TypedDict, total=False):
+    target_lists: _Ints
+    """The lists of targets, (..., N, T, 2), filled with -1: only if there are lists."""
+
+
+class _Arrays(_Lists):
     location: _Ints
     target: _Ints
     status: NDArray[np.int8]

@@ -121,7 +121,7 @@ class OneWorld(OneCallAtATime):
         if seed is not None:
             seed = check_seed(seed)
         streams, number = None, self._current_seed()
-        if seed is None and number is not None and layout is None:
+        if seed is None and number is not None and layout.cells is None:
             unchanged = self._started and not self._past_cells
             self._world.reset(map_index, None if unchanged else functools.partial(self._record_reset, number))
             return
@@ -133,7 +133,8 @@ class OneWorld(OneCallAtATime):
             _FIRST_WORLD,
             np.array([map_index]),
             streams,
-            None if layout is None else layout[None],
+            None if layout.cells is None else layout.cells[None],
+            lists=None if layout.lists is None else layout.lists[None],
             seeded=() if streams is None else (0,),
             on_commit=functools.partial(self._record_reset, number),
         )

@@ -148,7 +148,9 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         Args:
             seed: the seed of a new random stream; None continues the stream.
             options: ``{"agents": (N, 2), "targets": (N, 2)}`` sets the layout by hand, ``{"map": i}`` the map of
-                a pool; other keys are ignored. An agent may start on its target under "stay" and "restart".
+                a pool; other keys are ignored. An agent may start on its target under "stay" and "restart". Under
+                "restart" the targets may be a list of cells (L, 2) for each agent, which it goes through in order,
+                again and again; L may differ between agents.
 
         Returns:
             Observations and infos by agent; all of them new objects.

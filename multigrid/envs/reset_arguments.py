@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, find_nearest, is_int, shorten
-from multigrid.config import START_ON_TARGET, GridConfig
+from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
-from multigrid.maps.layouts import check_layout
+from multigrid.maps.target_lists import NO_TARGET, Layout, holds_lists, is_listed, make_layout
 
 __all__ = [
     "NO_SEED",
@@ -47,7 +47,10 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
     raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
 
 
-def check_options(options: Any, config: GridConfig) -> tuple[int, NDArray[np.int64] | None]:
+_RANDOM_LAYOUT = Layout(None, None)
+
+
+def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
     """Check the reset options of one world, and return the map and the layout.
 
     Args:
@@ -55,66 +58,68 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, NDArray[np.int
         config: the world.
 
     Returns:
-        The map's index, or `multigrid.core.placement.RANDOM`; and int64 (N, 4), x, y, target x, target y, or None.
+        The map's index, or `multigrid.core.placement.RANDOM`; and the layout.
 
     Raises:
         TypeError, ValueError: `options` is no mapping, a key is nearly one of those that are read, there is no such
-            map, there are agents without targets or the reverse, or `multigrid.maps.layouts.check_layout` raises the
-            error.
+            map, there are agents without targets or the reverse, or `multigrid.maps.target_lists.make_layout` raises
+            the error.
 
     >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
-    (0, array([[0, 1, 2, 0]]))
+    (0, Layout(cells=array([[0, 1, 2, 0]]), lists=None))
     """
     if options is None:
-        return RANDOM, None
+        return RANDOM, _RANDOM_LAYOUT
     options = _check_mapping(options)
     map_index = RANDOM if options.get("map") is None else _check_map(options["map"], config)
     cells = _read_cells(options)
     if cells is None:
-        return map_index, None
+        return map_index, _RANDOM_LAYOUT
     map_index = _check_single_map(config) if map_index == RANDOM else map_index
     return map_index, _check_layout(config, map_index, *cells)
 
 
 def check_options_of_worlds(
     options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+) -> tuple[NDArray[np.int64] | None, Layout]:
     """Check the reset options of several worlds, and return the maps and the layouts of K of them.
 
     Args:
-        options: as for `check_options`; or with a map, and with arrays (N, 2) of agents and targets, for each of the
-            `num_worlds` worlds.
+        options: as for `check_options`; or with a map, and with arrays (N, 2) of agents, and targets or lists of them,
+            for each of the `num_worlds` worlds.
         config: the configuration of the worlds.
         num_worlds: the number of all worlds.
         worlds: int64 (K,).
 
     Returns:
-        int64 (K,) or None, and int64 (K, N, 4) or None, as `check_options` for each.
+        int64 (K,) or None, and the stacked layouts.
 
     Raises:
         TypeError, ValueError: as `check_options`, or the number of maps differs from `num_worlds`.
 
     >>> check_options_of_worlds({"map": 0}, GridConfig(), 3, np.array([0, 2]))
-    (array([0, 0]), None)
+    (array([0, 0]), Layout(cells=None, lists=None))
     """
     options = _check_mapping(options)
     maps: NDArray[np.int64] | None = None
     if options.get("map") is not None:
         given = options["map"]
-        many = given if _is_listed(given) else [given] * num_worlds
+        many = given if is_listed(given) else [given] * num_worlds
         if len(many) != num_worlds:
             raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
         maps = np.array([_check_map(one, config) for one in many])
     cells = _read_cells(options)
     if cells is None:
-        return None if maps is None else maps[worlds], None
+        return None if maps is None else maps[worlds], _RANDOM_LAYOUT
     if maps is None:
         maps = np.full(num_worlds, _check_single_map(config))
+    agents, targets = cells
+    by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
     layouts = [
-        _check_layout(config, maps[e], *(one[e] if _is_stacked(one, num_worlds) else one for one in cells))
+        _check_layout(config, maps[e], *(one[e] if many else one for one, many in zip(cells, by_world, strict=True)))
         for e in worlds.tolist()
     ]
-    return maps[worlds], np.stack(layouts)
+    return maps[worlds], _stack_layouts(layouts)
 
 
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
@@ -160,7 +165,7 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[np.int64]:
         first = check_int("seed", seed, 0)
         check_int("the last world's seed", first + num_worlds - 1, 0)
         return first + np.arange(num_worlds)
-    if not _is_listed(seed):
+    if not is_listed(seed):
         raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
     if len(seed) != num_worlds:
         raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
@@ -204,18 +209,42 @@ def _check_single_map(config: GridConfig) -> int:
     return 0
 
 
-def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> NDArray[np.int64]:
-    components, may_start_on_target = config.components[map_index], config.on_target in START_ON_TARGET
-    cells = check_layout(
-        components, config.num_agents, agents, targets, "options['{}']", may_start_on_target=may_start_on_target
-    )
-    return np.concatenate(cells, axis=1)
+def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> Layout:
+    components = config.components[map_index]
+    return make_layout(components, config.num_agents, agents, targets, config.on_target, label="options['{}']")
 
 
-def _is_listed(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0
-    return isinstance(value, Sequence) and not isinstance(value, str)
+def _stack_layouts(layouts: list[Layout]) -> Layout:
+    cells = np.stack([layout.cells for layout in layouts if layout.cells is not None])
+    longest = max((layout.lists.shape[1] for layout in layouts if layout.lists is not None), default=0)
+    if not longest:
+        return Layout(cells, None)
+    stack = np.full((*cells.shape[:2], longest, 2), NO_TARGET)
+    for lists, layout in zip(stack, layouts, strict=True):
+        if layout.lists is not None:
+            lists[:, : layout.lists.shape[1]] = layout.lists
+    return Layout(cells, stack)
+
+
+def _has_targets_by_world(agents: Any, targets: Any, config: GridConfig, num_worlds: int) -> bool:
+    """Return whether there are targets for each world, rather than for all worlds."""
+    if is_listed(targets) and any(holds_lists(one) for one in targets):
+        if len(targets) != num_worlds:
+            raise ValueError(f"options['targets'] has lists for {len(targets)} worlds; expected {num_worlds}")
+        return True
+    if not _is_stacked(targets, num_worlds):
+        return False
+    if config.on_target != "restart" or config.num_agents != num_worlds:
+        return True
+    # As many worlds as agents: these may be a target for each agent of each world, or a list for each agent.
+    if np.shape(targets)[1] != num_worlds:
+        return False
+    if not _is_stacked(agents, num_worlds):
+        raise ValueError(
+            f"options['targets'] has the shape {np.shape(targets)}: a target for each agent of each world, or a list "
+            "for each agent; give options['agents'] for each world, too, or the lists for each world"
+        )
+    return True
 
 
 def _is_stacked(cells: Any, count: int) -> bool:

@@ -152,7 +152,8 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
             seed: s seeds world i with s + i; a list has a seed, or None, for each world; None continues the streams.
             options: ``"reset_mask"``, bool (num_envs,), equal over a world's rows: which worlds to reset. ``"agents"``
                 and ``"targets"``, (N, 2) for all worlds or (num_worlds, N, 2), set the layouts by hand; ``"map"``, an
-                int or (num_worlds,), the maps of a pool. Other keys are ignored.
+                int or (num_worlds,), the maps of a pool. Other keys are ignored. Under "restart" the targets may be
+                lists as for `MultiGridEnv.reset`, for all worlds or in a list of num_worlds such lists.
 
         Returns:
             Observations of all rows, and the infos of those that were reset.
@@ -164,14 +165,15 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
         streams, seeds, known = self._new_streams(worlds, check_seeds(seed, self.num_worlds)[worlds])
         on_commit = functools.partial(self._record_reset, worlds, seeds)
-        if maps is None and layouts is None and streams is None and len(worlds) == self.num_worlds:
+        if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
             self._world.reset(on_commit=on_commit)
         else:
             self._world.begin(
                 worlds,
                 np.full(len(worlds), RANDOM) if maps is None else maps,
                 streams,
-                layouts,
+                layouts.cells,
+                lists=layouts.lists,
                 seeded=worlds[known].tolist(),
                 on_commit=on_commit,
             )

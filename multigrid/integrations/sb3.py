@@ -14,6 +14,7 @@ from multigrid._checks import check_int, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import map_parts
+from multigrid.maps.target_lists import holds_lists
 from multigrid.parts import MASK
 
 try:
@@ -103,8 +104,8 @@ class MultiGridVecEnv(VecEnv):
 
         Args:
             options: a dict with options of `MultiGridVectorEnv.reset` for all worlds together, but no ``"reset_mask"``;
-                or a list of dicts for the rows, equal over a world's rows, with ``"agents"`` and ``"targets"`` (N, 2)
-                and ``"map"``.
+                or a list of dicts for the rows, equal over a world's rows, with ``"agents"`` and ``"targets"`` (N, 2),
+                or lists of targets, and ``"map"``.
 
         Raises:
             TypeError, ValueError: `options` contain a mask, or do not fit the rows; the options are not changed.
@@ -124,7 +125,7 @@ class MultiGridVecEnv(VecEnv):
         by_world = options[:: self._num_agents]
         for row, one in enumerate(options):
             first = by_world[row // self._num_agents]
-            if set(one) != set(first) or not all(np.array_equal(one[key], first[key]) for key in one):
+            if set(one) != set(first) or not all(_are_equal(one[key], first[key]) for key in one):
                 raise ValueError(
                     f"the options of row {row} differ from those of the other agents of world "
                     f"{row // self._num_agents}; a world resets as a whole"
@@ -309,6 +310,13 @@ class MultiGridVecEnv(VecEnv):
     def close(self) -> None:
         """Close the vector env; closing twice is fine."""
         self.vector_env.close()
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Return whether two options are equal; lists of targets may differ in length."""
+    if holds_lists(one) and holds_lists(other):
+        return len(one) == len(other) and all(map(np.array_equal, one, other))
+    return np.array_equal(one, other)
 
 
 def _unwrap(vector_env: Any) -> MultiGridVectorEnv:

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from multigrid.maps.components import WALL
 
-__all__ = ["check_cell", "check_cells", "check_layout"]
+__all__ = ["START_ON_TARGET", "check_cell", "check_cells", "check_layout", "check_places"]
+
+START_ON_TARGET = ("stay", "restart")
+"""The rules for targets under which a layout by hand may start an agent on its target."""
 
 _LARGEST = np.iinfo(np.int64).max
 
@@ -46,22 +49,8 @@ def check_layout(
     layout = np.stack(
         [check_cells(name, cells, num_agents) for name, cells in zip(names, (agents, targets), strict=True)]
     )
-    width, height = components.shape
     for name, what, cells in zip(names, ("location", "target"), layout, strict=True):
-        first_at: dict[tuple[int, int], int] = {}
-        for index, (x, y) in enumerate(cells.tolist()):
-            if not (0 <= x < width and 0 <= y < height):
-                raise ValueError(
-                    f"the {what} of agent_{index} in {name} is [{x}, {y}], outside the {width} x {height} grid"
-                )
-            if components[x, y] == WALL:
-                raise ValueError(f"the {what} of agent_{index} in {name} is [{x}, {y}], which is a wall")
-            earlier = first_at.setdefault((x, y), index)
-            if earlier != index:
-                raise ValueError(
-                    f"agent_{earlier} and agent_{index} in {name} have the same {what}, [{x}, {y}]; "
-                    "give each a cell of its own"
-                )
+        check_places(name, what, cells, components)
     for index, (start, goal) in enumerate(zip(*layout.tolist(), strict=True)):
         if start == goal and not may_start_on_target:
             raise ValueError(f"agent_{index} starts on its own target, {start}; give it another target ({names[1]})")
@@ -72,6 +61,37 @@ def check_layout(
                 f"agent_{index} at {start} cannot reach its target {goal}: walls lie between them ({names[1]})"
             )
     return layout
+
+
+def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDArray[np.int32]) -> None:
+    """Check that cells are free cells of the grid, and no two alike.
+
+    Args:
+        name: the name of the cells in error messages.
+        what: what each of them is: "location" or "target".
+        cells: int64 (N, 2), one for each agent.
+        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
+
+    Raises:
+        ValueError: a cell lies outside the grid or in a wall, or two are the same. The message names the agents.
+
+    >>> check_places("agents", "location", np.array([[0, 1], [2, 0]]), np.ones((3, 2), np.int32))
+    """
+    width, height = components.shape
+    first_at: dict[tuple[int, int], int] = {}
+    for index, (x, y) in enumerate(cells.tolist()):
+        if not (0 <= x < width and 0 <= y < height):
+            raise ValueError(
+                f"the {what} of agent_{index} in {name} is [{x}, {y}], outside the {width} x {height} grid"
+            )
+        if components[x, y] == WALL:
+            raise ValueError(f"the {what} of agent_{index} in {name} is [{x}, {y}], which is a wall")
+        earlier = first_at.setdefault((x, y), index)
+        if earlier != index:
+            raise ValueError(
+                f"agent_{earlier} and agent_{index} in {name} have the same {what}, [{x}, {y}]; "
+                "give each a cell of its own"
+            )
 
 
 def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_grid, shorten
 from multigrid.maps.layouts import check_cells
+from multigrid.maps.target_lists import NO_TARGET, holds_lists, read_lists
 from multigrid.maps.text import ParsedMap, parse_map
 
 __all__ = ["stack_maps"]
@@ -27,7 +28,8 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
         walls: one map or several, each a picture as text, a `ParsedMap` or bool (W, H); or all of them stacked.
 
     Returns:
-        bool (M, W, H), True at a wall; if the maps have agents and targets, a `ParsedMap` of three stacks.
+        bool (M, W, H), True at a wall; if the maps have agents and targets, a `ParsedMap` of three stacks, in which
+        lists of targets are filled with -1.
 
     Raises:
         TypeError, ValueError: `walls` is something else, or maps are too large, or differ in size or number of agents.
@@ -64,13 +66,27 @@ def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
             raise ValueError(
                 f"map {index} of walls shows {len(picture.agents)} agents, the first {len(first.agents)}; {expected}"
             )
+        if picture.targets.ndim != first.targets.ndim:
+            raise ValueError(f"map {index} of walls has lists of targets, or has none, unlike the first; {expected}")
         pictures.append(picture)
     width, height = pictures[0].walls.shape
     check_grid(width, height, len(pictures))
-    stacks = ParsedMap(*(np.stack(field) for field in zip(*pictures, strict=True)))
+    stacks = ParsedMap(*(np.stack(field) for field in zip(*_fill_lists(pictures), strict=True)))
     for stack in stacks:
         stack.setflags(write=False)
     return stacks if len(pictures[0].agents) else stacks.walls
+
+
+def _fill_lists(pictures: list[ParsedMap]) -> list[ParsedMap]:
+    """Return pictures whose lists of targets, if they have some, are of one length."""
+    if pictures[0].targets.ndim == 2:
+        return pictures
+    longest = max(picture.targets.shape[1] for picture in pictures)
+    filler = [((0, 0), (0, longest - picture.targets.shape[1]), (0, 0)) for picture in pictures]
+    return [
+        picture._replace(targets=np.pad(picture.targets, widths, constant_values=NO_TARGET))
+        for picture, widths in zip(pictures, filler, strict=True)
+    ]
 
 
 def _unstack(stacks: ParsedMap, expected: str) -> list[Any]:
@@ -98,10 +114,11 @@ def _check_map(index: int, one: Any, expected: str) -> ParsedMap:
                 f"the {name} of map {index} of walls are of type {type(given).__name__}; expected integers (N, 2)"
             )
     counts = len(agents), len(targets)
-    cells = [
-        check_cells(f"the {name} of map {index} of walls", given, counts[0]) if counts[0] or count else no_cells
-        for name, given, count in zip(("agents", "targets"), (agents, targets), counts, strict=True)
-    ]
+    cells = []
+    for name, given, count in zip(("agents", "targets"), (agents, targets), counts, strict=True):
+        check = read_lists if name == "targets" and holds_lists(given) else check_cells
+        called = f"the {name} of map {index} of walls"
+        cells.append(check(called, given, counts[0]) if counts[0] or count else no_cells)
     # Not a subclass of ndarray, which could stack, compare and index differently.
     return ParsedMap(np.asarray(walls), *cells)
 

@@ -77,6 +77,9 @@ class Windowed:
         team, window = self._team, self._window
         team.goals[:], team.rows[:], team.now[:] = goals, rows, cells
         sort_agents(team, arrival_steps, steps, self._is_lifelong)
+        if self._is_lifelong:
+            # A list of targets may have the same cell twice in a row.
+            self._old_goals[arrival_steps == steps] = NOWHERE
         _move_on(window, team, cells)
         _meet_goals(window, self._old_goals, self._group)
         _improve(window, self._group, self._rounds)

@@ -115,11 +115,13 @@ class RecordEpisode(BaseParallelWrapper[str, Any, Any]):
         if start is None:
             raise ValueError("no episode has been recorded from its reset on; call reset(), and then no set_state()")
         env = self._grid
-        picture = ParsedMap(env.config.is_wall[start["map_index"]], start["location"], start["target"])
+        targets = start.get("target_lists", start["target"])
+        picture = ParsedMap(env.config.is_wall[start["map_index"]], start["location"], targets)
+        draws = env.config.on_target == "restart" and "target_lists" not in start
         scenario = Scenario(
             name,
             dataclasses.replace(env.config, walls=picture, max_cycles=env.max_cycles),
-            stream=start["np_random"] if env.config.on_target == "restart" else None,
+            stream=start["np_random"] if draws else None,
             actions=np.array(self._actions, dtype=np.int8).reshape(-1, len(env.possible_agents)),
             digests=tuple(self._log.digests),
         )

@@ -19,6 +19,7 @@ from multigrid.config import GridConfig
 from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.maps.target_lists import holds_lists, to_lists
 from multigrid.maps.text import ParsedMap, format_map, parse_map
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
@@ -60,7 +61,8 @@ class Scenario:
     config: GridConfig
     """The configuration. Its ``walls`` are one map with agents and targets, so every reset has this layout."""
     stream: dict[str, Any] | None = None
-    """The state of the PCG64 generator after the reset, which samples the new targets of *restart*; else None."""
+    """The state of the PCG64 generator after the reset, which samples the new targets of *restart*; else None, also if
+    the layout has lists of targets."""
     actions: NDArray[np.int8] | None = None
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
@@ -75,13 +77,13 @@ class Scenario:
             raise TypeError(f"config is of type {type(self.config).__name__}; expected a GridConfig")
         if not isinstance(self.config.walls, ParsedMap) or self.config.num_maps != 1:
             raise ValueError("config has no layout; expected its walls to be one picture with agents and targets")
-        restart = self.config.on_target == "restart"
-        if (self.stream is not None) != restart:
+        draws = self.config.on_target == "restart" and self.config.target_lists is None
+        if (self.stream is not None) != draws:
             raise ValueError(
-                f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator under on_target='restart', "
-                "whose targets are drawn from it, and None otherwise"
+                f"stream is {shorten(self.stream)}; expected the state of a PCG64 generator under on_target='restart' "
+                "without lists of targets, which are drawn from it, and None otherwise"
             )
-        if restart:
+        if draws:
             self._generator()
         if (self.actions is None) != (self.digests is None):
             raise ValueError("expected both actions and digests, or neither")
@@ -224,7 +226,7 @@ def _content(scenario: Scenario) -> dict[str, Any]:
         "config": {key: getattr(config, key) for key in _CONFIG_KEYS},
         "map": format_map(walls).split("\n"),
         "agents": agents.tolist(),
-        "targets": targets.tolist(),
+        "targets": targets.tolist() if config.target_lists is None else to_lists(targets),
         # Hexadecimal, because few JSON readers besides Python's keep 128-bit integers.
         "stream": None
         if stream is None
@@ -248,7 +250,11 @@ def _scenario(content: dict[str, Any]) -> Scenario:
         keys, inner = list(content), list(content["config"])
         raise ValueError(f"it has the keys {shorten(keys)}, with {shorten(inner)} in its config")
     walls = parse_map("\n".join(content["map"])).walls
-    picture = ParsedMap(walls, *(np.array(content[key], dtype=np.int64) for key in ("agents", "targets")))
+    agents, targets = (
+        cells if holds_lists(cells) else np.array(cells, dtype=np.int64)
+        for cells in (content["agents"], content["targets"])
+    )
+    picture = ParsedMap(walls, agents, targets)
     config = GridConfig(walls=picture, **content["config"])
     stream, actions = content["stream"], content["actions"]
     if stream is not None:

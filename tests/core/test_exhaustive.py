@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from multigrid.core import pcg64, rules
 from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.core.compiled import COMPILED
 from multigrid.core.worlds import Worlds
+from multigrid.maps.text import ParsedMap
 from reference import MOVED, Reference, collide, requests, why_refused
 
 pytestmark = pytest.mark.heavy
@@ -68,6 +70,7 @@ SMALL = [name for name in WORLDS if name != "ring"]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Choose worlds, numbers of agents and rules: eleven million transitions, or with `--all-worlds` 850 million.
 
+    "lists" is *restart* with lists of targets, in which targets repeat, and are those of others.
     Every day, four agents have the worlds with the fewest states, and no case without collisions, where each of them
     plays as it does beside two others.
     """
@@ -75,6 +78,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cases = list(itertools.product(WORLDS, (2, 3, 4), ("stay", "park", "leave")))
         cases += itertools.product(SMALL, (2, 3, 4), ("restart",))
         cases += itertools.product(SMALL, (5,), ("stay", "park"))
+        cases += itertools.product([name for name in SMALL if name != "two regions"], (2, 3, 4), ("lists",))
     else:
         cases = list(itertools.product(SMALL, (2, 3), ("stay",)))
         cases += itertools.product(("corner", "corridor", "crossing", "two regions"), (4,), ("stay",))
@@ -82,6 +86,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cases += itertools.product(("corner", "T"), (4,), ("park",))
         cases += itertools.product(("corner", "T"), (2, 3, 4), ("leave",))
         cases += itertools.product(("corner", "T", "two regions"), (2, 3), ("restart",))
+        cases += itertools.product(("corner", "T"), (2, 3), ("lists",))
     # Interpreted kernels play the same game, as other tests show, a hundred times slower.
     most = math.inf if metafunc.config.getoption("--all-worlds") else 3
     chosen = [
@@ -111,7 +116,7 @@ def joint_states(
             for place in places:
                 at = dict(zip(here, place, strict=True))
                 standing = {i for i in here if at[i] == targets[i]}
-                if on_target == "stay":
+                if on_target in ("stay", "lists"):
                     yield at, set()
                 elif on_target == "park" and len(standing) < len(agents):
                     yield at, standing
@@ -134,8 +139,13 @@ def how_many_states(cells: int, num_agents: int, shared: bool, on_target: str) -
         return sum(math.comb(num_agents, count) * off_target(count) for count in range(1, num_agents + 1))
     if on_target == "restart":
         return off_target(num_agents)
-    everywhere: int = cells**num_agents if shared else math.perm(cells, num_agents)
+    everywhere: int = cells**num_agents if shared else math.perm(cells, num_agents)  # stay, lists, park
     return everywhere - (on_target == "park")
+
+
+def lists_for(targets: list[Cell]) -> list[list[Cell]]:
+    """Lists of different lengths, in which an agent's own target comes twice, or another's once."""
+    return [[cell, cell, targets[i - 1]] if i % 2 else [cell, targets[i - 1]] for i, cell in enumerate(targets)]
 
 
 class Judge:
@@ -145,6 +155,7 @@ class Judge:
         """Judge one configuration, with the same targets in every state."""
         self.config, self.walls, self.targets = config, walls, targets
         self.reference = Reference(config, targets, targets, walls)
+        self.lists: list[list[Cell]] | None = None
         self.arrivals: dict[Any, tuple[list[Any], bool]] = {}
 
     def arrive(self, after: tuple[tuple[int, Cell], ...], parked: frozenset[int], seed: int) -> tuple[list[Any], bool]:
@@ -153,8 +164,9 @@ class Judge:
         if key not in self.arrivals:
             at, reference = dict(after), self.reference
             reference.at, reference.parked = dict(after), set(parked)
-            reference.target = dict(enumerate(self.targets))
+            reference.target = dict(enumerate(self.targets_at(seed)))
             reference.generator = np.random.default_rng(seed) if self.config.on_target == "restart" else None
+            reference.lists, reference.reached = self.lists, [seed] * len(self.targets)
             reward, terminated = reference.arrive(sorted(at))
             rows = []
             for i, target in reference.target.items():
@@ -165,6 +177,10 @@ class Judge:
             over = not reference.at if self.config.on_target == "leave" else all(terminated.values())
             self.arrivals[key] = rows, over
         return self.arrivals[key]
+
+    def targets_at(self, turn: int) -> list[Cell]:
+        """The agents' targets after so many arrivals of each; without lists always the same."""
+        return self.targets if self.lists is None else [one[turn % len(one)] for one in self.lists]
 
     def step(
         self, at: dict[int, Cell], parked: set[int], actions: np.ndarray, seed: int
@@ -207,12 +223,13 @@ def test_every_joint_action_from_every_joint_state(
     walls, letters = parsed(WORLDS[picture])
     targets = letters[:num_agents]
     assert len(targets) == num_agents
+    has_lists = on_target == "lists"
     cells = [(int(x), int(y)) for x, y in np.argwhere(~walls)]
     config = GridConfig(
         walls=walls,
         num_agents=num_agents,
         collisions=collisions,
-        on_target=on_target,
+        on_target="restart" if has_lists else on_target,
         reward="shared" if num_agents == 3 else "individual",
         observe=("agent",),
         allow_stay=True,
@@ -222,12 +239,18 @@ def test_every_joint_action_from_every_joint_state(
     actions = np.array(list(itertools.product(range(NUM_ACTIONS), repeat=num_agents)))[::-1]
     world = Worlds(config, len(actions))
     judge = Judge(config, walls, targets)
+    if has_lists:
+        judge.lists = lists_for(targets)
+        world = Worlds(dataclasses.replace(config, walls=ParsedMap(walls, targets, judge.lists)), len(actions))
+        world.reset()
     transitions = 0
     for number, (at, parked) in enumerate(joint_states(cells, targets, collisions == "none", on_target)):
-        seed = number if on_target == "restart" else 0  # where nothing is drawn, fewer cases to judge
+        # Where nothing is drawn, fewer cases to judge; with lists the seed is the number of arrivals.
+        seed = number if on_target == "restart" else number % 7 if has_lists else 0
         here = sorted(at)
         world.arrays.location[:] = [at.get(i, targets[i]) for i in range(num_agents)]
-        world.arrays.target[:] = targets
+        world.arrays.target[:] = judge.targets_at(seed)
+        world.arrays.arrivals[:] = seed
         world.arrays.status[:] = [
             LEFT if i not in at else PARKED if i in parked else TRAVELLING for i in range(num_agents)
         ]

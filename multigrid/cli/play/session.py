@@ -281,11 +281,12 @@ class Session:
 
 
 def _fix_layout(env: MultiGridEnv, name: str) -> Scenario:
-    """Return the current layout of an environment as a scenario."""
+    """Return the layout of an environment after a reset as a scenario."""
     state = env.get_state()
-    walls = env.config.is_wall[state["map_index"]]
-    config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], state["target"]))
-    return Scenario(name, config, state["np_random"] if config.on_target == "restart" else None)
+    walls, targets = env.config.is_wall[state["map_index"]], state.get("target_lists", state["target"])
+    config = dataclasses.replace(env.config, walls=ParsedMap(walls, state["location"], targets))
+    draws = config.on_target == "restart" and config.target_lists is None
+    return Scenario(name, config, state["np_random"] if draws else None)
 
 
 def _idle_policy(_: np.random.Generator) -> Policy:

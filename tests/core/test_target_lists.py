@@ -1,0 +1,292 @@
+"""Lists of targets in the kernels: which target follows, which states have lists, and that all is as before without."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import judged
+from multigrid import GridConfig, parallel_env, vector_env
+from multigrid.core import pcg64
+from multigrid.core.worlds import Worlds
+from multigrid.maps.text import ParsedMap
+from worldgen import COLLISIONS, some_walls
+
+MAP = "...#.\n.#...\n....."
+STAY = 4
+ALONE = GridConfig(walls=MAP, num_agents=1, on_target="restart", allow_stay=True)
+
+
+def begun(config, lists, starts=((0, 0),), worlds=1):
+    """Worlds that begin with lists of targets, all with the same ones."""
+    world = Worlds(config, worlds)
+    length = max(map(len, lists))
+    table = np.array([[*one, *[(-1, -1)] * (length - len(one))] for one in lists])
+    layout = np.concatenate([np.array(starts), table[:, 0]], axis=1)
+    every = np.arange(worlds)
+    world.begin(
+        every, np.zeros(worlds, np.int64), layouts=np.stack([layout] * worlds), lists=np.stack([table] * worlds)
+    )
+    return world
+
+
+def test_targets_follow_in_order_and_the_list_begins_again():
+    """After the last target of a list comes its first one, again and again."""
+    world = begun(ALONE, [[(1, 0), (2, 0), (1, 0), (0, 0)]])
+    for action, target in zip([0, 0, 2, 2] * 3, [(2, 0), (1, 0), (0, 0), (1, 0)] * 3, strict=True):
+        world.arrays.actions[:] = action
+        world.step()
+        assert tuple(world.arrays.target[0, 0].tolist()) == target
+        assert world.arrays.arrived.all()
+    assert world.arrays.arrivals.item() == 12
+
+
+@pytest.mark.parametrize("lists", [[(0, 0)], [(0, 0), (0, 0), (0, 0)]], ids=len)
+def test_a_repeated_target_is_reached_again_by_standing_there(lists):
+    """Who stands on its next target, from the reset or after an arrival, arrives in the next step if it stays."""
+    world = begun(ALONE, [lists])
+    for step in range(1, 6):
+        world.arrays.actions[:] = STAY
+        world.step()
+        assert (world.arrays.arrivals.item(), world.arrays.rewards.item(), world.arrays.distances.item()) == (
+            step,
+            1,
+            0,
+        )
+    world.arrays.actions[:] = 0
+    world.step()
+    assert (world.arrays.arrivals.item(), world.arrays.rewards.item(), world.arrays.distances.item()) == (5, 0, 1)
+
+
+def test_nothing_is_drawn_with_lists():
+    """The random stream stands still in an episode with lists."""
+    world = begun(ALONE, [[(1, 0), (0, 0)]])
+    before = world.arrays.streams.copy()
+    for action in (0, 2) * 9:
+        world.arrays.actions[:] = action
+        world.step()
+    assert world.arrays.arrivals.item() == 18
+    assert (world.arrays.streams == before).all()
+
+
+@pytest.mark.parametrize("autoreset", [False, True])
+def test_lists_end_with_their_episode(autoreset):
+    """After a reset without a layout by hand, targets are drawn as in worlds that never had lists."""
+    config = GridConfig(walls=MAP, num_agents=2, on_target="restart", allow_stay=True, max_cycles=3)
+    listed, plain = (Worlds(config, 3, autoreset=autoreset) for _ in range(2))
+    for world in (listed, plain):
+        world.reset()
+    layout = np.array([[[0, 0, 0, 0], [4, 0, 4, 0]]] * 3)
+    lists = np.array([[[[0, 0], [-1, -1]], [[4, 0], [4, 1]]]] * 3)
+    every = np.arange(3)
+    listed.begin(every, np.zeros(3, np.int64), layouts=layout, lists=lists)
+    plain.begin(every, np.zeros(3, np.int64), layouts=layout)
+    for world in (listed, plain):
+        world.arrays.steps[:] = 2
+        world.arrays.actions[:] = 1  # off the targets, so that nothing is drawn in this step
+        world.step()
+        assert world.arrays.episode_over.all()
+    random = np.random.default_rng(3)
+    if not autoreset:
+        listed.reset_ended()
+        plain.reset_ended()
+    for _ in range(40):
+        actions = random.integers(0, 5, (3, 2))
+        for world in (listed, plain):
+            world.arrays.actions[:] = actions
+            world.step()
+        for name in ("location", "target", "arrivals", "streams"):
+            assert (getattr(listed.arrays, name) == getattr(plain.arrays, name)).all(), name
+    assert "target_lists" not in listed.snapshot(1)
+
+
+def test_arrays_grow_only_for_lists():
+    """Without lists there are no arrays of them; longer ones later keep those of other worlds."""
+    world = Worlds(GridConfig(walls=MAP, num_agents=1, on_target="restart"), 2)
+    world.reset()
+    assert world.arrays.target_lists.size == world.arrays.list_lengths.size == 0
+    one = np.array([1])
+    for length in (2, 5, 3):
+        lists = np.array([[[[4, y % 3] for y in range(length)]]])
+        world.begin(one - 1 if length == 2 else one, one - 1, layouts=np.array([[[0, 0, 4, 0]]]), lists=lists)
+        assert world.arrays.target_lists.shape == (2, 1, max(length, 2) if length < 3 else 5, 2)
+        assert world.arrays.list_lengths[1 if length > 2 else 0].item() == length
+    assert world.snapshot(0)["target_lists"].tolist() == [[[4, 0], [4, 1]]]
+    assert world.snapshot(1)["target_lists"].tolist() == [[[4, 0], [4, 1], [4, 2]]]
+    assert world.snapshot_many(np.array([0]))["target_lists"].shape == (1, 1, 2, 2)
+
+
+@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize("reward", ["individual", "shared"])
+def test_play_is_that_of_the_reference(collisions, reward):
+    """Whole episodes with lists of different lengths are the reference's, states restored on the way included."""
+    random = np.random.default_rng(7)
+    for seed in range(8):
+        walls = some_walls(6, 4, 0.15, seed)
+        parts = ("agent", "target", "others", "view", "offset")
+        config = GridConfig(
+            walls=walls, num_agents=1, on_target="restart", collisions=collisions, observe=parts, view_radius=1
+        )
+        free = np.argwhere(config.components[0] == np.bincount(config.components[0].ravel())[1:].argmax() + 1)
+        number = int(random.integers(1, min(6, len(free))))
+        options = {"num_agents": number, "reward": reward, "max_cycles": 30, "allow_stay": bool(seed % 2)}
+        env, other = (
+            parallel_env(
+                walls=walls, on_target="restart", collisions=collisions, observe=parts, view_radius=1, **options
+            )
+            for _ in range(2)
+        )
+        starts = random.permutation(free)[:number]
+        # Few cells, so that targets repeat, are shared, and are reached.
+        near = random.permutation(free)[: 2 + number]
+        lists = [random.choice(near, int(random.integers(1, 6))).tolist() for _ in range(number)]
+        env.reset(seed=seed, options={"agents": starts, "targets": lists})
+        state = env.get_state()
+        assert judged.lists_of(state["target_lists"]) == [[tuple(cell) for cell in one] for one in lists]
+        for one in (env, other):
+            one.set_state(state)
+            judged.play(one, 25, np.random.default_rng(seed))
+        assert env.get_state()["arrivals"].tolist() == other.get_state()["arrivals"].tolist()
+
+
+def test_every_transition_of_a_small_world():
+    """From every pair of cells and every place in two lists, each joint action leads where the lists say."""
+    walls = np.array([list(row) for row in ("...", ".#.")]).T == "#"
+    cells = [(int(x), int(y)) for x, y in np.argwhere(~walls)]
+    lists = [[(0, 0), (0, 0), (2, 1)], [(2, 0), (0, 0)]]
+    config = GridConfig(walls=walls, num_agents=2, on_target="restart", allow_stay=True, max_cycles=None)
+    actions = np.array(list(itertools.product(range(5), repeat=2)))
+    world = begun(config, lists, starts=((1, 0), (2, 1)), worlds=len(actions))
+    pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(1).state)
+    world.arrays.streams[:] = world.arrays.streams[0]
+    transitions = 0
+    for arrivals in itertools.product(range(6), range(4)):
+        targets = [one[count % len(one)] for one, count in zip(lists, arrivals, strict=True)]
+        for places in itertools.permutations(cells, 2):
+            world.arrays.location[:], world.arrays.target[:] = places, targets
+            world.arrays.arrivals[:] = arrivals
+            world.arrays.actions[:] = actions
+            world.step()
+            stands = (world.arrays.location == targets).all(axis=2)
+            assert (world.arrays.rewards == stands).all()
+            assert (world.arrays.arrivals == arrivals + stands).all()
+            for agent, one in enumerate(lists):
+                expected = np.array(one)[world.arrays.arrivals[:, agent] % len(one)]
+                assert (world.arrays.target[:, agent] == expected).all()
+            assert (world.arrays.distances == np.abs(world.arrays.location - world.arrays.target).sum(axis=2)).all()
+            assert (world.arrays.streams == world.arrays.streams[0]).all()
+            transitions += len(actions)
+    assert transitions == 24 * 20 * 25
+
+
+def states():
+    """An env under *restart* and its states: at a reset with lists, and after two steps."""
+    env = parallel_env(walls=MAP, num_agents=2, on_target="restart", allow_stay=True)
+    env.reset(seed=1, options={"agents": [[0, 0], [4, 0]], "targets": [[[0, 0], [0, 0], [2, 0]], [[4, 1]]]})
+    kept = [env.get_state()]
+    for actions in ((STAY, 3), (STAY, 1)):
+        env.step({"agent_0": actions[0], "agent_1": actions[1]})
+        kept.append(env.get_state())
+    return env, kept
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"target_lists": [[[0, 0], [3, 0], [2, 0]], [[4, 1], [-1, -1], [-1, -1]]]},
+            "a cell that its agent cannot reach",
+        ),
+        (
+            {"target_lists": [[[0, 0], [9, 0], [2, 0]], [[4, 1], [-1, -1], [-1, -1]]]},
+            "a cell that its agent cannot reach",
+        ),
+        ({"target_lists": [[[0, 0], [-1, -1], [2, 0]], [[4, 1], [-1, -1], [-1, -1]]]}, "does not end in rows of -1"),
+        ({"target_lists": [[[0, 0], [0, 0], [2, 0]], [[4, 1], [-1, 5], [-1, -1]]]}, "does not end in rows of -1"),
+        ({"target_lists": [[[-1, -1]] * 3, [[4, 1], [-1, -1], [-1, -1]]]}, "to some agents only"),
+        (
+            {"target_lists": [[[0, 0], [0, 0], [2, 1]], [[4, 1], [-1, -1], [-1, -1]]]},
+            "does not follow from target_lists",
+        ),
+        ({"target_lists": [[[0, 0], [1, 0], [2, 0]], [[4, 1], [-1, -1], [-1, -1]]]}, "location in the state is"),
+        ({"target": [[0, 1], [4, 1]], "distances": [1.0, 0.0]}, "target in the state is"),
+        ({"target_lists": [[0, 0], [1, 0]]}, r"not int64 of shape \(2, 2, 2\)"),
+        ({"target_lists": [[[0.0, 0.0]], [[1.0, 0.0]]]}, "target_lists in the state is float64"),
+    ],
+)
+def test_states_whose_lists_do_not_fit_are_refused(changes, message):
+    """A list out of reach, or one from which the present target does not follow, is refused, and nothing changes."""
+    env, (_, _, last) = states()
+    changed = {**last, **{name: np.array(value) for name, value in changes.items()}}
+    before = env.get_state()
+    with pytest.raises(ValueError, match=message):
+        env.set_state(changed)
+    np.testing.assert_equal(env.get_state(), before)
+    for one in states()[1]:
+        env.set_state(one)
+        np.testing.assert_equal(env.get_state(), one)
+
+
+def test_states_with_lists_need_the_rule():
+    """Another rule for targets refuses a state with lists."""
+    _, (first, *_) = states()
+    env = parallel_env(walls=MAP, num_agents=2, on_target="stay", allow_stay=True)
+    with pytest.raises(ValueError, match="under another rule than on_target='restart'"):
+        env.set_state(first)
+
+
+def test_a_state_without_lists_takes_them_away():
+    """Lists are part of a state: one without them brings back the draws, and the stream."""
+    env, (first, *_) = states()
+    env.reset(seed=4)
+    drawn = env.get_state()
+    assert "target_lists" not in drawn
+    env.set_state(first)
+    assert "target_lists" in env.get_state()
+    env.set_state(drawn)
+    np.testing.assert_equal(env.get_state(), drawn)
+
+
+def test_states_of_single_and_many_worlds_are_interchangeable():
+    """A vector env takes states with and without lists, of any lengths, and gives back the same bytes."""
+    env, (first, _, last) = states()
+    env.reset(seed=2)
+    single = [first, env.get_state(), last]
+    many = vector_env(3, env.config)
+    many.reset(seed=9)
+    many.set_state(single)
+    for given, kept in zip(single, many.get_state(single=True), strict=True):
+        assert given.keys() == kept.keys()
+        np.testing.assert_equal(kept, given)
+    stacked = many.get_state()
+    assert stacked["target_lists"].shape == (3, 2, 3, 2)
+    assert (stacked["target_lists"][1] == -1).all()
+    other = vector_env(3, env.config)
+    other.reset(seed=1)
+    other.set_state(stacked)
+    np.testing.assert_equal(other.get_state(), stacked)
+    env.set_state(many.get_state([2], single=True)[0])
+    np.testing.assert_equal(env.get_state(), last)
+    assert many.get_state([1]).keys() == stacked.keys() - {"target_lists"}
+
+
+def test_a_pool_of_maps_gives_each_its_lists():
+    """Maps with lists give those of the map drawn, in each episode, as long as they are."""
+    walls = np.zeros((4, 2), bool)
+    maps = [
+        ParsedMap(walls, np.array([[0, 0]]), [[[1, 0], [0, 0], [2, 1]]]),
+        ParsedMap(walls, np.array([[3, 1]]), [[[3, 1]]]),
+    ]
+    env = parallel_env(walls=maps, on_target="restart", allow_stay=True, max_cycles=4)
+    seen = set()
+    for seed in range(12):
+        env.reset(seed=seed if seed < 6 else None)
+        state = env.get_state()
+        index = int(state["map_index"])
+        seen.add(index)
+        assert state["target_lists"].tolist() == np.array(maps[index].targets).tolist()
+        assert state["target"].tolist() == [maps[index].targets[0][0]]
+        while env.agents:
+            env.step({"agent_0": STAY})
+        assert env.metrics()["throughput"] == float(index)
+    assert seen == {0, 1}
