@@ -36,11 +36,11 @@ class SameGameOptions:
     output: Path
     """The folder of episodes.jsonl; it is made if there is none."""
     kind: Kind = "mapf"
-    """Episodes with an end, or lifelong ones."""
+    """Episodes that end when all agents have arrived, or lifelong ones."""
     sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[arg-type]
-    """The sets of instances."""
+    """The sets of instances; pathfinding has no lifelong ones."""
     policies: tuple[Name, ...] = ("random", "pibt")
-    """Who plays: random actions, shortest paths, PIBT, or plans of LaCAM*."""
+    """Who plays: random actions, shortest paths, PIBT, or, in episodes that end, plans of LaCAM*."""
     every: int = 1
     """Take only every K-th instance of each set, from the first one on."""
     pogema: Path = dataclasses.field(default_factory=lambda: python_path(default_folder() / "pogema"))
@@ -74,6 +74,8 @@ def main(arguments: Sequence[str]) -> int:
 def _play_all(options: SameGameOptions) -> list[Row]:
     if options.every < 1:
         raise _OptionsError(f"--every is {options.every}; expected at least 1")
+    if options.kind == "lmapf" and "lacam" in options.policies:
+        raise _OptionsError("--policies has lacam, which plans episodes that end; leave it out, or --kind lmapf")
     file = options.output / "episodes.jsonl"
     rows = read_rows(file)
     if rows and not options.resume:
@@ -82,6 +84,8 @@ def _play_all(options: SameGameOptions) -> list[Row]:
     done = {row.key for row in rows}
     with Pogema(options.pogema) as pogema:
         for name in options.sets:
+            if (options.kind, name) == ("lmapf", "pathfinding"):
+                continue
             instances = read_instances(options.data, options.kind, name)[:: options.every]
             todo = _select(options, name, instances, done)
             worlds = read_worlds(options.data, options.kind, name) if todo else {}

@@ -22,7 +22,8 @@ PYTHON = python_path(Path(sys.prefix) / "pogema")
 CLONE = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
 
 # Of each set every so many instances, with all numbers of agents; with --long, four times as many.
-EVERY = {"random": 32, "mazes": 32, "warehouse": 64, "movingai": 128, "puzzles": 16, "pathfinding": 16}
+EVERY = {"random": 64, "mazes": 64, "warehouse": 128, "movingai": 128, "puzzles": 20, "pathfinding": 16}
+KINDS = {"mapf": POLICIES, "lmapf": tuple(policy for policy in POLICIES if policy != "lacam")}
 
 # By map: the width and height, the share of walls, the agents, the steps. The first three are puzzles.
 SMALL = {
@@ -44,22 +45,27 @@ def pogema():
 def write_set(folder, maps, steps):
     """Write a set of the benchmark's form: one scenario on each map, of which an agent starts on its target."""
     folder.mkdir(parents=True)
-    pictures, scenarios = [], []
+    pictures, scenarios, lifelong = [], [], []
     for seed, (name, (width, height, density, agents, _)) in enumerate(maps.items()):
         random = np.random.default_rng(seed)
         walls = random_map(width, height, density, seed)
         free = np.argwhere(~walls.T)  # [row, column]
         starts, targets = (random.permutation(free)[:agents].tolist() for _ in range(2))
         targets.remove(starts[0]) if starts[0] in targets else targets.pop()
+        lists = [free[random.integers(len(free), size=random.integers(2, 6))].tolist() for _ in starts]
+        lists[1][1:] = [lists[1][0], starts[1]]  # a target is the next one, too
         # In POGEMA's pictures all of these are free.
         letters = np.where(walls.T, "#", random.choice(list(".!@$"), (height, width)))
         pictures += [f'"{name}": |-', *(f"  {''.join(row)}" for row in letters)]
-        cells = f"    agents_xy: {starts}", f"    targets_xy: {[starts[0], *targets]}"
-        scenarios += [f"  Scenario-{seed}:", *cells, f"    map_name: {name}", f"    seed: {seed}"]
+        lists[0][0] = starts[0]
+        for lines, cells in ((scenarios, [starts[0], *targets]), (lifelong, lists)):
+            lines += [f"  Scenario-{seed}:", f"    agents_xy: {starts}"]
+            lines += [f"    map_name: {name}", f"    seed: {seed}", f"    targets_xy: {cells}"]
     (folder / "maps.yaml").write_text("\n".join([*pictures, ""]))
-    rules = ["  collision_system: soft", f"  max_episode_steps: {steps}", "  on_target: nothing"]
-    lines = ["environment:", *rules, "scenarios:", *scenarios, ""]
-    (folder / f"{folder.name}-mapf.yaml").write_text("\n".join(lines))
+    for kind, on_target, lines in (("mapf", "nothing", scenarios), ("lmapf", "restart", lifelong)):
+        rules = ["  collision_system: soft", f"  max_episode_steps: {steps}", f"  on_target: {on_target}"]
+        text = "\n".join(["environment:", *rules, "scenarios:", *lines, ""])
+        (folder / f"{folder.name}-{kind}.yaml").write_text(text)
 
 
 @pytest.fixture(scope="module")
@@ -73,63 +79,67 @@ def small(tmp_path_factory):
 
 
 def compare(pogema, world, instance, agents, policy):
-    """Play an episode here and there; return it with POGEMA's answer. They must be equal."""
-    episode = play(instance, agents, "mapf", policy)
+    """Play an episode here and there: they must be equal."""
+    episode = play(instance, agents, "lmapf" if world["on_target"] == "restart" else "mapf", policy)
     answer = pogema.play({**world, "num_agents": agents}, episode.actions)
     assert list_differences(episode, answer) == [], (instance.name, agents, policy)
-    return episode, answer
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("kind", "policy"), [(kind, policy) for kind in KINDS for policy in KINDS[kind]])
 @pytest.mark.parametrize("name", ["random", "puzzles"])
-def test_small_instances(pogema, small, name, policy):
+def test_small_instances(pogema, small, name, kind, policy):
     """On small maps that are not square, everything is equal, also where an agent starts on its target."""
-    worlds = read_worlds(small, "mapf", name)
-    instances = read_instances(small, "mapf", name)
+    worlds = read_worlds(small, kind, name)
+    instances = read_instances(small, kind, name)
     assert len(instances) == {"random": 1, "puzzles": 3}[name]
     for instance in instances:
         assert instance.walls.shape[0] != instance.walls.shape[1]
-        assert (instance.starts[0] == instance.targets[0]).all()
+        assert (instance.starts[0] == instance.targets[0][0]).all()
         for agents in SETS[name]:
             compare(pogema, worlds[instance.name], instance, agents, policy)
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_a_sample_of_each_set(pogema, name, request):
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in KINDS for name in SETS if (kind, name) != ("lmapf", "pathfinding")]
+)
+def test_a_sample_of_each_set(pogema, kind, name, request):
     """On instances of the benchmark itself, with all its numbers of agents, everything is equal."""
     if not CLONE.is_dir():
         pytest.skip("no ../shared/pogema-benchmark")
     is_long = request.config.getoption("--long")
-    worlds = read_worlds(CLONE, "mapf", name)
-    instances = read_instances(CLONE, "mapf", name)[:: EVERY[name] // (4 if is_long else 1)]
+    policies = KINDS[kind]
+    worlds = read_worlds(CLONE, kind, name)
+    instances = read_instances(CLONE, kind, name)[:: EVERY[name] // (4 if is_long else 1)]
     for k, instance in enumerate(instances):
         for number, agents in enumerate(SETS[name]):
-            # One policy after the other, so that each plays with each number of agents.
-            for policy in POLICIES if is_long else [POLICIES[(k + number) % len(POLICIES)]]:
+            # One policy after the other, so that each plays with few agents and with many.
+            for policy in policies if is_long else [policies[(k + number) % len(policies)]]:
                 compare(pogema, worlds[instance.name], instance, agents, policy)
 
 
-def play_by_hand(pogema, starts, targets, actions):
+def play_by_hand(pogema, starts, targets, actions, on_target="nothing"):
     """Play rows of actions in a hall of 4 x 1 cells, as many as the limit; return the episode and POGEMA's answer."""
+    is_lifelong = on_target == "restart"
+    cells = [[[x, 0] for x in one] if is_lifelong else [one, 0] for one in targets]
     config = GridConfig(
         walls="....",
         num_agents=len(starts),
         collisions="soft",
-        on_target="stay",
+        on_target="restart" if is_lifelong else "stay",
         allow_stay=True,
         max_cycles=len(actions),
     )
     env = MultiGridEnv(config)
-    env.reset(seed=0, options={"agents": [[x, 0] for x in starts], "targets": [[x, 0] for x in targets]})
+    env.reset(seed=0, options={"agents": [[x, 0] for x in starts], "targets": cells})
     rows = iter(actions)
     episode = record(env, lambda env, _: dict(zip(env.agents, next(rows), strict=True)))
     world = {
         "map": "....",
         "agents_xy": [[0, x] for x in starts],
-        "targets_xy": [[0, x] for x in targets],
+        "targets_xy": [[[0, x] for x in one] if is_lifelong else [0, one] for one in targets],
         "num_agents": len(starts),
         "collision_system": "soft",
-        "on_target": "nothing",
+        "on_target": on_target,
         "max_episode_steps": len(actions),
     }
     return episode, pogema.play(world, episode.actions)
@@ -152,6 +162,16 @@ def test_who_starts_on_its_target_arrives_in_the_first_step(pogema, action, step
     assert list_differences(episode, answer) == []
     assert answer["metrics"] == {"CSR": 1, "ISR": 1, "makespan": steps, "SoC": steps, "ep_length": steps}
     assert len(episode.actions) == steps
+
+
+def test_a_list_begins_again_and_a_repeated_target_is_reached_again(pogema):
+    """After its last target an agent has its first one; who stands on its next one arrives in the next step."""
+    rows = [Action.STAY, Action.RIGHT, Action.STAY, Action.LEFT, Action.RIGHT, Action.RIGHT]
+    episode, answer = play_by_hand(pogema, [0], [[0, 1, 1]], [(action,) for action in rows], "restart")
+    assert list_differences(episode, answer) == []
+    assert [row[0] for row in answer["rewards"]] == [1, 1, 1, 1, 1, 0]
+    assert [cells[0] for cells in answer["targets"]] == [[0, x] for x in (0, 1, 1, 0, 1, 1, 1)]
+    assert answer["metrics"] == {"avg_throughput": 5 / 6}
 
 
 def change(answer, *path, value):
@@ -183,6 +203,13 @@ def test_a_difference_is_found(pogema):
         (("metrics",), {**answer["metrics"], "CSR": 0.0}, "CSR is 1.0 here and 0.0 there"),
     ):
         assert list_differences(episode, change(answer, *path, value=value)) == [line]
+    rows = [(Action.STAY,), (Action.RIGHT,), (Action.STAY,)]
+    episode, answer = play_by_hand(pogema, [0], [[0, 2]], rows, "restart")
+    for path, value, line in (
+        (("targets", 2, 0), [0, 0], "after step 2: agent_0 is going to [2, 0] here, [0, 0] there"),
+        (("metrics", "avg_throughput"), 0.5, "avg_throughput is 0.3333333333333333 here and 0.5 there"),
+    ):
+        assert list_differences(episode, change(answer, *path, value=value)) == [line]
 
 
 def test_a_run_goes_on(small, tmp_path, capsys):
@@ -198,6 +225,12 @@ def test_a_run_goes_on(small, tmp_path, capsys):
     assert len(rows) == len({row.key for row in rows}) == 3 * 3 * 2
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[2::4] for line in lines[2:]] == [["random", "9"], ["pibt", "9"]]
+    assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "shortest"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split(" | ")[:4] == ["| lmapf", "puzzles", "shortest", "9"]
+    assert main([*flags[:-1], "pathfinding", "--resume", "--kind", "lmapf"]) == 0
+    assert main([*flags, "--resume", "--kind", "lmapf", "--policies", "lacam"]) == 2
+    assert "lacam, which plans episodes that end" in capsys.readouterr().err
+    assert len(read_rows(file)) == 3 * 3 * 3
 
 
 def test_a_run_names_what_differs(small, tmp_path, capsys, monkeypatch):
