@@ -157,6 +157,9 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     broken += list_breaches(config, state)
     if rule == "restart" and not ("target_lists" in state and any(lists_of(state["target_lists"]))):
         law(steps == 0 or not any(hit and one for hit, one in zip(standing, arrived, strict=True)), "no new target")
+    if rule == "restart":
+        there = [hit for hit, one in zip(arrived, standing, strict=True) if one]
+        law(steps == 0 or all(there), "on a target without having arrived")
     law(over == (all_there or any(truncated)), "over, or not, without a reason")
     law(not (over and steps == 0), "over before the first step")
     ends = {

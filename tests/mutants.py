@@ -43,6 +43,7 @@ ROOT = Path(__file__).parents[1]
 # By mutated file, in the order in which they are run: the quickest first.
 TESTS = {
     "core/rules.py": [
+        "core/test_target_lists.py",
         "envs/test_documented_subclasses.py",
         "core/test_rules.py",
         "core/test_worlds.py",
@@ -53,6 +54,7 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "core/placement.py": [
+        "core/test_target_lists.py",
         "core/test_worlds.py",
         "core/test_rules.py",
         "core/test_placement.py::test_a_grid_without_walls_equals_the_oracle",
@@ -71,6 +73,7 @@ TESTS = {
     "core/pcg64.py": ["core/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
     "core/metrics.py": ["core/test_metrics.py"],
     "core/invariants.py": [
+        "core/test_target_lists.py",
         "core/test_invariants.py::test_one_change_is_refused_or_leads_to_a_state_of_the_game",
         "core/test_worlds.py::test_states_of_cells_out_of_reach_are_refused",
         "envs/test_contract.py::test_bad_states_are_refused",
@@ -84,6 +87,7 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "core/snapshots.py": [
+        "core/test_target_lists.py",
         "envs/test_contract.py::test_bad_states_are_refused",
         "envs/test_safety.py",
         "envs/test_parallel.py",
@@ -99,6 +103,7 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "core/calls.py": [
+        "envs/test_lists_of_targets.py",
         "envs/test_safety.py",
         "core/test_worlds.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
@@ -109,12 +114,14 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "core/worlds.py": [
+        "core/test_target_lists.py",
         "envs/test_vector.py",
         "envs/test_documented.py",
         "envs/test_safety.py",
         "envs/test_contract.py",
     ],
     "core/allocation.py": [
+        "core/test_target_lists.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
         "core/test_worlds.py",
         "envs/test_parallel.py",
@@ -126,6 +133,7 @@ TESTS = {
         "envs/test_documented_subclasses.py::test_bad_locations",
         "envs/test_starts_on_targets.py",
     ],
+    "maps/target_lists.py": ["core/test_target_lists.py", "envs/test_lists_of_targets.py", "maps/test_text.py"],
     "planning/search.py": ["planning/test_solve.py"],
     "planning/travellers.py": ["planning/test_solve.py"],
     "planning/pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
@@ -156,8 +164,11 @@ core/rules.py
         an action above the range is refused: Compare 5 -> _1 > _2
         a parked agent's action is examined: Compare 6 -> _1 == 0
         a departed agent's action is not examined: BoolOp 2 -> _1 and _3
+    begin_worlds
+        a layout by hand has its lists of targets: Expr 1 -> pass
     restore_worlds
         a state that is set tells who has arrived: Assign 13 -> pass
+        a state that is set has its lists of targets: Expr 1 -> pass
     reset_ended_worlds
         only a world that is over begins anew: If 1 -> True
     _begin
@@ -258,7 +269,9 @@ core/placement.py
         the map of a pool is drawn: Call 1 -> _1(_2, _3, 1)
     draw_layout
         a map with letters is its own layout: If 1 -> _1 > 1
-        the layout is that of the drawn map: Subscript 5 -> 0
+        the layout is that of the drawn map: Subscript 6 -> 0
+        a map's lists of targets are its layout's: Expr 1 -> pass
+        the lists are those of the drawn map: Subscript 1 -> 0
         a cell that can reach no other is not used: Compare 3 -> _1 < 1
         agents begin in cells of their own: BoolOp 1 -> _1 or _2
         the agents of a region are counted: AugAssign 1 -> pass
@@ -279,7 +292,16 @@ core/placement.py
     _cell_without_agent
         the forced cell has no agent: Compare 2 -> _1 != _2
         the forced cell is in the agent's region: Compare 1 -> _1 != 0
-    draw_next_target
+    set_lists
+        the last target of a list counts: Compare 3 -> _1 < _2 - 1
+        what fills a list does not count: Compare 4 -> True
+        a world without lists forgets those before: Assign 4 -> pass
+        what is left of longer lists is overwritten: For 3 -> range(0)
+    set_next_target
+        where there is a list nothing is drawn: If 1 -> False
+        the target after an arrival is the next of the list: BinOp 1 -> (_1 + 1) % _2
+        after its last target a list begins again: BinOp 1 -> min(_1, _2 - 1)
+    _draw_next_target
         a new target is in reach: Compare 1 -> _1 == 0
         a new target is another cell: While 1 -> _1
 core/observe.py
@@ -377,17 +399,27 @@ core/invariants.py
         a state has no two equal targets: If 5 -> False
         under restart, a state may have two equal targets: If 4 -> True
     _check_arrivals
-        who is parked stands on its target: BoolOp 4 -> _1 and _2 and _3_1 and _3_2_1 == _3_2_2
-        arrivals are as many as on_target allows: BoolOp 5 -> _1 or _3
-        an arrival has its step: If 4 -> _2
-        no arrival is to come: BoolOp 11 -> _1
-        outcomes are such: BoolOp 12 -> _1
-        distances are those of the cells: If 6 -> _1 < 0
+        who is parked stands on its target: BoolOp 6 -> _1 and _2 and _3_1 and _3_2_1 == _3_2_2
+        arrivals are as many as on_target allows: BoolOp 7 -> _1 or _3
+        an arrival has its step: If 5 -> _2
+        no arrival is to come: BoolOp 13 -> _1
+        outcomes are such: BoolOp 14 -> _1
+        distances are those of the cells: If 7 -> _1 < 0
+        who has just arrived may stand on its next target: If 1 -> False
+        with a list too, nobody stands on a target for long: BoolOp 4 -> _1
         only an agent alone may be placed on its target: BoolOp 1 -> _1
         an agent that was placed has not arrived yet: BoolOp 3 -> _1 and _2
         under stay, agents may start on their targets: BoolOp 2 -> _2
         under restart, agents may start on their targets: IfExp 1 -> _3
         under restart, no agent is on its target later: IfExp 1 -> _1 or _3
+    _check_lists
+        a state's agents all have lists, or none has: Compare 1 -> False
+        a state has lists under restart alone: Compare 2 -> False
+        a state's lists end as they are filled: If 2 -> False
+        a state's lists are in reach: Compare 7 -> False
+        a state's lists are inside the grid: BoolOp 6 -> _2
+        a state's targets are those that its lists have now: If 5 -> False
+        who has just arrived stands on the target before: If 6 -> False
     _check_ends
         nobody terminates alone: If 1 -> not _1 and _2
         nobody is truncated alone: Compare 8 -> _1 and not _2_2
@@ -401,6 +433,10 @@ core/snapshots.py
         a state holds the targets: Tuple 2 -> _[:4] + _[5:]
         a state holds the steps played: Tuple 2 -> _[:1] + _[2:]
         a state holds the last rewards: Tuple 3 -> _[1:]
+    find_longest
+        there is room for the longest list of any state: Assign 2 -> _1 = _2_3
+    StateBuffer.read_each
+        what is left of another state's lists is overwritten: Assign 4 -> pass
     _check_field
         a state's fields have the world's shape: Compare 2 -> len(_1) != len(_2)
         a state's fields have the world's dtype: BoolOp 2 -> _1
@@ -441,30 +477,57 @@ core/calls.py
         what follows is not done without its commit: If 2 -> True
     _interpret
         worlds that are half played are refused: Assign 2 -> _1 = False
+    _make_room
+        every thread gets the longer lists: List 1 -> [_1, *self._thread_arrays[1:]]
 core/worlds.py
     begin.finish
         a seed forgets the generator: Expr 1 -> pass
+    _copy_lists
+        a state's lists are as long as its longest: Subscript 1 -> _1
 core/allocation.py
     allocate
         outside the grid, a view shows walls: Call 9 -> _1(_2, _3, constant_values=0)
         flat, the last cell of a side has the coordinate 1: BinOp 1 -> _1 / _1_2
         flat, a side of one cell has the coordinate 0: BinOp 1 -> (_1 + (_1_2 == 1)) / _2
+    with_room
+        lists of other worlds are kept when they get longer: If 2 -> False
+        shorter lists take no room away: Compare 1 -> _1 == _2
 maps/layouts.py
-    check_layout
+    check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3
         a cell by hand is not negative: Compare 1 -> -1 <= _2 < _3
         a cell by hand is no wall: If 2 -> _1 < _2
         no two have one cell by hand: If 3 -> _1 > _2
-        an agent does not begin on its target: If 4 -> False
-        under stay and restart, an agent may begin there: If 4 -> _1
-        who starts on its target can reach another cell: If 5 -> False
-        a target by hand is in reach: If 6 -> _2 == 0
+    check_layout
+        an agent does not begin on its target: If 1 -> False
+        under stay and restart, an agent may begin there: If 1 -> _1
+        who starts on its target can reach another cell: If 2 -> False
+        a target by hand is in reach: If 3 -> _2 == 0
     check_cells
         cells by hand are integers: Constant 4 -> "iuf"
         there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
     check_cell
         a location is not at the grid's far edge: Compare 3 -> _1 <= _2 <= _3
         a location is of integers: Compare 2 -> _1 not in "iuf"
+maps/target_lists.py
+    holds_lists
+        an empty list is a list: BoolOp 4 -> _2
+    make_layout
+        lists need the rule restart: If 2 -> False
+    check_lists
+        agents with lists have cells of their own: Expr 1 -> pass
+        an agent with a list can reach another cell: If 1 -> False
+        a list has no negative cells: Compare 3 -> _1 >= -1
+        a list has no cells at the far edge: Compare 4 -> _1 <= _2
+        a list is in reach: Compare 5 -> there == 0
+    read_lists
+        there is a list for each agent: If 1 -> False
+    _read_list
+        a list is of integers: Compare 3 -> _1 not in "iuf"
+        a list is not empty: If 4 -> False
+    _length
+        what fills a list is no target: Compare 1 -> _1 == _1
+        a coordinate may be -1 beside another: Call 2 -> (cells != NO_TARGET).all(axis=1)
 planning/search.py
     count_costs
         a plan's arrivals are those at the last stay: If 1 -> False

@@ -159,11 +159,7 @@ def _solve(instance: Instance, agents: int, method: planning.Method, limit: floa
 def _play_lifelong(
     instance: Instance, agents: int, method: planning.ControllerMethod, published: float | None
 ) -> _Figures:
-    """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput.
-
-    After each arrival the agent's next target of the instance replaces the one that was drawn; the lists begin anew
-    after their last targets, as POGEMA's do.
-    """
+    """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput."""
     config = GridConfig(
         walls=instance.walls,
         num_agents=agents,
@@ -173,11 +169,8 @@ def _play_lifelong(
         max_cycles=instance.steps,
     )
     env = MultiGridEnv(config)
-    turns = np.zeros(agents, np.int64)
-    # An agent cannot get its own cell for a target, so of the same targets in turn there is one.
-    lists = [cells[(cells != np.roll(cells, -1, axis=0)).any(axis=1)] for cells in instance.targets[:agents]]
-    targets = np.array([cells[0] for cells in lists])
-    observations, _ = env.reset(seed=0, options={"agents": instance.starts[:agents], "targets": targets})
+    layout = {"agents": instance.starts[:agents], "targets": instance.targets[:agents]}
+    observations, _ = env.reset(seed=0, options=layout)
     policy = planning.controller(method)
     policy(env, observations)
     seconds = []
@@ -187,15 +180,6 @@ def _play_lifelong(
         seconds.append(time.process_time() - began)
         if any(info["outcome"] not in {Outcome.MOVED, Outcome.STAYED} for info in infos.values()):
             raise RuntimeError(f"{method}, {instance.name}, {agents} agents: a move was refused")
-        state: Any = env.get_state()
-        arrived = np.flatnonzero((state["location"] == targets).all(axis=1))
-        turns[arrived] += 1
-        for agent in arrived:
-            targets[agent] = lists[agent][turns[agent] % len(lists[agent])]
-        if env.agents:
-            state["target"][:] = targets
-            state["distances"][:] = np.abs(targets - state["location"]).sum(axis=1)
-            env.set_state(state)
     return {
         "status": "played",
         "figure": env.metrics()["throughput"],

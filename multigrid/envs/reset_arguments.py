@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
-from multigrid.maps.target_lists import NO_TARGET, Layout, holds_lists, is_listed, make_layout
+from multigrid.maps.components import NO_TARGET
+from multigrid.maps.target_lists import Layout, holds_lists, is_listed, make_layout
 
 __all__ = [
     "NO_SEED",

@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.maps.components import WALL
+from multigrid.maps.components import NO_TARGET, WALL
 from multigrid.maps.layouts import START_ON_TARGET, check_cells, check_layout, check_places
 
-__all__ = ["NO_TARGET", "Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists", "to_lists"]
-
-NO_TARGET = -1
-"""Both coordinates of the rows that follow the last target of a list in an array."""
+__all__ = ["Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists", "to_lists"]
 
 _LARGEST = np.iinfo(np.int64).max
 _EXPECTED = "expected a list of cells [x, y], each two integers"

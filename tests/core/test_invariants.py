@@ -198,6 +198,10 @@ def test_the_other_rules_do_know_them(collisions: str) -> None:
 
 
 FOUR_BY_THREE = "....\n.#..\n...."
+LISTED = [
+    "ab.c\n.#..\n....\na: 0,0 0,0 0,1\nb: 2,0 1,0\nc: 3,0",
+    "a.b.\n.#..\nc...\na: 1,0\nb: 2,0 0,0 2,0\nc: 0,2 1,2",
+]
 VALUES: dict[str, list[Any]] = {
     "i": [-1, 0, 1, 2, 3, 4, 8, 2**53, 2**53 + 1],
     "u": [0, 1, 2, 3, 2**32 - 1, 2**32, 2**63],
@@ -212,6 +216,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"on_target": "stay", "num_agents": 1},
     {"on_target": "restart", "collisions": "none"},
     {"on_target": "restart", "reward": "shared", "max_cycles": 3},
+    {"on_target": "restart", "walls": LISTED, "allow_stay": True, "max_cycles": 4},
 ]
 
 

@@ -1,6 +1,8 @@
 """Lists of targets in the kernels: which target follows, which states have lists, and that all is as before without."""
 
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from worldgen import COLLISIONS, some_walls
 
 MAP = "...#.\n.#...\n....."
 STAY = 4
+POGEMA = json.loads((Path(__file__).parents[1] / "golden" / "pogema_lists.json").read_text())
 ALONE = GridConfig(walls=MAP, num_agents=1, on_target="restart", allow_stay=True)
 
 
@@ -268,6 +271,51 @@ def test_states_of_single_and_many_worlds_are_interchangeable():
     env.set_state(many.get_state([2], single=True)[0])
     np.testing.assert_equal(env.get_state(), last)
     assert many.get_state([1]).keys() == stacked.keys() - {"target_lists"}
+
+
+@pytest.mark.parametrize("index", range(len(POGEMA)))
+def test_play_is_pogemas(index):
+    """With the same lists and actions, cells, targets, rewards and the throughput are POGEMA's in every step."""
+    episode = POGEMA[index]
+    env = parallel_env(
+        walls="\n".join(episode["map"]),
+        num_agents=len(episode["starts"]),
+        collisions=episode["collisions"],
+        on_target="restart",
+        allow_stay=True,
+        max_cycles=episode["limit"],
+    )
+    env.reset(options={"agents": episode["starts"], "targets": episode["lists"]})
+    for actions, cells, given in zip(episode["actions"], episode["cells"], episode["rewards"], strict=True):
+        rewards = env.step(dict(zip(env.possible_agents, map(int, actions), strict=True)))[1]
+        assert env.state().ravel().tolist() == cells
+        assert [int(reward) for reward in rewards.values()] == [int(digit) for digit in given]
+    assert env.agents == []
+    assert env.metrics()["throughput"] == pytest.approx(episode["throughput"])
+
+
+def test_the_recordings_have_something_to_tell():
+    """In POGEMA's episodes lists begin again, targets are repeated and shared, and agents start on theirs."""
+    again = sum(
+        sum(row[agent] == "1" for row in episode["rewards"]) > len(one)
+        for episode in POGEMA
+        for agent, one in enumerate(episode["lists"])
+    )
+    repeated = sum(
+        row[4 * agent : 4 * agent + 2] == row[4 * agent + 2 : 4 * agent + 4]
+        for episode in POGEMA
+        for row in episode["cells"]
+        for agent in range(len(episode["starts"]))
+    )
+    shared = sum(
+        len({tuple(row[column : column + 2]) for column in range(2, len(row), 4)}) < len(episode["starts"])
+        for episode in POGEMA
+        for row in episode["cells"]
+    )
+    on_targets = sum(
+        start == one[0] for episode in POGEMA for start, one in zip(episode["starts"], episode["lists"], strict=True)
+    )
+    assert min(again, repeated, shared, on_targets) >= 15, (again, repeated, shared, on_targets)
 
 
 def test_a_pool_of_maps_gives_each_its_lists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -154,6 +155,23 @@ def test_options_set_the_layout() -> None:
     vec_env.set_options()
     vec_env.seed(5)
     assert frozen(vec_env.reset()) == drawn
+
+
+def test_options_may_have_lists_of_targets() -> None:
+    """Lists go through to the worlds, the same for all or for each row; rows of a world must have equal ones."""
+    config = GridConfig(walls=POOL[0], num_agents=2, on_target="restart", allow_stay=True)
+    vec_env = make_native(config, 2)
+    starts = [(0, 1), (2, 2)]
+    one = {"agents": starts, "targets": [[(1, 3)], [(0, 3), (0, 3), (2, 2)]]}
+    other = {"agents": starts, "targets": [[(0, 1), (1, 3)], [(0, 3)]]}
+    for options, of_worlds in ((one, [one, one]), ([one, copy.deepcopy(one), other, other], [one, other])):
+        vec_env.set_options(options)
+        vec_env.reset()
+        for state, given in zip(vec_env.vector_env.get_state(single=True), of_worlds, strict=True):
+            kept = [[tuple(cell) for cell in cells if cell[0] >= 0] for cells in state["target_lists"].tolist()]
+            assert kept == given["targets"]
+    with pytest.raises(ValueError, match=r"row 1 differ .* of world 0"):
+        vec_env.set_options([one, other, one, one])
 
 
 @pytest.mark.parametrize(

@@ -177,3 +177,85 @@ def test_what_cannot_be_drawn(arguments, error, message):
     """Arrays of another type or shape and cells that are none are refused, with the row."""
     with pytest.raises(error, match=re.escape(message)):
         format_map(*arguments)
+
+
+LISTED = """
+    a.#b
+    ....
+
+    b: 3,1 3,0 3,1
+    a: 2,1
+"""
+
+
+def test_lists_of_targets_follow_the_picture():
+    """A line for each agent has its targets in order; lines may come in any order, and be indented with the picture."""
+    walls, agents, targets = parse_map(LISTED)
+    assert (walls.tolist(), agents.tolist()) == (walls_of("..#.\n....").tolist(), [[0, 0], [3, 0]])
+    assert (targets.dtype, targets.tolist()) == (np.int64, [[[2, 1], [-1, -1], [-1, -1]], [[3, 1], [3, 0], [3, 1]]])
+    assert format_map(walls, agents, targets) == "a.#b\n....\na: 2,1\nb: 3,1 3,0 3,1"
+    assert format_map(walls, agents, [[[2, 1]], [[3, 1]]]).endswith("\na: 2,1\nb: 3,1")
+
+
+@given(drawable(), st.data())
+def test_pictures_with_lists_round_trip(picture, data):
+    """Any lists of free cells are written and read again unchanged, those of starts and of shared cells too."""
+    walls, agents, _ = picture
+    if len(agents):
+        cells = st.sampled_from([tuple(cell) for cell in np.argwhere(~walls).tolist()])
+        lists = data.draw(st.lists(st.lists(cells, min_size=1, max_size=5), min_size=len(agents), max_size=len(agents)))
+        drawn = format_map(walls, agents, lists)
+        read = parse_map(drawn)
+        assert [[tuple(cell) for cell in one if cell != [-1, -1]] for one in read.targets.tolist()] == lists
+        assert (read.walls == walls).all()
+        assert (read.agents == agents).all()
+        assert format_map(*read) == drawn
+
+
+@pytest.mark.parametrize(
+    ("given_text", "message"),
+    [
+        ("a.\n..\na:", "line 3 of the picture, 'a:': the list is empty; expected at least one cell x,y"),
+        (
+            "a.\nb: 1,0",
+            "line 2 of the picture, 'b: 1,0': there is no agent 'b'; expected the letter of an agent before",
+        ),
+        ("aA\nA: 1,0", "line 2 of the picture, 'A: 1,0': there is no agent 'A'"),
+        (": 1,0", "line 1 of the picture, ': 1,0': there is no agent ''"),
+        ("a.\na: 1,0\na: 0,0", "line 3 of the picture, 'a: 0,0': agent 'a' has a list already; expected one line for"),
+        ("ab\n..\na: 1,0", "line 1, column 2 of the picture: agent 'b' has no list of targets, unlike others"),
+        ("aA\na: 1,0", "line 1, column 2 of the picture: target 'A' beside lists of targets; leave it out, and begin"),
+        ("a#\na: 0,0 1,0", "line 2 of the picture, 'a: 0,0 1,0': 1,0 is a wall; expected a free cell"),
+        ("a#\na: 0,1", "0,1 is outside the picture of 2 x 1 cells"),
+        ("a#\na: 2,0", "2,0 is outside the picture of 2 x 1 cells"),
+        ("a#\na: " + "9" * 5000 + ",0", "is outside the picture"),
+        ("a#\na: -1,0", "'-1,0' is no cell; expected x,y, two numbers from 0 on"),
+        ("a#\na: 1.0,0", "'1.0,0' is no cell"),
+        ("a#\na: 1, 0", "'1,' is no cell"),
+        ("a#\na: 1,0,0", "'1,0,0' is no cell"),
+        ("a.\na: 0,0\n..", "line 3 of the picture, '..': there is no agent '..'"),
+    ],
+)
+def test_bad_lists(given_text, message):
+    """An error names the line, what stands there and what was expected."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_map(given_text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((walls_of(".#"), [[0, 0]], [[[1, 0]]]), "row 0 of the list of agent_0 in targets is [1, 0], which is a wall"),
+        (
+            (walls_of(".#"), [[0, 0]], [[[0, 0], [0, 1]]]),
+            "row 1 of the list of agent_0 in targets is [0, 1]; expected a",
+        ),
+        ((walls_of(".#"), [[0, 0]], [[]]), "the list of agent_0 in targets is empty"),
+        ((walls_of(".#"), [[0, 0]], [[[0, 0]]] * 2), "there are 1 agents but 2 lists of targets"),
+        ((walls_of(".#"), None, [[[0, 0]]]), "there are 0 agents but 1 lists of targets"),
+    ],
+)
+def test_lists_that_cannot_be_drawn(arguments, message):
+    """Lists with cells that are none, empty ones, and others than those of the agents are refused."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        format_map(*arguments)

@@ -27,6 +27,7 @@ ON_TARGET = ["park", "leave", "stay", "restart"]
 PARTS = ("agent", "target", "others", "offset", "view", "walls", "action_mask")
 MAPS = ["......#\n.##....\n.......\n...#...", ".......\n..#.#..\n..#....\n#......"]
 BAY = "a..B.\n.#.#.\nb...A"
+LISTED = "a.b.c\n.#.#.\n.....\na: 0,0 1,0 0,1\nb: 2,1\nc: 3,0 3,0 4,0 3,0"
 
 
 def recorded(settings: dict[str, Any] | None = None, seed: int = 0, steps: int = 60) -> Scenario:
@@ -82,6 +83,7 @@ def test_an_episode_plays_again_in_another_process(interpreted: str, tmp_path: P
         {"on_target": "leave", "reward": "shared", "collisions": "soft"},
         {"observe": None, "view_radius": 0, "flatten": True, "allow_stay": False},
         {"walls": BAY, "num_agents": 2},
+        {"walls": LISTED, "num_agents": 3, "on_target": "restart"},
         {"walls": None, "size": (6, 1), "num_agents": 1},
     ],
 )
@@ -103,6 +105,47 @@ def test_files_hold_everything(settings: dict[str, Any], tmp_path: Path) -> None
         assert list(replay(copied))
     assert loaded != dataclasses.replace(scenario, name="another")
     assert loaded != "random play"
+
+
+@pytest.mark.parametrize("collisions", COLLISIONS)
+def test_an_episode_with_lists_plays_again(collisions: str, tmp_path: Path) -> None:
+    """Lists by hand and those of maps are in the recording, and in its file; no generator is."""
+    listed = GridConfig(walls=LISTED, on_target="restart", collisions=collisions, allow_stay=True, max_cycles=30)
+    plain = dataclasses.replace(listed, walls=listed.is_wall, size=None, num_agents=3)
+    lists = [[[0, 0], [1, 0], [0, 1]], [[2, 1]], [[3, 0], [3, 0], [4, 0], [3, 0]]]
+    of_map, by_hand = (RecordEpisode(parallel_env(config)) for config in (listed, plain))
+    of_map.reset(seed=3)
+    by_hand.reset(seed=4, options={"agents": [[0, 0], [2, 0], [4, 0]], "targets": lists})
+    random = np.random.default_rng(3)
+    while of_map.agents:
+        actions = {agent: int(random.integers(5)) for agent in of_map.agents}
+        for recorder in (of_map, by_hand):
+            recorder.step(actions)
+    scenario = of_map.scenario("lists")
+    assert scenario == by_hand.scenario("lists")
+    assert scenario.stream is None
+    path = saved(scenario, tmp_path)
+    assert json.loads(path.read_text())["targets"] == lists
+    assert scenarios.load(path) == scenario
+    env = scenario.env()
+    assert len(list(replay(scenarios.load(path), env))) == 31
+    assert env.metrics()["throughput"] == of_map.unwrapped.metrics()["throughput"] > 0
+    with pytest.raises(
+        ValueError, match="restart' without lists of targets, which are drawn from it, and None otherwise"
+    ):
+        Scenario("lists", listed, stream=np.random.PCG64(3).state)
+
+
+@pytest.mark.parametrize(
+    "targets", [[[[0, 0], [-1, -1]]], [[]], [[[0, 0, 0]]], [[[9, 0]]], [[["0", 0]]], [[0, 0], [[1]]]]
+)
+def test_files_with_malformed_lists_are_refused(targets: Any, tmp_path: Path) -> None:
+    """A file whose lists are not as they would be saved is refused, whatever its checksum."""
+    path = saved(Scenario("one", GridConfig(walls="a..\na: 1,0", on_target="restart")), tmp_path)
+    content = {**json.loads(path.read_text()), "targets": targets}
+    path.write_text(_render({**content, "checksum": _checksum(content)}))
+    with pytest.raises(ValueError, match="has a right checksum but is no scenario"):
+        scenarios.load(path)
 
 
 def test_a_scenario_without_a_recording() -> None:
