@@ -66,8 +66,7 @@ def _play(world: dict[str, Any], actions: list[list[int]]) -> dict[str, Any]:
 
 
 def _answer(stream: Any, content: dict[str, Any]) -> None:
-    # A target that POGEMA has drawn consists of NumPy's integers.
-    stream.write(json.dumps(content, default=int) + "\n")
+    stream.write(json.dumps(content) + "\n")
     stream.flush()
 
 

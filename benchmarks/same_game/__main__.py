@@ -34,7 +34,7 @@ class SameGameOptions:
     data: Path
     """A clone of the repository CognitiveAISystems/pogema-benchmark, at commit 3303133."""
     output: Path
-    """The folder of episodes.jsonl; it is made if there is none."""
+    """The folder of episodes.jsonl; created if there is none."""
     kind: Kind = "mapf"
     """Episodes that end when all agents have arrived, or lifelong ones."""
     sets: tuple[Set, ...] = tuple(SETS)  # type: ignore[arg-type]

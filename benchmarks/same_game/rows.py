@@ -62,7 +62,7 @@ def make_row(key: tuple[str, str, str, int, str], episode: Episode, answer: dict
 
 
 def append_row(file: Path, row: Row) -> None:
-    """Append a row to a file, which is made if there is none."""
+    """Append a row to a file, which is created if there is none."""
     with file.open("a", encoding="utf-8", newline="") as lines:
         lines.write(json.dumps(dataclasses.asdict(row)) + "\n")
 
