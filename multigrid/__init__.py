@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import maps, planning, policies, scenarios, wrappers
+    from multigrid import benchmark, maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs.aec import env
@@ -38,6 +38,7 @@ __all__ = [
     "Outcome",
     "State",
     "States",
+    "benchmark",
     "env",
     "evaluate",
     "maps",
@@ -71,7 +72,7 @@ _MODULES = {
     "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
-_SUBPACKAGES = ("maps", "planning", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("benchmark", "maps", "planning", "policies", "scenarios", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,7 @@ LAYERS = [
     {"envs"},
     {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
+    {"benchmark"},
     {"cli", "__init__", "__main__", "registration"},
     {"examples"},
 ]
@@ -33,7 +34,7 @@ LAYERS = [
 DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
     *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
-    *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland"),
+    *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland", "yaml"),
 }
 
 
@@ -112,6 +113,8 @@ def test_who_may_import_what(parts):
         assert "pygame" not in others
     if top == "rendering":
         assert others <= {"pygame", "gymnasium"}
+    if top == "benchmark":
+        others -= {"yaml"}
     if top not in ("integrations", "examples", "cli"):
         assert not others & (HEAVY - {"numba", "llvmlite", "pygame"})
 

@@ -12,10 +12,10 @@ from typing import Literal
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.planning.instances import SETS, DataError
 from benchmarks.planning.measures import MEASURES, Limits, Task, list_tasks
 from benchmarks.planning.rows import Row, RowsError, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
+from multigrid.benchmark import SETS, DataError
 from multigrid.cli._options import parse
 from multigrid.cli.bench.measuring import describe_machine
 

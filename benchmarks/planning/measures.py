@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.planning.instances import SETS, Instance, read_instances, read_published
 from benchmarks.planning.rows import Row
 from multigrid import planning
 from multigrid.actions import Outcome
+from multigrid.benchmark import SETS, Instance, Kind, published, read_instances
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -111,66 +111,58 @@ def list_tasks(clone: Path, sets: Sequence[str], limits: Limits) -> Iterator[Tas
 def _list_solved(clone: Path, method: str, name: str, counts: Sequence[int], limit: float) -> Iterator[Task]:
     """Yield the tasks of a planner: LaCAM* is compared with LaCAM's results, and a bound with the best of all."""
     costs: dict[tuple[str, int], float] = {}
-    for algorithm, instance, agents, metrics in read_published(clone, "mapf", name) if counts else ():
-        if metrics["CSR"] == 1 and (method == "cbs" or algorithm == "LaCAM"):
-            costs[instance, agents] = min(metrics["SoC"], costs.get((instance, agents), np.inf))
-    instances = read_instances(clone, "mapf", name) if counts else []
+    for row in published(clone, "mapf", sets=[name]) if counts else ():
+        if row["csr"] == 1 and (method == "cbs" or row["algorithm"] == "LaCAM"):
+            key = _name(row["map"], row["seed"]), row["agents"]
+            costs[key] = min(row["sum_of_costs"], costs.get(key, np.inf))
+    for index, one in _list_instances(clone, "mapf", name, counts):
+        key = _name(one.map, one.seed), one.num_agents
+        run = functools.partial(_solve, one, method, limit, costs.get(key))
+        yield Task(method, name, one.num_agents, key[0], index, limit, run)
+
+
+def _list_instances(clone: Path, kind: Kind, name: str, counts: Sequence[int]) -> Iterator[tuple[int, Instance]]:
+    """Yield instances by number of agents, each with its number among those."""
     for agents in counts:
-        for index, one in enumerate(instances):
-            run = functools.partial(_solve, one, agents, method, limit, costs.get((one.name, agents)))
-            yield Task(method, name, agents, one.name, index, limit, run)
+        yield from enumerate(read_instances(clone, name, kind, agents=[agents]))
+
+
+def _name(map_name: str, seed: int) -> str:
+    return f"{map_name} {seed:03}"
 
 
 def _list_lifelong(clone: Path, name: str) -> Iterator[Task]:
     counts = _LIFELONG.get(name, ())
-    published = {
-        (instance, agents): metrics["avg_throughput"]
-        for algorithm, instance, agents, metrics in (read_published(clone, "lmapf", name) if counts else ())
-        if algorithm == "RHCR"
+    throughputs = {
+        (_name(row["map"], row["seed"]), row["agents"]): row["throughput"]
+        for row in (published(clone, "lmapf", sets=[name]) if counts else ())
+        if row["algorithm"] == "RHCR"
     }
-    instances = read_instances(clone, "lmapf", name) if counts else []
     methods: tuple[planning.ControllerMethod, ...] = ("windowed", "pibt") if name == "warehouse" else ("windowed",)
-    for agents in counts:
-        for index, one in enumerate(instances):
-            for method in methods:
-                run = functools.partial(_play_lifelong, one, agents, method, published.get((one.name, agents)))
-                yield Task(f"lifelong {method}", name, agents, one.name, index, 0.0, run)
+    for index, one in _list_instances(clone, "lmapf", name, counts):
+        key = _name(one.map, one.seed), one.num_agents
+        for method in methods:
+            run = functools.partial(_play_lifelong, one, method, throughputs.get(key))
+            yield Task(f"lifelong {method}", name, one.num_agents, key[0], index, 0.0, run)
 
 
-def _make_problem(instance: Instance, agents: int) -> planning.Problem:
-    targets = np.concatenate([cells[:1] for cells in instance.targets[:agents]])
-    starts = instance.starts[:agents]
-    return planning.Problem(instance.walls, starts, targets, collisions="soft", max_cycles=instance.steps)
-
-
-def _solve(instance: Instance, agents: int, method: planning.Method, limit: float, published: float | None) -> _Figures:
+def _solve(instance: Instance, method: planning.Method, limit: float, other: float | None) -> _Figures:
     """Plan: the figure is the sum of costs."""
-    plan = planning.solve(_make_problem(instance, agents), method, limit)
+    plan = planning.solve(instance.scenario(), method, limit)
     bound = None if plan.status == "unsolvable" else plan.lower_bound
     return {
         "status": plan.status,
         "figure": plan.sum_of_costs,
         "bound": bound,
-        "published": published,
+        "published": other,
         "seconds": plan.seconds,
     }
 
 
-def _play_lifelong(
-    instance: Instance, agents: int, method: planning.ControllerMethod, published: float | None
-) -> _Figures:
+def _play_lifelong(instance: Instance, method: planning.ControllerMethod, other: float | None) -> _Figures:
     """Play all steps of a lifelong instance, by the game's own rules: the figure is the throughput."""
-    config = GridConfig(
-        walls=instance.walls,
-        num_agents=agents,
-        collisions="soft",
-        on_target="restart",
-        allow_stay=True,
-        max_cycles=instance.steps,
-    )
-    env = MultiGridEnv(config)
-    layout = {"agents": instance.starts[:agents], "targets": instance.targets[:agents]}
-    observations, _ = env.reset(seed=0, options=layout)
+    env = instance.scenario().env()
+    observations, _ = env.reset(seed=0)
     policy = planning.controller(method)
     policy(env, observations)
     seconds = []
@@ -179,11 +171,11 @@ def _play_lifelong(
         *_, infos = env.step(policy(env, {}))
         seconds.append(time.process_time() - began)
         if any(info["outcome"] not in {Outcome.MOVED, Outcome.STAYED} for info in infos.values()):
-            raise RuntimeError(f"{method}, {instance.name}, {agents} agents: a move was refused")
+            raise RuntimeError(f"{method}, {instance.name}: a move was refused")
     return {
         "status": "played",
         "figure": env.metrics()["throughput"],
-        "published": published,
+        "published": other,
         "seconds": sum(seconds) / len(seconds),
         "worst": max(seconds),
     }

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from benchmarks.planning.instances import SETS
 from benchmarks.planning.rows import Row
+from multigrid.benchmark import OTHER_SCENARIOS, SETS
 
 __all__ = ["Line", "format_table", "list_lines"]
 
@@ -17,9 +17,6 @@ Totals: TypeAlias = Mapping[tuple[str, str, int], int]
 """The number of instances of each measure, set and number of agents."""
 
 _FIRST_PLAN, _STEP, _PLAN, _LABELS = 5.0, 0.0005, 0.1, 3e6
-# The warehouse's published results are those of other scenarios than its file has: their sums of costs do not vary
-# with the agents' shortest ways (correlation 0.01), and 33 of 128 are smaller. Only means can be compared there.
-_OTHER_SCENARIOS = ("warehouse",)
 _BESIDE_RHCR = ("random", "mazes")
 _MOST_COSTS, _LEAST_THROUGHPUT, _LONGEST_STEP = 1.03, 0.95, 1.0
 _LEAST_PROVEN = {
@@ -66,7 +63,7 @@ def list_lines(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
         compared = _compare_with_pibt(groups[key], pibt.get(key[1:], []) if key[0] == "lifelong windowed" else [])
         for part, figure, goal, reached in itertools.chain(judge(groups[key]), compared):
             yield Line(name + part, many, figure, goal, reached)
-    known = [row for row in rows if row.measure in {"cbs", "lacam"} and row.set not in _OTHER_SCENARIOS]
+    known = [row for row in rows if row.measure in {"cbs", "lacam"} and ("mapf", row.set) not in OTHER_SCENARIOS]
     solved = [row for row in known if row.published is not None]
     if solved:
         broken = [

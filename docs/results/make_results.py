@@ -33,7 +33,6 @@ import multigrid
 from multigrid._files import replace_file
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.rollout.gaps import estimate_gap, gap_of
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.config import GridConfig
@@ -42,6 +41,7 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import random_map, warehouse
 from multigrid.planning import Bounds, bounds
 from multigrid.policies.evaluation import estimate_measures
+from multigrid.policies.gaps import estimate_gap, gap_of
 from multigrid.policies.intervals import Estimate, bootstrap
 
 FOLDER = Path(__file__).parent

@@ -18,6 +18,7 @@ _COMMANDS = {
     "play": "play with the keyboard",
     "rollout": "let a policy play, and report how well it does",
     "replay": "turn a recording into a page for the browser",
+    "benchmark": "play the POGEMA benchmark, and compare with its published results",
     "bench": "measure the speed of this package beside the documented code",
 }
 
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] in ("-h", "--help"):
-        lines = [f"  {command:8}{purpose}" for command, purpose in _COMMANDS.items()]
+        lines = [f"  {command:11}{purpose}" for command, purpose in _COMMANDS.items()]
         sys.stdout.write("usage: multigrid COMMAND [flags]\n\n" + "\n".join(lines) + "\n\n")
         sys.stdout.write("multigrid COMMAND --help lists the flags of a command\n")
         return 0
@@ -79,6 +80,7 @@ def _run(command: str, flags: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
+        extra = "benchmark" if error.name == "yaml" else extra
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
 

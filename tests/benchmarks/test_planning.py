@@ -1,155 +1,40 @@
-"""`python -m benchmarks.planning`: instances are read, rows outlive an interruption, and a missed goal is told."""
+"""`python -m benchmarks.planning`: rows outlive an interruption, and a missed goal is named."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks.planning import instances, measures
+from benchmarks.planning import measures
 from benchmarks.planning.__main__ import main
-from benchmarks.planning.instances import DataError, read_instances, read_published
 from benchmarks.planning.measures import Task
 from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
+from multigrid.benchmark import SETS
 from multigrid.planning import Problem
-
-MAPS = """"bay": |-
-  ....#
-  .#...
-  ....#
-"hall": |-
-  ......
-  .#....
-"""
-
-# Cells are [row, column]; a list may be broken wherever there is a space. All can take shortest paths at once.
-MAPF = """algorithms:
-  LaCAM:
-    name: LaCAM
-environment:
-  collision_system: soft
-  max_episode_steps: 40
-  on_target: nothing
-scenarios:
-  Scenario-2:
-    agents_xy: [[0, 5], [0, 0], [1, 3], [1, 4]]
-    map_name: hall
-    seed: 1
-    targets_xy: [[1, 5], [1, 0], [0, 3], [
-        0, 4]]
-  Scenario-1:
-    agents_xy: [[0, 0], [2, 1],
-      [1, 4], [0, 3]]
-    map_name: bay
-    seed: 0
-    targets_xy: [[0, 2], [2, 3], [1, 2], [0, 3]]
-"""
-
-# The first agent walks 3, 1 and 3 cells, and then 2, 1 and 3. Of a target that comes twice in turn there is one.
-LMAPF = """environment:
-  max_episode_steps: 10
-scenarios:
-  Scenario-0:
-    agents_xy: [[0, 1], [0, 0], [0, 5], [1, 5]]
-    map_name: hall
-    seed: 0
-    targets_xy: [[[0, 4], [1, 4], [1, 4], [0, 2]], [[0, 1]], [[1, 2], [0,
-        0]], [[1, 2]]]
-"""
-
-
-def result(agents: int, metrics: dict[str, float], **names: object) -> dict[str, object]:
-    """A published result."""
-    return {"metrics": metrics, "env_grid_search": {"num_agents": agents, **names}}
+from tiny_clone import EXPERIMENTS, result, trust, write_clone
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the benchmark's form with a set of two puzzles."""
-    clone = tmp_path / "clone"
-    folder = clone / "algorithms" / "experiments" / "05-puzzles"
-    folder.mkdir(parents=True)
-    (folder / "maps.yaml").write_text(MAPS)
-    (folder / "05-puzzles-mapf.yaml").write_text(MAPF)
-    (folder / "05-puzzles-lmapf.yaml").write_text(LMAPF)
-    solved = [
-        result(agents, {"CSR": 1.0, "SoC": 30.0}, map_name=name, seed=seed)
-        for agents in (2, 3, 4)
-        for name, seed in (("bay", 0), ("hall", 1))
-    ]
-    solved[0]["metrics"] = {"CSR": 0.0, "SoC": 80.0}
-    for kind, algorithm, rows in (
-        ("MAPF", "LaCAM", solved),
-        ("MAPF", "Other", [result(2, {"CSR": 1.0, "SoC": 29.0}, map_name="bay", seed=0)]),
-        ("LMAPF", "RHCR", [result(1, {"avg_throughput": 0.25})]),
-    ):
-        file = clone / f"raw_data_{kind}" / "05-puzzles" / f"{algorithm}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(rows))
-    return clone
-
-
-def test_instances_are_read(clone: Path) -> None:
-    """Walls, cells and targets of scenarios become arrays by [x, y], sorted by map and seed."""
-    bay, hall = read_instances(clone, "mapf", "puzzles")
-    assert (bay.name, hall.name, bay.steps) == ("bay 000", "hall 001", 40)
-    assert np.argwhere(bay.walls).tolist() == [[1, 1], [4, 0], [4, 2]]
-    assert bay.starts.tolist() == [[0, 0], [1, 2], [4, 1], [3, 0]]
-    assert [cells.tolist() for cells in hall.targets] == [[[5, 1]], [[0, 1]], [[3, 0]], [[4, 0]]]
-    (lifelong,) = read_instances(clone, "lmapf", "puzzles")
-    assert [cells.tolist() for cells in lifelong.targets[:2]] == [[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0]]]
-
-
-def test_published_results_are_read(clone: Path) -> None:
-    """Each result has its instance, also where it names neither map nor seed, for there is one alone."""
-    assert read_published(clone, "lmapf", "puzzles") == [("RHCR", "hall 000", 1, {"avg_throughput": 0.25})]
-    rows = read_published(clone, "mapf", "puzzles")
-    assert [row[:3] for row in rows[-2:]] == [("LaCAM", "hall 001", 4), ("Other", "bay 000", 2)]
-
-
-def break_folder(clone: Path) -> Iterator[tuple[str, str]]:
-    """Break a folder in one way after the other; yield what the message names, and what is wrong."""
-    folder = clone / "algorithms" / "experiments" / "05-puzzles"
-    yield "random", "0 folders"
-    for old, new, wrong in (
-        ("[0, 5], [0, 0], [1, 3]", "[1, 1], [0, 0], [1, 3]", "on a wall"),
-        ("[0, 5], [0, 0], [1, 3]", "[9, 5], [0, 0], [1, 3]", "IndexError"),
-        ("map_name: hall", "map_name: hut", "hut"),
-        ("[[0, 5], [0, 0], [1, 3], [1, 4]]", "[[0, 5], [0, 0], [1, 3]]", "3 agents, 4 targets"),
-        ("max_episode_steps", "most_steps", "no scenarios, maps or steps"),
-    ):
-        (folder / "05-puzzles-mapf.yaml").write_text(MAPF.replace(old, new))
-        yield "05-puzzles-mapf.yaml", wrong
-    (folder / "05-puzzles-mapf.yaml").write_text(MAPF)
-    (clone / "raw_data_MAPF" / "05-puzzles" / "Other.json").write_text('[{"metrics": {}}]')
-    yield "Other.json", "env_grid_search"
-    (folder / "maps.yaml").unlink()
-    yield "maps.yaml", "No such file"
+    folder = write_clone(tmp_path / "clone")
+    trust(folder, monkeypatch)
+    return folder
 
 
 def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing or different file is told in a line with its name and with what is expected; nothing is written."""
-    for name, wrong in break_folder(clone):
-        sets = "random" if name == "random" else "puzzles"
-        flags = ["--data", str(clone), "--output", str(tmp_path / "out"), "--sets", sets]
-        assert main(flags) == 2
+    """A missing or different file is reported in a line with its name and with what is expected; nothing is written."""
+    (clone / EXPERIMENTS / "05-puzzles-mapf.yaml").write_text("")
+    for name, wrong in (("random", "01-random/maps.yaml is missing"), ("puzzles", "mapf.yaml has the SHA-256 sum")):
+        assert main(["--data", str(clone), "--output", str(tmp_path / "out"), "--sets", name]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert name in line
         assert wrong in line
         assert "at commit 3303133" in line
     assert not (tmp_path / "out").exists()
-
-
-def test_an_instance_with_too_few_agents_is_refused(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An instance needs agents for the largest number of its set."""
-    monkeypatch.setitem(instances.SETS, "puzzles", (2, 5))
-    with pytest.raises(DataError, match=r"hall 001 has 4 agents, not 5"):
-        read_instances(clone, "mapf", "puzzles")
 
 
 def test_an_interrupted_measurement_goes_on(
@@ -198,6 +83,11 @@ def test_an_interrupted_measurement_goes_on(
 
 def test_a_lifelong_instance_is_played(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent alone takes shortest paths to the targets of its list, which begins anew after the last one."""
+    (clone / "raw_data_LMAPF/05-puzzles/RHCR.json").write_text(
+        json.dumps([result("RHCR", 1, {"avg_throughput": 0.25})])
+    )
+    trust(clone, monkeypatch)
+    monkeypatch.setitem(SETS, "puzzles", (1,))
     monkeypatch.setattr(measures, "_LIFELONG", {"puzzles": (1,)})
     (task,) = measures._list_lifelong(clone, "puzzles")
     row = task.measure_row()

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from multigrid.cli.rollout.gaps import LowerBounds, estimate_gap, gap_of
 from multigrid.cli.rollout.options import FILMS, RolloutOptions
 from multigrid.cli.rollout.policies import PolicyFactory
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies.evaluation import estimate_measures, measure_episode
+from multigrid.policies.gaps import LowerBounds, estimate_gap, gap_of
 from multigrid.policies.intervals import Estimate
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario

@@ -1,0 +1,145 @@
+"""The files of a clone of the POGEMA benchmark's repository, checked against SHA-256 sums.
+
+The clone is that of CognitiveAISystems/pogema-benchmark at commit 3303133. Its newest commit has no files, so this one
+has to be checked out. ``pogema.sha256``, beside this module, lists the files that are read, with their sums, in the
+form of ``sha256sum``: ``sha256sum -c`` with this list checks a clone, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from multigrid._files import read_bytes
+from multigrid.integrations.extras import missing_library
+
+__all__ = ["COMMIT", "REPOSITORY", "Clone", "DataError", "known_sums"]
+
+REPOSITORY = "CognitiveAISystems/pogema-benchmark"
+"""The repository, on GitHub."""
+COMMIT = "3303133"
+"""The commit with the files."""
+
+_WANTED = (
+    f"expected a clone of {REPOSITORY} at commit {COMMIT} (`git checkout {COMMIT}`: the newest commit has no files)"
+)
+_SUMS = Path(__file__).with_name("pogema.sha256")
+# Reading a list of cells as YAML takes fifty times as long as reading it as JSON, which such a list is as well.
+_CELLS = re.compile(r"^( +(?:agents|targets)_xy: )(\[[\[\]\d,\s]*\])$", re.MULTILINE)
+
+
+class DataError(ValueError):
+    """A file of the benchmark is missing, or is not as expected; the message names it."""
+
+
+def known_sums() -> dict[str, str]:
+    """Return the SHA-256 sum of each file that is read, by its path within the clone.
+
+    >>> len(known_sums()), known_sums()["algorithms/experiments/05-puzzles/maps.yaml"][:8]
+    (125, '325bc219')
+    """
+    lines = _SUMS.read_text(encoding="utf-8").splitlines()
+    return {path: digits for digits, path in (line.split(maxsplit=1) for line in lines)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Clone:
+    """A clone of the repository."""
+
+    folder: Path
+    """The folder with ``algorithms`` and ``raw_data_MAPF`` in it."""
+    check: bool = True
+    """Whether files must have the known sums; if not, other files of the same form are read as well."""
+
+    def read_yaml(self, path: str) -> Any:
+        """Return the content of a YAML file; lists of agents' and targets' cells are lists of lists of integers.
+
+        Args:
+            path: its path within the clone.
+
+        Raises:
+            DataError: the file is missing, is not as expected, or is no YAML.
+            ModuleNotFoundError: PyYAML is not installed.
+        """
+        try:
+            import yaml
+        except ModuleNotFoundError as error:
+            raise missing_library("multigrid.benchmark", error, "benchmark") from error
+        text = self._read_text(path)
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            content = yaml.load(_CELLS.sub(r"\1'\2'", text), Loader=loader)  # noqa: S506 - a safe loader
+            return _parse_cells(content)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise self.error(path, f"is no YAML of the expected form: {' '.join(str(error).split())}") from error
+
+    def read_json(self, path: str) -> Any:
+        """Return the content of a JSON file.
+
+        Args:
+            path: its path within the clone.
+
+        Raises:
+            DataError: the file is missing, is not as expected, or is no JSON.
+        """
+        try:
+            return json.loads(self._read_text(path))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise self.error(path, f"is no JSON: {error}") from error
+
+    def list_results(self, folder: str) -> list[str]:
+        """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all.
+
+        Raises:
+            DataError: there are none.
+
+        >>> Clone(Path("somewhere")).list_results("raw_data_MAPF/05-puzzles")[1:3]
+        ['raw_data_MAPF/05-puzzles/IQL-tuned.json', 'raw_data_MAPF/05-puzzles/LaCAM.json']
+        """
+        if self.check:
+            paths = [path for path in known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
+        else:
+            paths = [f"{folder}/{file.name}" for file in (self.folder / folder).glob("*.json")]
+        if not paths:
+            raise self.error(folder, "has no published results")
+        return sorted(paths)
+
+    def error(self, path: str, what: str) -> DataError:
+        """Return the error for a file, which names the file and the clone that is expected."""
+        return DataError(f"{self.folder / path} {what}; {_WANTED}")
+
+    def _read_text(self, path: str) -> str:
+        if not self.folder.is_dir():
+            raise DataError(f"{self.folder} is no folder; {_WANTED}")
+        try:
+            content = read_bytes(self.folder / path)
+        except FileNotFoundError as error:
+            raise self.error(path, "is missing") from error
+        except (OSError, ValueError) as error:
+            raise self.error(path, f"cannot be read: {error}") from error
+        if self.check:
+            known, digits = known_sums().get(path), hashlib.sha256(content).hexdigest()
+            if digits != known:
+                raise self.error(
+                    path,
+                    f"has the SHA-256 sum {digits[:12]}..., not {str(known)[:12]}...: it differs from the file of the "
+                    "repository (copies that convert line ends change files, too)",
+                )
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise self.error(path, f"is no text: {error}") from error
+
+
+def _parse_cells(content: Any) -> Any:
+    """Replace the texts of lists of cells, which scenarios have, by lists."""
+    scenarios = content.get("scenarios") if isinstance(content, dict) else None
+    for scenario in scenarios.values() if isinstance(scenarios, dict) else ():
+        for key, value in scenario.items() if isinstance(scenario, dict) else ():
+            if str(key).endswith("_xy") and isinstance(value, str):
+                scenario[key] = json.loads(value)
+    return content

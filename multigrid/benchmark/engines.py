@@ -1,0 +1,91 @@
+"""Play many tasks, in this process or in several; the rows come back as they are done.
+
+An engine is a function of a `Player` and tasks that yields a row for each task, in any order. It ends what it has begun
+when it is closed. Whoever iterates over it writes the rows, so that one process writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for
+
+from multigrid.benchmark.playing import Player, Task
+from multigrid.benchmark.published import Row
+
+__all__ = ["play_tasks"]
+
+_WAITING = 2
+
+
+def play_tasks(player: Player, tasks: Sequence[Task], processes: int = 1) -> Iterator[Row]:
+    """Yield the row of each task, as it is done.
+
+    Args:
+        player: plays a task; with several processes it is pickled.
+        tasks: the tasks.
+        processes: the number of processes; with 1, this one plays.
+
+    Raises:
+        ChildProcessError: a process ended before its task did, for example because the machine ran out of memory.
+    """
+    if processes == 1:
+        yield from map(player, tasks)
+    else:
+        yield from _play_apart(player, tasks, processes)
+
+
+def _play_apart(player: Player, tasks: Sequence[Task], processes: int) -> Iterator[Row]:
+    before = set(multiprocessing.active_children())
+    # A forked copy of a process with threads, such as those of a progress bar, may wait for ever.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(processes, len(tasks) or 1), context, _begin)
+    running: set[Future[Row]] = set()
+    rest = iter(tasks)
+    try:
+        while True:
+            # A few tasks wait, so that no process does, and an interruption finds few of them.
+            while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
+                running.add(pool.submit(_play, player, task))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    except BrokenProcessPool as error:
+        raise ChildProcessError("a process that played ended before its task did; is there enough memory?") from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if running:
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+        pool.shutdown()
+
+
+def _begin() -> None:
+    """Prepare a process: the parent alone reacts to Ctrl-C, and the process ends when the parent has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+def _play(player: Player, task: Task) -> Row:
+    return _keep(player)(task)
+
+
+@functools.cache
+def _keep(player: Player) -> Player:
+    """Return the first of equal players, which keeps its policies from task to task."""
+    return player

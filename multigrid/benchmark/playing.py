@@ -1,0 +1,169 @@
+"""Play an instance with an algorithm: a policy, or a search for a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import time
+import zlib
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import multigrid
+from multigrid import planning
+from multigrid.actions import Action
+from multigrid.benchmark.instances import Instance
+from multigrid.benchmark.published import Row
+from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.planning import Plan
+from multigrid.policies import Policy
+from multigrid.policies.evaluation import measure_episode
+
+__all__ = ["SEARCHES", "Contestant", "Player", "Search", "Task", "blind"]
+
+Search: TypeAlias = Literal["lacam", "cbs"]
+"""The algorithms that plan a whole episode, within the time limit."""
+SEARCHES: tuple[Search, ...] = get_args(Search)
+
+
+class Contestant(NamedTuple):
+    """A policy that takes part."""
+
+    make: Callable[[int], Policy]
+    """Returns the policy of an episode for its seed."""
+    fit: Callable[[GridConfig], GridConfig]
+    """Returns a configuration with the observations that the policy needs, and with the same rules."""
+
+
+class Task(NamedTuple):
+    """An instance for an algorithm."""
+
+    algorithm: str
+    """One of `SEARCHES`, or the name of a policy."""
+    instance: Instance
+    """The instance."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """As `multigrid.benchmark.rows.key_of` of the row."""
+        return *self.instance.key, self.algorithm
+
+
+@dataclasses.dataclass(frozen=True)
+class Player:
+    """Plays tasks; it can be sent to other processes, where policies are made anew.
+
+    Args:
+        find: returns the contestant with a name, as long as it is none of `SEARCHES`.
+        time_limit: the seconds of a search for each instance.
+    """
+
+    find: Callable[[str], Contestant]
+    time_limit: float
+    _known: dict[str, Contestant] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def limit_of(self, algorithm: str) -> float:
+        """Return the seconds that an algorithm may take, 0 if it has no limit."""
+        return self.time_limit if algorithm in SEARCHES else 0.0
+
+    def __call__(self, task: Task) -> Row:
+        """Play a task, and return its row, with the keys `multigrid.benchmark.rows.COLUMNS`.
+
+        A policy decides in each step; its seconds are those of all decisions. A search plans once, and its plan is
+        played; without a plan, all agents stay where they are. Seeds depend on the name of the instance alone.
+
+        Raises:
+            DataError: the layout is not valid.
+            ValueError: the policy cannot act in this world.
+        """
+        instance, scenario = task.instance, task.instance.scenario()
+        status: str
+        seed = zlib.crc32(instance.name.encode())
+        if task.algorithm in SEARCHES:
+            plan = planning.solve(scenario, task.algorithm, self.time_limit, seed)
+            env = MultiGridEnv(blind(scenario.config))
+            _play(env, _follow(plan), seed)
+            status, seconds, bound = plan.status, plan.seconds, _bound_of(plan)
+        else:
+            contestant, config = self._prepare(task.algorithm, scenario.config)
+            env = MultiGridEnv(config)
+            seconds = _play(env, contestant.make(seed), seed)
+            status = "played"
+            bound = _bound_of(planning.solve(scenario, "lacam", 0.0)) if instance.kind == "mapf" else None
+        return {
+            **dict(zip(("kind", "set", "map", "seed", "agents"), instance.key, strict=True)),
+            "algorithm": task.algorithm,
+            "status": status,
+            **_figures(env),
+            "lower_bound": bound,
+            "seconds": seconds,
+            "time_limit": self.limit_of(task.algorithm),
+            **_versions(),
+        }
+
+    def _prepare(self, name: str, config: GridConfig) -> tuple[Contestant, GridConfig]:
+        """Return a contestant, and the configuration with its observations."""
+        is_new = name not in self._known
+        contestant = self._known.setdefault(name, self.find(name)) if is_new else self._known[name]
+        config = contestant.fit(config)
+        if is_new:
+            # What is loaded or compiled in the first step does not count.
+            _play(MultiGridEnv(dataclasses.replace(config, max_cycles=1)), contestant.make(0), seed=0)
+        return contestant, config
+
+
+def _play(env: MultiGridEnv, policy: Policy, seed: int) -> float:
+    """Play an episode to its end, and return the seconds of the policy's decisions."""
+    observations, _ = env.reset(seed=seed)
+    seconds = 0.0
+    while env.agents:
+        began = time.perf_counter()
+        actions = policy(env, observations)
+        seconds += time.perf_counter() - began
+        observations, *_ = env.step(actions)
+    return seconds
+
+
+def _follow(plan: Plan) -> Policy:
+    """Return a policy that follows a plan from the beginning; without one, all agents stay."""
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        del observations
+        if plan.actions is None:
+            return dict.fromkeys(env.agents, int(Action.STAY))
+        return dict(zip(env.agents, plan.actions[int(env.get_state()["steps"])].tolist(), strict=True))
+
+    return choose
+
+
+def blind(config: GridConfig) -> GridConfig:
+    """Return a configuration with small observations, for policies that do not need them."""
+    return dataclasses.replace(config, observe=("agent", "target"))
+
+
+def _figures(env: MultiGridEnv) -> dict[str, float | None]:
+    measures = measure_episode(env.metrics())
+    is_lifelong = env.config.on_target == "restart"
+    names = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
+    figures = {name: None if is_lifelong != (name == "throughput") else measures[name] for name in names}
+    return {**figures, "steps": float(env.get_state()["steps"])}
+
+
+def _bound_of(plan: Plan) -> float | None:
+    return None if plan.status == "unsolvable" else float(plan.lower_bound)
+
+
+def _versions() -> dict[str, Any]:
+    try:
+        numba = metadata.version("numba")
+    except metadata.PackageNotFoundError:
+        numba = ""
+    return {
+        "multigrid": multigrid.__version__,
+        "rules": RULES_VERSION,
+        "python": platform.python_version(),
+        "numba": numba,
+    }

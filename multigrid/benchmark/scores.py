@@ -1,0 +1,174 @@
+"""The scores of the POGEMA benchmark (Skrynnik et al., ICLR 2025), computed from rows as its own script computes them.
+
+- *Performance* ("random" and "mazes"), *Out-of-Distribution* ("movingai") and *Cooperation* ("puzzles"): the mean, over
+  instances, of the smallest sum of costs divided by the own one, 0 without a solution; of the own throughput divided by
+  the largest, for lifelong rows. Instances that nobody solves are left out.
+- *Pathfinding* ("pathfinding"): the same of makespans, where an agent without success has taken all steps.
+- *Scalability* ("warehouse"): with r(n) the mean seconds for each of n agents (and for each step until the last
+  arrival, but for lifelong rows), the mean of r(n) / r(m) over all n < m, at most 1. It depends on the machine.
+- *Coordination* ("random" and "mazes"): 1 - collisions / (steps x agents), of rows that have both. The published figure
+  is of other rows, which are not in the clone.
+
+All but the last two are relative: they change with the algorithms that take part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+from multigrid._checks import check_name
+from multigrid.benchmark.instances import Kind
+from multigrid.benchmark.published import Row
+
+__all__ = ["Missing", "count_missing", "instance_of", "scores"]
+
+Missing: TypeAlias = Literal["drop", "own"]
+"""What to do with an instance for which an algorithm has no row: *drop* it for all algorithms, as POGEMA's script does,
+or let each algorithm's score be the mean over its *own* rows."""
+
+_Table: TypeAlias = dict[tuple[Any, ...], dict[str, Row]]
+"""The rows of each algorithm, by instance."""
+
+_RELATIVE = {
+    "Performance": ("random", "mazes"),
+    "Out-of-Distribution": ("movingai",),
+    "Cooperation": ("puzzles",),
+    "Pathfinding": ("pathfinding",),
+}
+_SCALED, _COORDINATED = ("warehouse",), ("random", "mazes")
+
+
+def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[str, float]]:
+    """Return each algorithm's scores.
+
+    Args:
+        rows: dicts as `multigrid.benchmark.published` returns them, of one kind, at most one for an algorithm and an
+            instance.
+        missing: "drop" leaves out instances for which an algorithm with rows in these sets has none; "own" takes the
+            mean over the rows that an algorithm has.
+
+    Returns:
+        {score: {algorithm: float}}, with the algorithms that have rows in the score's sets, in the order in which they
+        come, and the scores with such algorithms. A score without an instance is NaN.
+
+    Raises:
+        ValueError: rows of two kinds, or two rows for one algorithm and instance.
+
+    >>> one = {"kind": "mapf", "set": "puzzles", "map": "puzzle-00", "seed": 0, "agents": 2, "csr": 1.0}
+    >>> rows = [{**one, "algorithm": "A", "sum_of_costs": 8.0}, {**one, "algorithm": "B", "sum_of_costs": 10.0}]
+    >>> scores(rows)
+    {'Cooperation': {'A': 1.0, 'B': 0.8}}
+    """
+    check_name("missing", missing, get_args(Missing))
+    kinds = {row["kind"] for row in rows}
+    if len(kinds) > 1:
+        raise ValueError(f"the rows are of the kinds {' and '.join(sorted(kinds))}; expected one")
+    kind: Kind = kinds.pop() if kinds else "mapf"
+    found = {}
+    for score, sets in _RELATIVE.items():
+        table = _tabulate(rows, sets, missing)
+        ratios = _list_ratios(table, _RATIOS[kind] if score != "Pathfinding" else _compare_makespans)
+        found[score] = {name: _mean(ratios.get(name, [])) for name in _list_algorithms(rows, sets)}
+    table = _tabulate(rows, _SCALED, missing)
+    found["Scalability"] = {name: _scale(table, name, kind) for name in _list_algorithms(rows, _SCALED)}
+    found["Coordination"] = _coordinate(rows)
+    return {score: by_algorithm for score, by_algorithm in found.items() if by_algorithm}
+
+
+def count_missing(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
+    """Return how many rows an algorithm lacks in a set, of the instances for which another one has a row.
+
+    Returns:
+        {(set, algorithm): count}, for algorithms that have rows in the set, and lack some.
+
+    >>> one = {"set": "puzzles", "map": "puzzle-00", "seed": 0, "agents": 2}
+    >>> count_missing([{**one, "algorithm": "A"}, {**one, "seed": 1, "algorithm": "A"}, {**one, "algorithm": "B"}])
+    {('puzzles', 'B'): 1}
+    """
+    counts = {}
+    for name in dict.fromkeys(row["set"] for row in rows):
+        own = [row for row in rows if row["set"] == name]
+        total = len({instance_of(row) for row in own})
+        for algorithm in _list_algorithms(own, (name,)):
+            lacking = total - sum(row["algorithm"] == algorithm for row in own)
+            if lacking:
+                counts[name, algorithm] = lacking
+    return counts
+
+
+def instance_of(row: Mapping[str, Any]) -> tuple[str, str, int, int]:
+    """Return the set, map, seed and number of agents of a row."""
+    return row["set"], row["map"], row["seed"], row["agents"]
+
+
+def _list_algorithms(rows: Sequence[Row], sets: Collection[str]) -> list[str]:
+    return list(dict.fromkeys(row["algorithm"] for row in rows if row["set"] in sets))
+
+
+def _tabulate(rows: Sequence[Row], sets: Collection[str], missing: Missing) -> _Table:
+    """Return the rows of some sets; if incomplete instances are dropped, of those that all algorithms have."""
+    table: _Table = {}
+    for row in rows:
+        if row["set"] in sets:
+            by_algorithm = table.setdefault(instance_of(row), {})
+            if row["algorithm"] in by_algorithm:
+                raise ValueError(f"there are two rows of {row['algorithm']} for {instance_of(row)}; expected one")
+            by_algorithm[row["algorithm"]] = row
+    count = len(_list_algorithms(rows, sets))
+    return {key: found for key, found in table.items() if missing == "own" or len(found) == count}
+
+
+def _list_ratios(table: _Table, compare: Callable[[dict[str, Row]], dict[str, float]]) -> dict[str, list[float]]:
+    ratios: dict[str, list[float]] = {}
+    for found in table.values():
+        for algorithm, ratio in compare(found).items():
+            ratios.setdefault(algorithm, []).append(ratio)
+    return ratios
+
+
+def _compare_costs(found: dict[str, Row]) -> dict[str, float]:
+    """Return each algorithm's ratio; none if nobody has a solution."""
+    costs = {name: row["sum_of_costs"] for name, row in found.items() if row["csr"]}
+    return {name: min(costs.values()) / costs[name] if name in costs else 0.0 for name in found if costs}
+
+
+def _compare_throughputs(found: dict[str, Row]) -> dict[str, float]:
+    best = max(row["throughput"] for row in found.values())
+    return {name: row["throughput"] / best for name, row in found.items() if best}
+
+
+def _compare_makespans(found: dict[str, Row]) -> dict[str, float]:
+    best = min(row["makespan"] for row in found.values())
+    return {name: best / row["makespan"] for name, row in found.items()}
+
+
+_RATIOS = {"mapf": _compare_costs, "lmapf": _compare_throughputs}
+
+
+def _scale(table: _Table, algorithm: str, kind: Kind) -> float:
+    """Return by how much the seconds for each agent grow with the number of agents."""
+    seconds: dict[int, list[float]] = {}
+    for found in table.values():
+        if algorithm in found and found[algorithm]["seconds"] is not None:
+            row = found[algorithm]
+            seconds.setdefault(row["agents"], []).append(row["seconds"] / (1 if kind == "lmapf" else row["makespan"]))
+    by_agent = [statistics.fmean(seconds[agents]) / agents for agents in sorted(seconds)]
+    ratios = [fewer / more if more else math.nan for fewer, more in itertools.combinations(by_agent, 2)]
+    return min(1.0, _mean(ratios)) if ratios else math.nan
+
+
+def _coordinate(rows: Sequence[Row]) -> dict[str, float]:
+    shares: dict[str, list[float]] = {}
+    for row in rows:
+        if row["set"] in _COORDINATED and row.get("collisions") is not None and row.get("steps"):
+            share = row["collisions"] / (row["steps"] * row["agents"])
+            shares.setdefault(row["algorithm"], []).append(share)
+    return {algorithm: 1 - _mean(values) for algorithm, values in shares.items()}
+
+
+def _mean(values: Collection[float]) -> float:
+    return statistics.fmean(values) if values else math.nan

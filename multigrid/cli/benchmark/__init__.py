@@ -1,0 +1,124 @@
+"""``multigrid benchmark``: play the instances of the POGEMA benchmark, and compare with its published results."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from multigrid._files import replace_file
+from multigrid.benchmark import Row, published, read_instances
+from multigrid.benchmark.engines import play_tasks
+from multigrid.benchmark.playing import SEARCHES, Player, Task
+from multigrid.benchmark.rows import RowFile, check_limits, join_rows, key_of, read_rows
+from multigrid.cli._files import make_folder
+from multigrid.cli._options import parse
+from multigrid.cli.benchmark.options import BenchmarkOptions, check_options
+from multigrid.cli.benchmark.policies import find_contestant
+from multigrid.cli.benchmark.report import format_report
+
+__all__ = ["BenchmarkOptions", "main"]
+
+_ROWS, _SCORES = "rows.csv", "scores.md"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the flags, play, and return the exit code."""
+    return benchmark(parse(BenchmarkOptions, arguments, "multigrid benchmark"), Console(stderr=True))
+
+
+def benchmark(options: BenchmarkOptions, console: Console) -> int:
+    """Play the instances that have no row yet, write the scores, print them, and return 0; 130 after Ctrl-C.
+
+    Raises:
+        ValueError: an option is out of range; two exclude one another; or the clone, or rows, are not as expected.
+        OSError: a file cannot be read or written, or a process that played was killed.
+    """
+    check_options(options)
+    player = Player(find_contestant, options.time_limit)
+    for name in options.policies:
+        if name not in SEARCHES:
+            find_contestant(name)
+    rows = _read_earlier(options, player)
+    tasks = list(_list_tasks(options))
+    folder = _make_folder(options)
+    with RowFile(folder / _ROWS) as file:
+        known = {key_of(row) for row in read_rows(folder / _ROWS)}
+        for row in rows:
+            if key_of(row) not in known:
+                file.append(row)
+        done = {key_of(row) for row in rows}
+        missing = [task for task in tasks if task.key not in done]
+        try:
+            for row in _play(player, missing, len(tasks), options, console):
+                file.append(row)
+                rows.append(row)
+        except KeyboardInterrupt:
+            console.print(Text(f"interrupted; --resume --output {folder} goes on with its rows"), soft_wrap=True)
+            return 130
+    report = _report(rows, options)
+    with replace_file(folder / _SCORES) as temporary:
+        temporary.write_text(report, encoding="utf-8")
+    sys.stdout.write(report)
+    console.print(Text(f"outputs in {folder}"), soft_wrap=True)
+    return 0
+
+
+def _read_earlier(options: BenchmarkOptions, player: Player) -> list[Row]:
+    """Return the rows of the folder and of those to join."""
+    own = [] if options.output is None else read_rows(options.output / _ROWS)
+    if own and not options.resume:
+        raise ValueError(f"{options.output} holds rows; --resume goes on with them, or name another folder")
+    others = []
+    for folder in options.join:
+        if not (folder / _ROWS).is_file():
+            raise ValueError(f"--join is {folder}, which has no {_ROWS}; expected the folder of another run")
+        others.append(read_rows(folder / _ROWS))
+    rows = join_rows(own, *others)
+    check_limits(rows, {(options.kind, name): player.limit_of(name) for name in options.policies})
+    return rows
+
+
+def _list_tasks(options: BenchmarkOptions) -> Iterator[Task]:
+    """Yield all tasks of the flags, by set, number of agents and instance."""
+    for name in options.played_sets:
+        for instance in read_instances(options.data, name, options.kind, every=options.every):
+            for policy in options.policies:
+                yield Task(policy, instance)
+
+
+def _make_folder(options: BenchmarkOptions) -> Path:
+    if options.output is None:
+        return make_folder(None, "benchmarks")
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options.output
+
+
+def _play(
+    player: Player, tasks: Sequence[Task], total: int, options: BenchmarkOptions, console: Console
+) -> Iterator[Row]:
+    """Yield the rows of tasks, with a progress bar."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    played = play_tasks(player, tasks, options.processes)
+    with Progress(*columns, console=console, transient=True) as progress, contextlib.closing(played):  # type: ignore[type-var]
+        bar = progress.add_task("playing", total=total, completed=total - len(tasks))
+        for row in played:
+            yield row
+            progress.update(bar, advance=1, description=f"{row['set']}, {row['agents']} agents")
+
+
+def _report(rows: Sequence[Row], options: BenchmarkOptions) -> str:
+    own = [row for row in rows if row["kind"] == options.kind]
+    sets = [name for name in options.sets if any(row["set"] == name for row in own)]
+    return format_report(own, published(options.data, options.kind, sets=sets))

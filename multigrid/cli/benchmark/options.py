@@ -1,0 +1,81 @@
+"""The flags of ``multigrid benchmark``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Literal, get_args
+
+from multigrid.benchmark import SETS, Kind
+from multigrid.benchmark.playing import SEARCHES
+
+__all__ = ["BenchmarkOptions", "check_options"]
+
+Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
+
+_DEFAULTS = {
+    "mapf": ("random", "shortest-path", "pibt", "lacam"),
+    "lmapf": ("random", "shortest-path", "pibt", "windowed"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkOptions:
+    """Play the instances of the POGEMA benchmark (Skrynnik et al., ICLR 2025), and compare with published results.
+
+    Each instance and policy gives a row of rows.csv. An interrupted run goes on with --resume, also with other sets,
+    policies or samples. scores.md has the scores of the benchmark, for the published rows alone and with these rows,
+    and success and the gap to a proven bound by number of agents.
+    """
+
+    data: Path
+    """A clone of the repository CognitiveAISystems/pogema-benchmark, at commit 3303133."""
+    sets: tuple[Set, ...] = get_args(Set)
+    """The sets of instances."""
+    kind: Kind = "mapf"
+    """mapf: an episode ends when all agents stand on their targets; lmapf: lifelong, with one target after the
+    other."""
+    policy: tuple[str, ...] = ()
+    """random, shortest-path; the planners pibt, windowed, lacam and cbs; or folders of runs of ``multigrid train``.
+    By default random, shortest-path, pibt, and lacam or, for lmapf, windowed."""
+    every: int = 1
+    """Play only every K-th scenario of each set, from the first one on."""
+    time_limit: float = 1.0
+    """The seconds of lacam and cbs for an instance. Other policies have no limit."""
+    processes: int = 1
+    """The number of processes that play."""
+    output: Path | None = None
+    """The folder of rows.csv and scores.md; by default a new one, benchmarks/DATE-TIME."""
+    resume: bool = False
+    """Go on with the rows in the folder."""
+    join: tuple[Path, ...] = ()
+    """Folders of other runs, whose rows are added to this one first."""
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies that play."""
+        return self.policy or _DEFAULTS[self.kind]
+
+    @property
+    def played_sets(self) -> tuple[str, ...]:
+        """The sets that are played: of the kind "lmapf" there is no pathfinding."""
+        return tuple(name for name in SETS if name in self.sets and (self.kind, name) != ("lmapf", "pathfinding"))
+
+
+def check_options(options: BenchmarkOptions) -> None:
+    """Raise a ValueError if an option is out of range, or two do not go together."""
+    for name in ("every", "processes"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} is {getattr(options, name)}; expected at least 1")
+    if not 0 <= options.time_limit < math.inf:
+        raise ValueError(f"--time-limit is {options.time_limit}; expected a number of seconds, at least 0")
+    if options.resume and options.output is None:
+        raise ValueError("--resume goes on with the rows in a folder; name it by --output")
+    if not options.played_sets:
+        raise ValueError(f"--sets has no set of the kind {options.kind}; expected some of {', '.join(SETS)}")
+    for name in options.policies:
+        if options.policies.count(name) > 1:
+            raise ValueError(f"--policy has {name} twice; expected each once")
+        if options.kind == "lmapf" and name in SEARCHES:
+            raise ValueError(f"--policy {name} plans single episodes; expected pibt or windowed for --kind lmapf")

@@ -1,0 +1,245 @@
+"""multigrid.benchmark reads instances and published results from a clone, and names what is not as expected."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from multigrid import benchmark, planning
+from multigrid.benchmark import instances
+from multigrid.benchmark.clone import known_sums
+from multigrid.maps.components import label_components
+from multigrid.maps.distances import distances_to
+from multigrid.scenarios import RecordEpisode, load, replay, save
+from tiny_clone import EXPERIMENTS, LMAPF, MAPF, MAPS, list_results, sums_of
+
+LIFELONG = [name for name in benchmark.SETS if name != "pathfinding"]
+FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
+
+
+def test_an_instance_is_a_scenario(clone: Path) -> None:
+    """Rows and columns become cells [x, y], `#` alone a wall, and POGEMA's rules those of this package."""
+    scenarios = benchmark.load(clone, "puzzles", "mapf")
+    assert [one.name for one in scenarios] == [
+        f"{name}-{agents}" for agents in (2, 3, 4) for name in ("bay-000", "hall-001")
+    ]
+    config = scenarios[2].config
+    assert (config.collisions, config.on_target, config.allow_stay, config.max_cycles) == ("soft", "stay", True, 40)
+    assert (config.width, config.height, config.num_agents) == (5, 3, 3)
+    assert np.argwhere(config.is_wall[0]).tolist() == [[1, 1], [4, 0], [4, 2]]
+    assert config.layouts.tolist() == [[[0, 0, 2, 0], [1, 2, 3, 2], [4, 1, 2, 1]]]  # type: ignore[union-attr]
+
+
+def test_an_instance_is_played_recorded_replayed_and_solved(clone: Path, tmp_path: Path) -> None:
+    """An instance is an ordinary scenario: a plan solves it, and the recording is written, read and replayed."""
+    scenario = benchmark.load(clone, "puzzles")[1]
+    plan = planning.solve(scenario, "cbs")
+    assert (plan.status, plan.sum_of_costs) == ("optimal", 2)
+    env = RecordEpisode(scenario.env())
+    env.reset()
+    assert plan.actions is not None
+    for row in plan.actions:
+        env.step(dict(zip(env.agents, row, strict=True)))
+    assert not env.agents
+    save(env.scenario(scenario.name), tmp_path / "played.json")
+    assert all(list(replay(load(tmp_path / "played.json")))[-1].terminations.values())
+
+
+def test_lifelong_instances_have_lists_of_targets(clone: Path) -> None:
+    """Each agent of a lifelong instance has its own number of targets, and the first agents have the first lists."""
+    two, *_, four = benchmark.read_instances(clone, "puzzles", "lmapf")
+    assert (two.name, two.steps, two.key) == ("hall-000-2", 10, ("lmapf", "puzzles", "hall", 0, 2))
+    assert [cells.tolist() for cells in two.targets] == [[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0]]]
+    assert [len(cells) for cells in four.targets] == [4, 1, 2, 1]
+    assert four.starts.tolist() == [[1, 0], [0, 0], [5, 0], [5, 1]]
+    config = benchmark.load(clone, "puzzles", "lmapf")[0].config
+    assert (config.on_target, config.max_cycles) == ("restart", 10)
+    assert config.target_lists.tolist() == [[[[4, 0], [4, 1], [4, 1], [2, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]]  # type: ignore[union-attr]
+
+
+def test_a_sample_of_instances(clone: Path) -> None:
+    """Of every K-th scenario, from the first in the order of maps and seeds on, come the asked numbers of agents."""
+    names = [one.name for one in benchmark.read_instances(clone, "puzzles", agents=[4, 1], every=2)]
+    assert names == ["bay-000-4", "bay-000-1"]
+
+
+def test_published_results_are_rows(clone: Path) -> None:
+    """Each published result has its instance, also where it names neither map nor seed, for there is one alone."""
+    (lifelong,) = benchmark.published(clone, "lmapf", sets=["puzzles"])
+    assert lifelong == {
+        "kind": "lmapf", "set": "puzzles", "map": "hall", "seed": 0, "agents": 2, "algorithm": "RHCR",
+        "csr": None, "isr": None, "sum_of_costs": None, "makespan": None, "throughput": 0.25,
+        "steps": 10.0, "seconds": 2.0, "collisions": None,
+    }  # fmt: skip
+    rows = benchmark.published(clone, sets=["puzzles"])
+    assert [(row["algorithm"], row["map"], row["agents"]) for row in rows[-2:]] == [
+        ("LaCAM", "hall", 4),
+        ("Other", "bay", 2),
+    ]
+    assert (rows[-1]["sum_of_costs"], rows[-1]["steps"], rows[-1]["collisions"]) == (29, 8, 4)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "wrong"),
+    [
+        (FILE, "[0, 5], [0, 0], [1, 3]", "[1, 1], [0, 0], [1, 3]", "Scenario-2 .* agent_0, row 1 and column 1, is in"),
+        (FILE, "[0, 5], [0, 0], [1, 3]", "[9, 5], [0, 0], [1, 3]", "agent_0, row 9 .* outside the 6 x 2 cells of"),
+        (FILE, "[2, 3], [1, 2]", "[2, 4], [1, 2]", "Scenario-1 .* a target of agent_1, row 2 and column 4"),
+        (FILE, "map_name: hall", "map_name: hut", "Scenario-2 .* no map 'hut'"),
+        (FILE, "[[0, 5], [0, 0], [1, 3], [1, 4]]", "[[0, 5], [0, 0], [1, 3]]", "3 agents and 4 lists"),
+        (FILE, "[[0, 5], [0, 0],", "[[0, 5], [0, 0, 1],", "Scenario-2 .*expected a list of"),
+        (FILE, "[[0, 5], [0, 0],", "[[0, 5], [0, 5],", "Scenario-2: agent_0 and agent_1 .* the same location"),
+        (FILE, "seed: 1", "side: 1", "Scenario-2 .* no field 'seed'"),
+        (FILE, "max_episode_steps", "most_steps", "max_episode_steps"),
+        (FILE, "on_target: nothing", "on_target: finish", "the rules .*finish"),
+        (FILE, MAPF, "{}", "lacks scenarios"),
+        (FILE, MAPF, "a: [", "is no YAML"),
+        (f"{EXPERIMENTS}/maps.yaml", "  .#$!.\n", "  .#\n", "a map 'bay' that is no picture"),
+        (f"{EXPERIMENTS}/maps.yaml", MAPS, "", "has no maps"),
+    ],
+)  # fmt: skip
+def test_a_scenario_that_is_not_as_expected_is_named(clone: Path, path: str, old: str, new: str, wrong: str) -> None:
+    """An error names the file, the scenario and what is wrong with it, and the clone that is expected."""
+    text = (clone / path).read_text()
+    assert old in text
+    (clone / path).write_text(text.replace(old, new))
+    with pytest.raises(benchmark.DataError, match=wrong) as caught:
+        benchmark.load(clone, "puzzles", check=False)
+    assert path.rpartition("/")[2] in str(caught.value)
+
+
+def test_an_empty_list_of_targets_is_refused(clone: Path) -> None:
+    """A lifelong agent without targets is named, with file and scenario."""
+    file = clone / EXPERIMENTS / "05-puzzles-lmapf.yaml"
+    file.write_text(LMAPF.replace("[[0, 1]]", "[]"))
+    with pytest.raises(
+        benchmark.DataError, match=r"05-puzzles-lmapf.yaml has a Scenario-0 .* agent_1 has an empty list"
+    ):
+        benchmark.read_instances(clone, "puzzles", "lmapf", check=False)
+
+
+def test_too_few_agents_are_refused(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario needs agents for the largest number of its set."""
+    monkeypatch.setitem(instances.SETS, "puzzles", (2, 5))
+    with pytest.raises(
+        benchmark.DataError, match=r"05-puzzles-mapf.yaml, Scenario-1 has 4 agents; expected at least 5"
+    ):
+        benchmark.load(clone, "puzzles")
+
+
+@pytest.mark.parametrize("path", [f"{EXPERIMENTS}/maps.yaml", FILE, "raw_data_MAPF/05-puzzles/LaCAM.json"])
+def test_a_changed_or_missing_file_is_named(clone: Path, path: str) -> None:
+    """A file that differs in one byte, or is missing, is named, with the repository and the commit to clone."""
+    with (clone / path).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(benchmark.DataError, match="has the SHA-256 sum") as caught:
+        benchmark.published(clone, sets=["puzzles"])
+    assert path.rpartition("/")[2] in str(caught.value)
+    assert "a clone of CognitiveAISystems/pogema-benchmark at commit 3303133" in str(caught.value)
+    assert len(benchmark.published(clone, sets=["puzzles"], check=False)) == 7
+    (clone / path).unlink()
+    with pytest.raises(benchmark.DataError, match="is missing; expected a clone of") as caught:
+        benchmark.published(clone, sets=["puzzles"])
+    assert path.rpartition("/")[2] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda rows: rows[0].pop("env_grid_search"), r"number 0\) .* no field 'env_grid_search'"),
+        (lambda rows: rows[1]["env_grid_search"].update(map_name="hut"), r"number 1\) .* \('hut', 1, 2\)"),
+        (lambda rows: rows[1]["metrics"].update(SoC="many"), "SoC is 'many'"),
+        (lambda rows: rows.append(rows[1]), "two results for hall-001-2"),
+    ],
+)
+def test_a_result_that_is_not_as_expected_is_named(clone: Path, change: Any, wrong: str) -> None:
+    """A published result without an instance, with another metric, or given twice is refused, with its file."""
+    path = "raw_data_MAPF/05-puzzles/LaCAM.json"
+    rows = list_results()[path]
+    change(rows)
+    (clone / path).write_text(json.dumps(rows))
+    with pytest.raises(benchmark.DataError, match=f"LaCAM.json has .*{wrong}"):
+        benchmark.published(clone, sets=["puzzles"], check=False)
+
+
+def test_names_that_do_not_exist(clone: Path, tmp_path: Path) -> None:
+    """An unknown set or kind, lifelong path finding of one agent, and a folder that is none are refused."""
+    with pytest.raises(ValueError, match="the set is 'maze'; expected one of 'random', 'mazes'"):
+        benchmark.load(clone, "maze")
+    with pytest.raises(ValueError, match="kind is 'soft'; expected one of 'mapf', 'lmapf'"):
+        benchmark.published(clone, "soft")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no lifelong scenarios"):
+        benchmark.read_instances(clone, "pathfinding", "lmapf")
+    with pytest.raises(benchmark.DataError, match="nowhere is no folder; expected a clone"):
+        benchmark.load(tmp_path / "nowhere", "puzzles")
+    with pytest.raises(benchmark.DataError, match=r"02-mazes/maps\.yaml is missing"):
+        benchmark.load(clone, "mazes")
+
+
+def test_without_pyyaml_the_extra_is_named(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where PyYAML is not installed, the error says which extra brings it."""
+    real_import = builtins.__import__
+
+    def refuse(name: str, *rest: Any) -> Any:
+        if name == "yaml":
+            raise ModuleNotFoundError("No module named 'yaml'", name="yaml")
+        return real_import(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ModuleNotFoundError, match=r"multigrid.benchmark needs yaml.*\[benchmark\]"):
+        benchmark.load(clone, "puzzles")
+
+
+def test_the_sums_are_those_of_the_files(real: Path) -> None:
+    """The list of sums names every file of scenarios and results, and no other."""
+    known = known_sums()
+    sums = sums_of(real)
+    assert {path: sums.get(path) for path in known} == known
+    assert set(known) == {path for path in sums if path.startswith("algorithms/") or path.endswith(".json")}
+
+
+def test_all_instances_load(real: Path) -> None:
+    """The 3,376 instances of one episode and the 3,296 lifelong ones load, with names of their own."""
+    names = [one.name for name in benchmark.SETS for one in benchmark.load(real, name)]
+    assert (len(names), len(set(names))) == (3376, 3376)
+    lifelong = [one for name in LIFELONG for one in benchmark.read_instances(real, name, "lmapf")]
+    assert (len(lifelong), len({one.name for one in lifelong})) == (3296, 3296)
+    lengths = {len(cells) for one in lifelong for cells in one.targets}
+    assert (min(lengths), max(lengths)) == (3, 256)
+    assert len({one.scenario().name for one in lifelong[::40]}) == 83
+
+
+@pytest.mark.long
+def test_all_lifelong_instances_are_scenarios(real: Path) -> None:
+    """All lifelong instances are scenarios, with a list of targets for each agent."""
+    scenarios = [one for name in LIFELONG for one in benchmark.load(real, name, "lmapf")]
+    assert len(scenarios) == 3296
+    assert all(one.config.target_lists is not None for one in scenarios)
+
+
+@pytest.mark.long
+def test_published_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) -> None:
+    """LaCAM's costs grow with the sum of shortest paths in every set but the warehouse, where a quarter is below it."""
+    found = {}
+    for name in ("random", "warehouse"):
+        sums = {}
+        for one in benchmark.read_instances(real, name, agents=[32]):
+            components = label_components(one.walls)
+            ways = [
+                int(distances_to(components, cells[0].tolist())[tuple(start)])
+                for start, cells in zip(one.starts, one.targets, strict=True)
+            ]
+            sums[one.map, one.seed] = sum(max(1, way) for way in ways)
+        rows = [
+            row for row in benchmark.published(real, sets=[name]) if (row["algorithm"], row["agents"]) == ("LaCAM", 32)
+        ]
+        costs = np.array([row["sum_of_costs"] for row in rows])
+        ways = np.array([sums[row["map"], row["seed"]] for row in rows])
+        found[name] = (len(rows), int((costs < ways).sum()), round(float(np.corrcoef(costs, ways)[0, 1]), 2))
+    assert found == {"random": (128, 0, 0.91), "warehouse": (128, 33, 0.01)}
+    assert list(benchmark.OTHER_SCENARIOS) == [("mapf", "warehouse")]

@@ -1,0 +1,131 @@
+"""Scores are those of POGEMA's own script, in both ways of counting; success and gaps come with intervals."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multigrid import benchmark
+from multigrid.policies.intervals import Estimate
+
+# Recomputed from the published rows by hand, apart from this package.
+TABLE = {
+    "Performance": "1.00 .484 .460 .091 .021 .011 .004 .002",
+    "Out-of-Distribution": "1.00 .588 .309 0 0 0 0 0",
+    "Cooperation": ".998 .539 .574 .276 .240 .170 .201 .212",
+    "Pathfinding": "1.00 .98 .26 .83 .55 .47 .46 .46",
+}
+ALGORITHMS = ("LaCAM", "DCC", "SCRIMP", "MAMBA", "QPLEX", "QMIX", "IQL", "VDN")
+
+
+def row(algorithm: str, seed: int = 0, **values: Any) -> dict[str, Any]:
+    """A row of a puzzle with two agents, which the algorithm solved if it has a sum of costs."""
+    costs = values.get("sum_of_costs")
+    return {
+        "kind": "mapf", "set": "puzzles", "map": "bay", "seed": seed, "agents": 2, "algorithm": algorithm,
+        "csr": float(costs is not None), "isr": 0.5, "makespan": 10.0, "throughput": None, "seconds": 1.0,
+        **values,
+    }  # fmt: skip
+
+
+def test_costs_are_compared_with_the_best() -> None:
+    """A ratio is 0 without a solution, and instances that nobody solves are left out."""
+    rows = [row("A", sum_of_costs=8), row("B", sum_of_costs=10), row("A", 1), row("B", 1, sum_of_costs=9)]
+    rows += [row("A", 2), row("B", 2)]
+    assert benchmark.scores(rows) == {"Cooperation": {"A": 0.5, "B": pytest.approx(0.9)}}
+
+
+def test_missing_rows_are_counted_in_two_ways() -> None:
+    """An instance without a row of one algorithm is dropped for all, or counts for those that have it."""
+    rows = [row("A", sum_of_costs=8), row("B", sum_of_costs=10), row("A", 1), row("C", sum_of_costs=16)]
+    rows += [row("B", 1, sum_of_costs=9), row("B", 2)]
+    assert benchmark.scores(rows) == {"Cooperation": {"A": 1.0, "B": 0.8, "C": 0.5}}
+    assert benchmark.scores(rows, missing="own") == {"Cooperation": {"A": 0.5, "B": pytest.approx(0.9), "C": 0.5}}
+    assert benchmark.count_missing(rows) == {("puzzles", "A"): 1, ("puzzles", "C"): 2}
+    assert math.isnan(benchmark.scores([row("A"), row("B", 1)])["Cooperation"]["A"])
+
+
+def test_performance_needs_the_rows_of_both_sets() -> None:
+    """An algorithm with rows in one of the two sets alone drops the instances of the other one for all."""
+    rows = [row("A", set="random", sum_of_costs=8), row("B", set="random", sum_of_costs=10)]
+    rows += [row("B", set="mazes", sum_of_costs=9)]
+    assert benchmark.scores(rows)["Performance"] == {"A": 1.0, "B": 0.8}
+
+
+def test_makespans_of_pathfinding_and_throughputs() -> None:
+    """Pathfinding takes the shortest makespan, with or without success; lifelong scores the largest throughput."""
+    rows = [row("A", set="pathfinding", makespan=20.0), row("B", set="pathfinding", makespan=50.0, sum_of_costs=50)]
+    assert benchmark.scores(rows) == {"Pathfinding": {"A": 1.0, "B": 0.4}}
+    rows = [row(name, set="movingai", kind="lmapf", throughput=value) for name, value in (("A", 2.0), ("B", 0.5))]
+    rows += [row(name, 1, set="movingai", kind="lmapf", throughput=0.0) for name in "AB"]
+    assert benchmark.scores(rows) == {"Out-of-Distribution": {"A": 1.0, "B": 0.25}}
+
+
+def test_scalability_and_coordination() -> None:
+    """Seconds a step for each agent are compared between numbers of agents; collisions are shares of all moves."""
+    rows = [row("A", set="warehouse", agents=agents, seconds=seconds) for agents, seconds in ((2, 1), (4, 4), (8, 8))]
+    # The seconds for each agent are 0.5, 1 and 1.
+    assert benchmark.scores(rows) == {"Scalability": {"A": pytest.approx((0.5 + 0.5 + 1) / 3)}}
+    rows = [row("A", set="mazes", steps=10.0, collisions=5.0), row("A", 1, set="random", steps=20.0, collisions=0.0)]
+    rows += [row("B", set="mazes", steps=10.0, collisions=None)]
+    assert benchmark.scores(rows)["Coordination"] == {"A": 0.875}
+
+
+def test_rows_that_cannot_be_compared() -> None:
+    """Rows of two kinds, two rows of one instance, and an unknown way of counting are refused."""
+    with pytest.raises(ValueError, match="of the kinds lmapf and mapf"):
+        benchmark.scores([row("A"), row("A", kind="lmapf")])
+    with pytest.raises(ValueError, match=r"two rows of A for \('puzzles', 'bay', 0, 2\)"):
+        benchmark.scores([row("A"), row("A")])
+    with pytest.raises(ValueError, match="missing is 'zero'; expected one of 'drop', 'own'"):
+        benchmark.scores([row("A")], missing="zero")  # type: ignore[arg-type]
+
+
+def test_gaps_are_those_to_the_largest_bound() -> None:
+    """Any row's bound counts for the instance, but a published row of other scenarios has none."""
+    rows = [row("A", seed, sum_of_costs=10 + 2 * seed, lower_bound=8.0) for seed in (0, 1)]
+    rows += [row("B", 0, sum_of_costs=20, lower_bound=10.0), row("B", 1, lower_bound=None)]
+    rows += [row("B", 2, status="unsolvable", lower_bound=None)]
+    first, second = benchmark.summarize(rows)
+    assert (first.algorithm, first.instances, first.bounded, first.gap.mean) == ("A", 2, 2, pytest.approx(0.25))
+    assert first.gap.low == 0 < first.gap.mean < first.gap.high == 0.5
+    assert (second.bounded, second.gap.mean, second.csr.mean) == (1, 1.0, pytest.approx(1 / 3))
+    assert (second.unsolvable, first.unsolvable, second.isr) == (1, 0, Estimate(0.5, 0.5, 0.5))
+    assert 0.05 < second.csr.low < second.csr.mean < second.csr.high < 0.8
+    assert math.isnan(second.throughput.mean)
+    rows = [row("A", set="warehouse", sum_of_costs=9, multigrid="1", lower_bound=8.0)]
+    rows += [row("LaCAM", set="warehouse", sum_of_costs=9)]
+    assert [line.bounded for line in benchmark.summarize(rows)] == [1, 0]
+
+
+def test_the_scores_of_the_published_rows(real: Path) -> None:
+    """The published rows give the scores of the table, to its digits, and say which rows are missing."""
+    rows = benchmark.published(real, "mapf")
+    assert len(rows) == 26802
+    assert benchmark.count_missing(rows) == {("random", "DCC"): 108, ("mazes", "DCC"): 98}
+    found = benchmark.scores(rows)
+    for score, digits in TABLE.items():
+        for algorithm, written in zip(ALGORITHMS, digits.split(), strict=True):
+            places = len(written.partition(".")[2])
+            assert round(found[score][algorithm], places or 3) == float(written), (score, algorithm)
+    own = benchmark.scores(rows, missing="own")["Performance"]
+    assert [round(own[name], 3) for name in ALGORITHMS[:4]] == [1.0, 0.484, 0.407, 0.079]
+    assert sorted(found["Coordination"]) == ["QMIX", "VDN"]
+
+
+@pytest.mark.long
+def test_the_scores_of_the_lifelong_rows(real: Path) -> None:
+    """The lifelong rows give scores for the ten published algorithms, with the missing rows of MATS-LP."""
+    rows = benchmark.published(real, "lmapf")
+    assert benchmark.count_missing(rows) == {("warehouse", "MATS-LP"): 468, ("movingai", "MATS-LP"): 256}
+    found = benchmark.scores(rows)
+    assert {score: round(by["RHCR"], 3) for score, by in found.items() if "RHCR" in by} == {
+        "Performance": 0.997,
+        "Out-of-Distribution": 0.97,
+        "Cooperation": 0.969,
+        "Pathfinding": 1.0,
+        "Scalability": 0.274,
+    }
