@@ -13,10 +13,11 @@ from rich.progress import track
 
 from benchmarks.environments import default_folder
 from benchmarks.peers import python_path
-from benchmarks.same_game.episodes import Name, play
+from benchmarks.same_game.episodes import Name
 from benchmarks.same_game.pogema import Pogema
-from benchmarks.same_game.rows import Row, RowsError, append_row, format_table, make_row, read_rows
-from benchmarks.same_game.worlds import SETS, DataError, Instance, Kind, World, read_instances, read_worlds
+from benchmarks.same_game.rows import Row, RowsError, append_row, compare, format_table, read_rows
+from benchmarks.same_game.worlds import read_worlds
+from multigrid.benchmark import SETS, DataError, Kind, read_instances
 from multigrid.cli._options import parse
 from multigrid.cli.bench.processes import ProcessError
 
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(SameGameOptions, arguments, "python -m benchmarks.same_game")
     try:
         rows = _play_all(options)
-    except (DataError, RowsError, _OptionsError, OSError) as error:
+    except (DataError, ModuleNotFoundError, RowsError, _OptionsError, OSError) as error:
         sys.stderr.write(f"benchmarks: {error}\n")
         return 2
     except ProcessError as error:
@@ -86,36 +87,18 @@ def _play_all(options: SameGameOptions) -> list[Row]:
         for name in options.sets:
             if (options.kind, name) == ("lmapf", "pathfinding"):
                 continue
-            instances = read_instances(options.data, options.kind, name)[:: options.every]
-            todo = _select(options, name, instances, done)
-            worlds = read_worlds(options.data, options.kind, name) if todo else {}
-            for instance, agents, policy in track(todo, name, console=Console(stderr=True)):
-                episode = play(instance, agents, options.kind, policy)
-                answer = pogema.play(_make_world(worlds, instance, agents), episode.actions)
-                key = (options.kind, name, instance.name, agents, policy)
-                rows.append(make_row(key, episode, answer))
+            instances = read_instances(options.data, name, options.kind, every=options.every)
+            todo = [
+                (instance, policy)
+                for policy in options.policies
+                for instance in instances
+                if (*instance.key, policy) not in done
+            ]
+            worlds = read_worlds(options.data, name, options.kind) if todo else {}
+            for instance, policy in track(todo, name, console=Console(stderr=True)):
+                rows.append(compare(pogema, worlds[instance.map, instance.seed], instance, policy))
                 append_row(file, rows[-1])
     return rows
-
-
-def _select(
-    options: SameGameOptions, name: Set, instances: Sequence[Instance], done: set[tuple[str, str, str, int, str]]
-) -> list[tuple[Instance, int, Name]]:
-    """Return the episodes of a set that are asked for and not played."""
-    return [
-        (instance, agents, policy)
-        for policy in options.policies
-        for instance in instances
-        for agents in SETS[name]
-        if (options.kind, name, instance.name, agents, policy) not in done
-    ]
-
-
-def _make_world(worlds: dict[str, World], instance: Instance, agents: int) -> World:
-    try:
-        return {**worlds[instance.name], "num_agents": agents}
-    except KeyError as error:
-        raise DataError(f"the instance {instance.name} is not in the files that PyYAML reads") from error
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.same_game.worlds import Instance, Kind
 from multigrid import planning
-from multigrid.config import GridConfig
+from multigrid.benchmark import Instance
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy, random_policy, shortest_path_policy
 
-__all__ = ["POLICIES", "Episode", "Name", "make_env", "play", "record"]
+__all__ = ["POLICIES", "Episode", "Name", "play", "record"]
 
 Name: TypeAlias = Literal["random", "shortest", "pibt", "lacam"]
 """The names of the policies: random actions; shortest paths, on which agents block one another; plans."""
@@ -49,29 +48,12 @@ class Episode:
     limit: int
 
 
-def make_env(instance: Instance, agents: int, kind: Kind) -> MultiGridEnv:
-    """Return an environment in which the first agents of an instance stand at their starts."""
-    config = GridConfig(
-        walls=instance.walls,
-        num_agents=agents,
-        collisions="soft",
-        on_target="stay" if kind == "mapf" else "restart",
-        observe=("agent",),
-        allow_stay=True,
-        max_cycles=instance.steps,
-    )
-    env = MultiGridEnv(config)
-    lists = [cells.tolist() for cells in instance.targets[:agents]]
-    targets = [cells[0] for cells in lists] if kind == "mapf" else lists
-    env.reset(seed=0, options={"agents": instance.starts[:agents], "targets": targets})
-    return env
-
-
-def play(instance: Instance, agents: int, kind: Kind, name: Name) -> Episode:
-    """Play an episode; its random numbers follow from the arguments."""
-    env = make_env(instance, agents, kind)
-    generator = np.random.default_rng([zlib.crc32(instance.name.encode()), agents])
-    return record(env, _make_policy(env, name, generator))
+def play(instance: Instance, name: Name) -> Episode:
+    """Play an episode of an instance, as the scenario that it is; its random numbers follow from the arguments."""
+    # No policy needs observations, of which those of many agents take long.
+    env = MultiGridEnv(dataclasses.replace(instance.scenario().config, observe=("agent",)))
+    env.reset(seed=0)
+    return record(env, _make_policy(env, name, np.random.default_rng(zlib.crc32(instance.name.encode()))))
 
 
 def record(env: MultiGridEnv, policy: Policy) -> Episode:

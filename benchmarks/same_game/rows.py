@@ -6,12 +6,13 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks.same_game.episodes import Episode
-from benchmarks.same_game.pogema import list_differences
+from benchmarks.same_game.episodes import Name, play
+from benchmarks.same_game.pogema import Pogema, list_differences
+from benchmarks.same_game.worlds import World
+from multigrid.benchmark import Instance
 
-__all__ = ["Row", "RowsError", "append_row", "format_table", "make_row", "read_rows"]
+__all__ = ["Row", "RowsError", "append_row", "compare", "format_table", "read_rows"]
 
 
 class RowsError(Exception):
@@ -23,10 +24,11 @@ class Row:
     """One episode, played here and in POGEMA.
 
     Attributes:
-        kind: *mapf* or *lmapf*.
-        set: the set of the instance.
-        instance: its name.
-        agents: the number of agents.
+        kind: the kind of the instance.
+        set: its set.
+        map: its map.
+        seed: its seed.
+        agents: its number of agents.
         policy: who played.
         steps: the number of steps played.
         metrics: POGEMA's metrics.
@@ -36,7 +38,8 @@ class Row:
 
     kind: str
     set: str
-    instance: str
+    map: str
+    seed: int
     agents: int
     policy: str
     steps: int
@@ -45,9 +48,9 @@ class Row:
     differences: list[str]
 
     @property
-    def key(self) -> tuple[str, str, str, int, str]:
-        """What no two rows share."""
-        return self.kind, self.set, self.instance, self.agents, self.policy
+    def key(self) -> tuple[str, str, str, int, int, str]:
+        """What no two rows share: the key of the instance, and the policy."""
+        return self.kind, self.set, self.map, self.seed, self.agents, self.policy
 
     @property
     def is_forgiven(self) -> bool:
@@ -55,10 +58,13 @@ class Row:
         return self.sum_of_costs is not None and self.metrics.get("SoC") != self.sum_of_costs
 
 
-def make_row(key: tuple[str, str, str, int, str], episode: Episode, answer: dict[str, Any]) -> Row:
-    """Compare an episode with POGEMA's answer and return the row."""
-    costs = episode.metrics[-1]["sum_of_costs"] if key[0] == "mapf" else None
-    return Row(*key, len(episode.actions), answer["metrics"], costs, list_differences(episode, answer))
+def compare(pogema: Pogema, world: World, instance: Instance, policy: Name) -> Row:
+    """Play an episode of an instance here and in POGEMA, and return what is the same and what is not."""
+    episode = play(instance, policy)
+    answer = pogema.play({**world, "num_agents": instance.num_agents}, episode.actions)
+    costs = episode.metrics[-1]["sum_of_costs"] if instance.kind == "mapf" else None
+    differences = list_differences(episode, answer)
+    return Row(*instance.key, policy, len(episode.actions), answer["metrics"], costs, differences)
 
 
 def append_row(file: Path, row: Row) -> None:

@@ -1,7 +1,6 @@
-"""Instances of the POGEMA benchmark, for this package and for POGEMA.
+"""Instances of the POGEMA benchmark as POGEMA gets them: the files' own maps, cells and rules, unchanged.
 
-POGEMA gets the files' own maps, cells and rules, unchanged; PyYAML reads them, so that a mistake of the reader of this
-package's instances makes a difference.
+The files are read here once more, so that a mistake of `multigrid.benchmark` makes a difference.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import re
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.planning.instances import SETS, DataError, Instance, Kind, read_instances
+from multigrid.benchmark import Kind
 
-__all__ = ["SETS", "DataError", "Instance", "Kind", "World", "read_instances", "read_worlds"]
+__all__ = ["World", "read_worlds"]
 
 World: TypeAlias = dict[str, Any]
 """Arguments of POGEMA's GridConfig."""
@@ -23,21 +22,21 @@ World: TypeAlias = dict[str, Any]
 _CELLS = re.compile(r"(?<=_xy: )\[[\[\]\d,\s]*\]$", re.MULTILINE)
 
 
-def read_worlds(clone: Path, kind: Kind, name: str) -> dict[str, World]:
-    """Return the arguments of POGEMA's GridConfig for each instance of a set, by the instance's name.
+def read_worlds(clone: Path, name: str, kind: Kind) -> dict[tuple[str, int], World]:
+    """Return the arguments of POGEMA's GridConfig for each scenario of a set, by the names of its map and its seed.
 
-    They have all agents of the instance, of which POGEMA takes the first ``num_agents``.
+    They have all agents of the scenario, of which POGEMA takes the first ``num_agents``.
 
-    Raises:
-        DataError: there is no such set.
+    Args:
+        clone: the folder of a clone of CognitiveAISystems/pogema-benchmark, or of files of the same form.
+        name: the set, one of `multigrid.benchmark.SETS`.
+        kind: "mapf" or "lmapf".
     """
-    folders = sorted((clone / "algorithms" / "experiments").glob(f"[0-9][0-9]-{name}"))
-    if len(folders) != 1:
-        raise DataError(f"{clone} has {len(folders)} folders algorithms/experiments/??-{name}; expected one")
-    maps, content = (_read_yaml(folders[0] / file) for file in ("maps.yaml", f"{folders[0].name}-{kind}.yaml"))
+    (folder,) = (clone / "algorithms" / "experiments").glob(f"[0-9][0-9]-{name}")
+    maps, content = (_read_yaml(folder / file) for file in ("maps.yaml", f"{folder.name}-{kind}.yaml"))
     rules = {key: content["environment"][key] for key in ("collision_system", "on_target", "max_episode_steps")}
     return {
-        f"{scenario['map_name']} {scenario['seed']:03}": {
+        (scenario["map_name"], scenario["seed"]): {
             **rules,
             "map": maps[scenario["map_name"]],
             "agents_xy": json.loads(scenario["agents_xy"]),
@@ -48,7 +47,7 @@ def read_worlds(clone: Path, kind: Kind, name: str) -> dict[str, World]:
 
 
 def _read_yaml(file: Path) -> Any:
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     text = _CELLS.sub(r"'\g<0>'", file.read_text(encoding="utf-8"))
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader

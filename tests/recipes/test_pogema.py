@@ -9,14 +9,16 @@ import pytest
 
 from benchmarks.peers import python_path
 from benchmarks.same_game.__main__ import main
-from benchmarks.same_game.episodes import POLICIES, play, record
+from benchmarks.same_game.episodes import POLICIES, record
 from benchmarks.same_game.pogema import Pogema, list_differences, pogema_sum_of_costs
-from benchmarks.same_game.rows import read_rows
-from benchmarks.same_game.worlds import SETS, read_instances, read_worlds
+from benchmarks.same_game.rows import compare, read_rows
+from benchmarks.same_game.worlds import read_worlds
 from multigrid.actions import Action
+from multigrid.benchmark import SETS, read_instances
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.generators import random_map
+from tiny_clone import trust
 
 PYTHON = python_path(Path(sys.prefix) / "pogema")
 CLONE = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
@@ -78,25 +80,17 @@ def small(tmp_path_factory):
     return clone
 
 
-def compare(pogema, world, instance, agents, policy):
-    """Play an episode here and there: they must be equal."""
-    episode = play(instance, agents, "lmapf" if world["on_target"] == "restart" else "mapf", policy)
-    answer = pogema.play({**world, "num_agents": agents}, episode.actions)
-    assert list_differences(episode, answer) == [], (instance.name, agents, policy)
-
-
 @pytest.mark.parametrize(("kind", "policy"), [(kind, policy) for kind in KINDS for policy in KINDS[kind]])
 @pytest.mark.parametrize("name", ["random", "puzzles"])
 def test_small_instances(pogema, small, name, kind, policy):
     """On small maps that are not square, everything is equal, also where an agent starts on its target."""
-    worlds = read_worlds(small, kind, name)
-    instances = read_instances(small, kind, name)
-    assert len(instances) == {"random": 1, "puzzles": 3}[name]
+    worlds = read_worlds(small, name, kind)
+    instances = read_instances(small, name, kind, check=False)
+    assert len(instances) == len(SETS[name]) * {"random": 1, "puzzles": 3}[name]
     for instance in instances:
         assert instance.walls.shape[0] != instance.walls.shape[1]
         assert (instance.starts[0] == instance.targets[0][0]).all()
-        for agents in SETS[name]:
-            compare(pogema, worlds[instance.name], instance, agents, policy)
+        assert compare(pogema, worlds[instance.map, instance.seed], instance, policy).differences == []
 
 
 @pytest.mark.parametrize(
@@ -108,13 +102,12 @@ def test_a_sample_of_each_set(pogema, kind, name, request):
         pytest.skip("no ../shared/pogema-benchmark")
     is_long = request.config.getoption("--long")
     policies = KINDS[kind]
-    worlds = read_worlds(CLONE, kind, name)
-    instances = read_instances(CLONE, kind, name)[:: EVERY[name] // (4 if is_long else 1)]
-    for k, instance in enumerate(instances):
-        for number, agents in enumerate(SETS[name]):
-            # One policy after the other, so that each plays with few agents and with many.
-            for policy in policies if is_long else [policies[(k + number) % len(policies)]]:
-                compare(pogema, worlds[instance.name], instance, agents, policy)
+    worlds = read_worlds(CLONE, name, kind)
+    for k, instance in enumerate(read_instances(CLONE, name, kind, every=EVERY[name] // (4 if is_long else 1))):
+        # One policy after the other.
+        for policy in policies if is_long else [policies[k % len(policies)]]:
+            row = compare(pogema, worlds[instance.map, instance.seed], instance, policy)
+            assert row.differences == [], row.key
 
 
 def play_by_hand(pogema, starts, targets, actions, on_target="nothing"):
@@ -212,8 +205,9 @@ def test_a_difference_is_found(pogema):
         assert list_differences(episode, change(answer, *path, value=value)) == [line]
 
 
-def test_a_run_goes_on(small, tmp_path, capsys):
+def test_a_run_goes_on(small, tmp_path, capsys, monkeypatch):
     """An interrupted run goes on where it was, plays nothing twice, and says how many episodes are equal."""
+    trust(small, monkeypatch)
     flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "puzzles"]
     assert main([*flags, "--every", "2"]) == 0
     file = tmp_path / "episodes.jsonl"
@@ -235,14 +229,15 @@ def test_a_run_goes_on(small, tmp_path, capsys):
 
 def test_a_run_names_what_differs(small, tmp_path, capsys, monkeypatch):
     """If an episode differs, a line names it, and the exit code is 1."""
-    worlds = read_worlds(small, "mapf", "random")
+    trust(small, monkeypatch)
+    worlds = read_worlds(small, "random", "mapf")
     world = next(iter(worlds.values()))
     monkeypatch.setitem(world, "max_episode_steps", 51)
     monkeypatch.setattr("benchmarks.same_game.__main__.read_worlds", lambda *_: worlds)
     flags = ["--data", str(small), "--output", str(tmp_path), "--pogema", str(PYTHON), "--sets", "random"]
     assert main([*flags, "--policies", "random"]) == 1
     assert (
-        "mapf random crowd 000 8 random: the episode is over after step 50 here and goes on there"
+        "mapf random crowd 0 8 random: the episode is over after step 50 here and goes on there"
         in capsys.readouterr().out
     )
 
