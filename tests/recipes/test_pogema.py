@@ -23,7 +23,7 @@ from tiny_clone import trust
 PYTHON = python_path(Path(sys.prefix) / "pogema")
 CLONE = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
 
-# Of each set every so many instances, with all numbers of agents; with --long, four times as many.
+# Of each set every so many scenarios, with all numbers of agents; lifelong ones half as many; with --long four times.
 EVERY = {"random": 64, "mazes": 64, "warehouse": 128, "movingai": 128, "puzzles": 20, "pathfinding": 16}
 KINDS = {"mapf": POLICIES, "lmapf": tuple(policy for policy in POLICIES if policy != "lacam")}
 
@@ -101,9 +101,9 @@ def test_a_sample_of_each_set(pogema, kind, name, request):
     if not CLONE.is_dir():
         pytest.skip("no ../shared/pogema-benchmark")
     is_long = request.config.getoption("--long")
-    policies = KINDS[kind]
+    policies, every = KINDS[kind], EVERY[name] * (1 if kind == "mapf" else 2)
     worlds = read_worlds(CLONE, name, kind)
-    for k, instance in enumerate(read_instances(CLONE, name, kind, every=EVERY[name] // (4 if is_long else 1))):
+    for k, instance in enumerate(read_instances(CLONE, name, kind, every=every // (4 if is_long else 1))):
         # One policy after the other.
         for policy in policies if is_long else [policies[k % len(policies)]]:
             row = compare(pogema, worlds[instance.map, instance.seed], instance, policy)
