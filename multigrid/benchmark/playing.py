@@ -10,7 +10,6 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-import multigrid
 from multigrid import planning
 from multigrid.actions import Action
 from multigrid.benchmark.instances import Instance
@@ -59,11 +58,17 @@ class Player:
     Args:
         find: returns the contestant with a name, as long as it is none of `SEARCHES`.
         time_limit: the seconds of a search for each instance.
+        version: the version of this package, for the rows.
     """
 
     find: Callable[[str], Contestant]
     time_limit: float
+    version: str
     _known: dict[str, Contestant] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Policies, such as networks, are made anew in other processes.
+        return type(self), (self.find, self.time_limit, self.version)
 
     def limit_of(self, algorithm: str) -> float:
         """Return the seconds that an algorithm may take, 0 if it has no limit."""
@@ -101,6 +106,7 @@ class Player:
             "lower_bound": bound,
             "seconds": seconds,
             "time_limit": self.limit_of(task.algorithm),
+            "multigrid": self.version,
             **_versions(),
         }
 
@@ -161,9 +167,4 @@ def _versions() -> dict[str, Any]:
         numba = metadata.version("numba")
     except metadata.PackageNotFoundError:
         numba = ""
-    return {
-        "multigrid": multigrid.__version__,
-        "rules": RULES_VERSION,
-        "python": platform.python_version(),
-        "numba": numba,
-    }
+    return {"rules": RULES_VERSION, "python": platform.python_version(), "numba": numba}

@@ -203,20 +203,21 @@ def test_the_sums_are_those_of_the_files(real: Path) -> None:
     assert set(known) == {path for path in sums if path.startswith("algorithms/") or path.endswith(".json")}
 
 
-def test_all_instances_load(real: Path) -> None:
-    """The 3,376 instances of one episode and the 3,296 lifelong ones load, with names of their own."""
-    names = [one.name for name in benchmark.SETS for one in benchmark.load(real, name)]
-    assert (len(names), len(set(names))) == (3376, 3376)
-    lifelong = [one for name in LIFELONG for one in benchmark.read_instances(real, name, "lmapf")]
-    assert (len(lifelong), len({one.name for one in lifelong})) == (3296, 3296)
-    lengths = {len(cells) for one in lifelong for cells in one.targets}
+def test_all_instances_are_read(real: Path) -> None:
+    """There are 3,376 instances of one episode and 3,296 lifelong ones, with names of their own; a sample loads."""
+    for kind, sets, total in (("mapf", list(benchmark.SETS), 3376), ("lmapf", LIFELONG, 3296)):
+        found = [one for name in sets for one in benchmark.read_instances(real, name, kind)]  # type: ignore[arg-type]
+        assert (len(found), len({one.name for one in found})) == (total, total)
+        assert all(len(one.targets) == one.num_agents for one in found)
+        assert [one.scenario().name for one in found[::60]] == [one.name for one in found[::60]]
+    lengths = {len(cells) for one in found for cells in one.targets}
     assert (min(lengths), max(lengths)) == (3, 256)
-    assert len({one.scenario().name for one in lifelong[::40]}) == 83
 
 
 @pytest.mark.long
-def test_all_lifelong_instances_are_scenarios(real: Path) -> None:
-    """All lifelong instances are scenarios, with a list of targets for each agent."""
+def test_all_instances_load(real: Path) -> None:
+    """Each instance is a scenario, the lifelong ones with a list of targets for each agent."""
+    assert sum(len(benchmark.load(real, name)) for name in benchmark.SETS) == 3376
     scenarios = [one for name in LIFELONG for one in benchmark.load(real, name, "lmapf")]
     assert len(scenarios) == 3296
     assert all(one.config.target_lists is not None for one in scenarios)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+import multigrid
 from multigrid._files import replace_file
 from multigrid.benchmark import Row, published, read_instances
 from multigrid.benchmark.engines import play_tasks
@@ -40,7 +41,7 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         OSError: a file cannot be read or written, or a process that played was killed.
     """
     check_options(options)
-    player = Player(find_contestant, options.time_limit)
+    player = Player(find_contestant, options.time_limit, multigrid.__version__)
     for name in options.policies:
         if name not in SEARCHES:
             find_contestant(name)

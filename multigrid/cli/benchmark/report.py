@@ -14,6 +14,11 @@ __all__ = ["format_report"]
 # A score of seconds, which depend on the machine.
 _OF_ONE_MACHINE = "Scalability"
 
+_COLUMNS = (
+    *("set", "agents", "algorithm", "instances", "CSR", "ISR", "throughput", "gap to the bound", "with a bound"),
+    "seconds",
+)
+_ALIGNED = {"set": "---", "algorithm": "---"}
 _OWN = """Relative scores change with the algorithms that take part, so these differ from the published ones. An
 instance counts if all algorithms with rows in the score's sets have a row for it."""
 
@@ -68,15 +73,17 @@ def _format_lines(lines: Sequence[Line], own: Collection[str]) -> Iterator[str]:
     """Yield the lines of a table of success, throughput and gaps, and of the seconds of own algorithms."""
     yield from ("## Results by number of agents", "")
     yield from ("Means over the instances of this run, with 95 % confidence intervals.", "")
-    yield "| set | agents | algorithm | instances | CSR | ISR | throughput | gap to the bound | bounded | seconds |"
-    yield "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     order = list(dict.fromkeys(line.set for line in lines))
+    rows = []
     for line in sorted(lines, key=lambda line: (order.index(line.set), line.agents)):
         estimates = [_format_estimate(one) for one in (line.csr, line.isr, line.throughput, line.gap)]
-        cells = [line.set, str(line.agents), line.algorithm, str(line.instances), *estimates, str(line.bounded)]
+        bounded = str(line.bounded) if line.bounded else ""
         # Seconds of other machines are not compared.
         seconds = _format_number(line.seconds) if line.algorithm in own else ""
-        yield f"| {' | '.join([*cells, seconds])} |"
+        rows.append([line.set, str(line.agents), line.algorithm, str(line.instances), *estimates, bounded, seconds])
+    shown = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
+    for row in (_COLUMNS, [_ALIGNED.get(name, "---:") for name in _COLUMNS], *rows):
+        yield f"| {' | '.join(row[k] for k in shown)} |"
     unsolvable = {(line.set, line.agents): line.unsolvable for line in lines if line.unsolvable}
     yield ""
     if unsolvable:

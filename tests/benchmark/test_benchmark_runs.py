@@ -1,0 +1,323 @@
+"""`multigrid benchmark`: rows are right, outlive any end of the process, and can be joined."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import AROUND, run_without
+from multigrid import benchmark, planning
+from multigrid.benchmark import engines
+from multigrid.benchmark.playing import Player, Task
+from multigrid.benchmark.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
+from multigrid.cli import main
+from multigrid.cli.benchmark.policies import find_contestant
+from multigrid.planning import Plan
+
+MAPF = [("mapf", "puzzles", name, seed, agents) for agents in (2, 3, 4) for name, seed in (("bay", 0), ("hall", 1))]
+PLAYER = Player(find_contestant, 5.0, "0")
+
+
+def list_tasks(clone: Path, *policies: str, kind: benchmark.Kind = "mapf", **rest: Any) -> list[Task]:
+    """The tasks of the clone."""
+    return [Task(name, one) for one in benchmark.read_instances(clone, "puzzles", kind, **rest) for name in policies]
+
+
+def made_row(algorithm: str = "pibt", seed: int = 0, **values: Any) -> benchmark.Row:
+    """A row that was not played."""
+    row = {**dict.fromkeys(COLUMNS), "kind": "mapf", "set": "puzzles", "map": "bay, east", "seed": seed, "agents": 2}
+    row |= {"algorithm": algorithm, "status": "played", "csr": 1.0, "isr": 1.0, "sum_of_costs": 1 / 3, "steps": 2.0}
+    return row | {"time_limit": 0.0, "multigrid": "1", "rules": 1, "python": "3", "numba": ""} | values
+
+
+def test_the_row_of_a_plan(clone: Path) -> None:
+    """The agents of bay walk 2, 2, 2 and 0 cells at once; who begins on a target has arrived after the first step."""
+    (task,) = list_tasks(clone, "lacam", agents=[4], every=2)
+    row = PLAYER(task)
+    assert tuple(row) == COLUMNS
+    assert key_of(row) == task.key == ("mapf", "puzzles", "bay", 0, 4, "lacam")
+    names = ("status", "csr", "isr", "sum_of_costs", "makespan", "throughput", "steps", "lower_bound", "time_limit")
+    assert [row[name] for name in names] == ["optimal", 1.0, 1.0, 7.0, 2.0, None, 2.0, 7.0, 5.0]
+
+
+def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends without a plan gives a row with the costs of standing still."""
+    plan = Plan("unknown", None, None, None, None, 7, 5.0, 3, "cbs")
+    monkeypatch.setattr(planning, "solve", lambda *given: plan)
+    (task,) = list_tasks(clone, "cbs", agents=[4], every=2)
+    row = PLAYER(task)
+    names = ("status", "csr", "isr", "sum_of_costs", "makespan", "lower_bound", "seconds")
+    assert [row[name] for name in names] == ["unknown", 0.0, 0.25, 121.0, 40.0, 7.0, 5.0]
+
+
+def test_the_row_of_a_policy(clone: Path) -> None:
+    """A policy's row depends on the instance alone; its bound is the sum of shortest paths; seconds are decisions'."""
+    (task,) = list_tasks(clone, "random", agents=[3], every=2)
+    first, again = PLAYER(task), Player(find_contestant, 1.0, "0")(task)
+    assert (first["status"], first["lower_bound"], first["time_limit"]) == ("played", 6.0, 0.0)
+    assert first["seconds"] > 0
+    seconds = dict.fromkeys(("seconds",))
+    assert {**first, **seconds} == {**again, **seconds}
+    (task,) = list_tasks(clone, "shortest-path", agents=[2], every=2)
+    assert PLAYER(task)["sum_of_costs"] == 4
+
+
+def test_the_row_of_a_lifelong_instance(clone: Path) -> None:
+    """An agent alone arrives in steps 3, 4, 5 (at the same target), 8 and 10 (its list has begun again)."""
+    (task,) = list_tasks(clone, "shortest-path", kind="lmapf", agents=[1])
+    row = PLAYER(task)
+    names = ("kind", "csr", "isr", "sum_of_costs", "makespan", "throughput", "steps", "lower_bound")
+    assert [row[name] for name in names] == ["lmapf", None, None, None, None, 0.5, 10.0, None]
+
+
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """Values keep all their digits, and a last line that was cut off anywhere is dropped, by readers and by writers."""
+    file, rows = tmp_path / "rows.csv", [made_row(seed=seed) for seed in (0, 1)]
+    with RowFile(file) as rows_file:
+        for row in rows:
+            rows_file.append(row)
+    assert read_rows(file) == rows
+    whole = file.read_bytes()
+    ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
+    assert len(ends) == 3
+    for length in (0, 5, ends[0], ends[0] + 1, ends[1] - 1, ends[1], ends[2] - 1):
+        file.write_bytes(whole[:length])
+        kept = sum(end <= length for end in ends[1:])
+        assert read_rows(file) == rows[:kept]
+        with RowFile(file) as rows_file:
+            rows_file.append(rows[1])
+        if kept < 2:
+            assert read_rows(file) == [*rows[:kept], rows[1]]
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Other columns, a line that lacks some, a word for a number, and two rows of one key are errors with the file."""
+    file = tmp_path / "rows.csv"
+    with RowFile(file) as rows_file:
+        rows_file.append(made_row())
+    text = file.read_text()
+    line = text.splitlines()[1]
+    for content, wrong in (
+        ("time,speed\n1,2\n", "its columns are time, speed"),
+        (text + line.rpartition(",")[0] + "\n", "shorter|argument 2"),
+        (text.replace(",2,pibt", ",two,pibt"), "two"),
+    ):
+        file.write_text(content)
+        with pytest.raises(ValueError, match=f"rows.csv does not hold rows of `multigrid benchmark`: .*({wrong})"):
+            read_rows(file)
+    file.write_text(text + line + "\n")
+    with pytest.raises(ValueError, match="two rows for one algorithm and instance"):
+        read_rows(file)
+
+
+def test_rows_of_two_runs_are_joined() -> None:
+    """Of two rows with one key the first stays, and another time limit is refused."""
+    joined = join_rows([made_row(seed=0)], [made_row(seed=0, csr=0.0), made_row(seed=1), made_row("random")])
+    assert [(row["algorithm"], row["seed"], row["csr"]) for row in joined] == [
+        ("pibt", 0, 1.0), ("pibt", 1, 1.0), ("random", 0, 1.0),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="cbs has rows with a time limit of 2 s and of 1 s; give the same limit"):
+        join_rows([made_row("cbs", time_limit=1.0)], [made_row("cbs", 1, time_limit=2.0)])
+
+
+def run(clone: Path, output: Path, *flags: str) -> int:
+    """Run the command on the clone's puzzles."""
+    given = ["--data", clone, "--output", output, "--sets", "puzzles", *flags]
+    return main(["benchmark", *map(str, given)])
+
+
+def keys_in(folder: Path) -> list[tuple[Any, ...]]:
+    """The keys of all rows of a folder, sorted."""
+    return sorted(key_of(row) for row in read_rows(folder / "rows.csv"))
+
+
+def test_an_interrupted_run_goes_on(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows are written as they come; after Ctrl-C and a line cut short none is missing, twice, or played again."""
+    out, played = tmp_path / "out", []
+    play = Player.__call__
+
+    def interrupt(player: Player, task: Task) -> benchmark.Row:
+        played.append(task.key)
+        if len(played) == 4:
+            raise KeyboardInterrupt
+        return play(player, task)
+
+    monkeypatch.setattr(Player, "__call__", interrupt)
+    assert run(clone, out, "--policy", "random", "lacam", "--every", "2") == 130
+    assert "--resume --output" in capsys.readouterr().err
+    assert len(keys_in(out)) == 3
+    assert not (out / "scores.md").exists()
+    with (out / "rows.csv").open("a") as lines:
+        lines.write("mapf,puzzles,bay,0,3,lac")
+    assert run(clone, out, "--policy", "random") == 2
+    assert "holds rows; --resume goes on with them" in capsys.readouterr().err
+    assert run(clone, out, "--resume", "--policy", "lacam", "--time-limit", "3") == 2
+    assert "lacam has rows with a time limit of 1 s and of 3 s" in capsys.readouterr().err
+    assert run(clone, out, "--resume", "--policy", "random", "lacam") == 0
+    assert len(played) == len(set(played)) + 1
+    assert keys_in(out) == sorted((*key, name) for key in MAPF for name in ("random", "lacam"))
+    printed = capsys.readouterr()
+    assert printed.out == (out / "scores.md").read_text()
+    # LaCAM's published costs are 30, or nothing; Other has one row.
+    assert "Published rows are missing: 5 of Other in puzzles." in printed.out
+    assert re.search(r"\| lacam \| 1\.000 \|\n", printed.out)
+    assert re.search(r"\| puzzles \| 2 \| lacam \| 2 \| 1.000 \[.*\| 0\.000 \[0\.000, 0\.000\] \| 2 \| \d", printed.out)
+    assert re.search(r"\| puzzles \| 2 \| LaCAM \| 2 \| 0.500 \[.*\| 14\.000 \| 1 \|  \|\n", printed.out)
+
+
+def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --join the rows of other folders count as played."""
+    assert run(clone, tmp_path / "one", "--policy", "random", "--every", "2") == 0
+    assert run(clone, tmp_path / "two", "--policy", "pibt") == 0
+    capsys.readouterr()
+    one, two, out = (str(tmp_path / name) for name in ("one", "two", "out"))
+    assert run(clone, Path(out), "--policy", "random", "--join", one, two) == 0
+    assert keys_in(Path(out)) == sorted((*key, name) for key in MAPF for name in ("random", "pibt"))
+    before = (tmp_path / "out" / "rows.csv").read_bytes()
+    assert run(clone, Path(out), "--policy", "random", "pibt", "--resume", "--join", one, two) == 0
+    assert (tmp_path / "out" / "rows.csv").read_bytes() == before
+    assert run(clone, Path(out), "--resume", "--join", str(tmp_path)) == 2
+    assert "has no rows.csv; expected the folder of another run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--every 0", "--every is 0; expected at least 1"),
+        ("--processes 0", "--processes is 0; expected at least 1"),
+        ("--time-limit nan", "--time-limit is nan; expected a number of seconds"),
+        ("--policy random random", "--policy has random twice"),
+        ("--policy clever", "--policy is clever, which has no config.json"),
+        ("--kind lmapf --policy lacam", "--policy lacam plans single episodes; expected pibt or windowed"),
+        ("--kind lmapf --sets pathfinding", "no set of the kind lmapf"),
+        ("--sets mazes", "02-mazes.maps.yaml is missing; expected a clone of CognitiveAISystems/pogema-benchmark"),
+        ("--data nowhere", "nowhere is no folder; expected a clone"),
+        ("--output file", "File exists|exists already|cannot create"),
+    ],
+)
+def test_bad_input(  # noqa: PLR0917 - fixtures
+    flags: str,
+    complaint: str,
+    clone: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What cannot be played is refused in one line, with exit code 2, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    before = sorted(tmp_path.rglob("*"))
+    assert run(clone, tmp_path / "out", *flags.split()) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("multigrid benchmark: ")
+    assert printed.count("\n") == 1
+    assert re.search(complaint, printed)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_without_pyyaml_the_command_names_the_extra(clone: Path, tmp_path: Path) -> None:
+    """Where PyYAML is not installed, one line says which extra brings it, and other commands work."""
+    done = run_without(("yaml",), "benchmark", "--data", str(clone), "--output", str(tmp_path / "out"))
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(r"multigrid benchmark needs yaml, which is not installed: pip install .*\[benchmark\].*", last)
+    assert not (tmp_path / "out").exists()
+
+
+def test_processes_give_the_same_rows(clone: Path) -> None:
+    """Two processes play each task once, and their rows are those of one."""
+    tasks = list_tasks(clone, "random")
+    here, apart = (list(engines.play_tasks(PLAYER, tasks, processes)) for processes in (1, 2))
+    assert sorted(map(key_of, apart)) == sorted(task.key for task in tasks)
+    by_key = {key_of(row): row for row in apart}
+    assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
+
+
+@pytest.mark.long
+def test_a_process_that_dies_is_an_error(clone: Path) -> None:
+    """A process that ends, as for lack of memory, ends the run with an error instead of a wait."""
+    with pytest.raises(ChildProcessError, match="ended before its task did"):
+        list(engines.play_tasks(Player(die, 1.0, "0"), list_tasks(clone, "random"), 2))
+
+
+def die(name: str) -> Any:
+    """End this process."""
+    os._exit(len(name))
+
+
+START = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from tiny_clone import sums_of
+from multigrid.benchmark import clone
+from multigrid.cli import main
+
+if __name__ == "__main__":
+    sums = sums_of(Path({folder!r}))
+    clone.known_sums = lambda: sums
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def start(clone: Path, tmp_path: Path) -> Iterator[Any]:
+    """Return a function that starts the command in another process, with a policy that takes long."""
+    script = tmp_path / "start.py"
+    script.write_text(START.format(tests=str(Path(__file__).parents[1]), folder=str(clone)))
+    processes = []
+
+    def start_one(*flags: object) -> subprocess.Popen[str]:
+        words = [sys.executable, script, "benchmark", "--data", clone, "--sets", "puzzles", *flags]
+        process = subprocess.Popen(
+            [str(word) for word in words], env=AROUND, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        processes.append(process)
+        return process
+
+    yield start_one
+    for process in processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_killed_run_goes_on(number: str, processes: int, clone: Path, tmp_path: Path, start: Any) -> None:
+    """After a signal the written rows are there, no process is left, and --resume plays what is missing, once."""
+    out = tmp_path / "out"
+    flags = ["--output", out, "--policy", "random", "shortest-path", "pibt", "--processes", processes]
+    process = start(*flags)
+    deadline = time.monotonic() + 240
+    while not (out / "rows.csv").exists() or len((out / "rows.csv").read_bytes().splitlines()) < 4:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.kill(process.pid, getattr(signal, number))
+    code = process.wait(timeout=120)
+    count = len(keys_in(out))
+    assert count >= 3
+    if count < 18:
+        assert code in {143, 130, -9, -2}
+    while True:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert run(clone, out, "--resume", *map(str, flags[2:])) == 0
+    assert keys_in(out) == sorted((*key, name) for key in MAPF for name in ("random", "shortest-path", "pibt"))
