@@ -103,7 +103,7 @@ TESTS = {
         "envs/test_contract.py",
     ],
     "core/calls.py": [
-        "envs/test_target_lists.py",
+        "envs/test_lists_of_targets.py",
         "envs/test_safety.py",
         "core/test_worlds.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
@@ -133,7 +133,7 @@ TESTS = {
         "envs/test_documented_subclasses.py::test_bad_locations",
         "envs/test_starts_on_targets.py",
     ],
-    "maps/target_lists.py": ["core/test_target_lists.py", "envs/test_target_lists.py", "maps/test_text.py"],
+    "maps/target_lists.py": ["core/test_target_lists.py", "envs/test_lists_of_targets.py", "maps/test_text.py"],
     "planning/search.py": ["planning/test_solve.py"],
     "planning/travellers.py": ["planning/test_solve.py"],
     "planning/pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
@@ -434,7 +434,7 @@ core/snapshots.py
         a state holds the steps played: Tuple 2 -> _[:1] + _[2:]
         a state holds the last rewards: Tuple 3 -> _[1:]
     find_longest
-        there is room for the longest list of any state: Return 1 -> return min(find_longest(state) for state in states)
+        there is room for the longest list of any state: Assign 2 -> _1 = _2_3
     StateBuffer.read_each
         what is left of another state's lists is overwritten: Assign 4 -> pass
     _check_field
@@ -517,9 +517,9 @@ maps/target_lists.py
     check_lists
         agents with lists have cells of their own: Expr 1 -> pass
         an agent with a list can reach another cell: If 1 -> False
-        a list has no negative cells: Compare 3 -> _1 >= -1
-        a list has no cells at the far edge: Compare 4 -> _1 <= _2
-        a list is in reach: Compare 5 -> there == 0
+        a list has no negative cells: Compare 2 -> _1 >= -1
+        a list has no cells at the far edge: Compare 3 -> _1 <= _2
+        a list is in reach: Compare 4 -> there == 0
     read_lists
         there is a list for each agent: If 1 -> False
     _read_list

@@ -10,7 +10,7 @@ from multigrid._checks import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import Arrays, bytes_needed, clean_scratch, make_arrays
-from multigrid.maps.target_lists import NO_TARGET
+from multigrid.maps.components import NO_TARGET
 from multigrid.parts import MASK, PARTS, flat_slices
 
 __all__ = ["allocate", "with_room"]

@@ -43,7 +43,7 @@ def list_sources() -> list[Path]:
     True
     """
     here = Path(__file__).parent
-    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py", "maps/target_lists.py")
+    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
     return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
 
 

@@ -61,8 +61,7 @@ from multigrid.core.rules import (
     SHARED_REWARD,
     STAY,
 )
-from multigrid.maps.components import WALL
-from multigrid.maps.target_lists import NO_TARGET
+from multigrid.maps.components import NO_TARGET, WALL
 
 __all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
 

@@ -7,8 +7,7 @@ from typing import Any
 from multigrid.core.arrays import NOBODY, Arrays
 from multigrid.core.compiled import kernel
 from multigrid.core.pcg64 import draw_integer
-from multigrid.maps.components import WALL
-from multigrid.maps.target_lists import NO_TARGET
+from multigrid.maps.components import NO_TARGET, WALL
 
 __all__ = ["RANDOM", "draw_layout", "draw_map", "set_lists", "set_next_target"]
 

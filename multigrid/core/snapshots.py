@@ -15,7 +15,7 @@ from multigrid.core import generators, pcg64
 from multigrid.core.arrays import Arrays, clean_scratch, pack
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES, SOUND, find_breach
-from multigrid.maps.target_lists import NO_TARGET
+from multigrid.maps.components import NO_TARGET
 
 __all__ = ["FIELDS", "LISTS", "VERSION", "StateBuffer", "find_longest", "format_breach"]
 
@@ -142,9 +142,14 @@ def find_longest(states: Any) -> int:
     >>> find_longest([{"target_lists": np.zeros((2, 5, 2), int)}, {}])
     5
     """
-    if isinstance(states, list):
-        return max((find_longest(state) for state in states), default=0)
-    lists = states.get(LISTS) if isinstance(states, dict) else None
+    longest = 0
+    for state in states if isinstance(states, list) else (states,):
+        if isinstance(state, dict) and LISTS in state:
+            longest = max(longest, _room(state[LISTS]))
+    return longest
+
+
+def _room(lists: Any) -> int:
     if lists is None:
         return 0
     try:

@@ -267,7 +267,8 @@ class Worlds(KernelCalls):
         else:
             buffer.read(states)
         buffer.check(self.config)
-        self._make_room(longest)
+        if longest:
+            self._make_room(longest)
 
         def finish() -> None:
             self._generators.update_generators(indices)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
-from multigrid.maps.target_lists import NO_TARGET, Layout, holds_lists, is_listed, make_layout
+from multigrid.maps.components import NO_TARGET
+from multigrid.maps.target_lists import Layout, holds_lists, is_listed, make_layout
 
 __all__ = [
     "NO_SEED",
@@ -115,10 +116,13 @@ def check_options_of_worlds(
         maps = np.full(num_worlds, _check_single_map(config))
     agents, targets = cells
     by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
-    layouts = [
-        _check_layout(config, maps[e], *(one[e] if many else one for one, many in zip(cells, by_world, strict=True)))
-        for e in worlds.tolist()
-    ]
+    layouts, on_map = [], {}
+    for e in worlds.tolist():
+        map_index = int(maps[e])
+        if any(by_world) or map_index not in on_map:
+            own = (one[e] if many else one for one, many in zip(cells, by_world, strict=True))
+            on_map[map_index] = _check_layout(config, map_index, *own)
+        layouts.append(on_map[map_index])
     return maps[worlds], _stack_layouts(layouts)
 
 

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from multigrid.maps.flat import FlatMap, flood
 
-__all__ = ["WALL", "label_components"]
+__all__ = ["NO_TARGET", "WALL", "label_components"]
 
 WALL = 0
 """The label of a wall; components are numbered from 1."""
+
+NO_TARGET = -1
+"""Both coordinates in the rows of an array that follow the last target of a list."""
 
 
 def label_components(walls: NDArray[np.bool_]) -> NDArray[np.int32]:

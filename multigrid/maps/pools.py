@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import check_grid, shorten
+from multigrid.maps.components import NO_TARGET
 from multigrid.maps.layouts import check_cells
-from multigrid.maps.target_lists import NO_TARGET, holds_lists, read_lists
+from multigrid.maps.target_lists import holds_lists, read_lists
 from multigrid.maps.text import ParsedMap, parse_map
 
 __all__ = ["stack_maps"]

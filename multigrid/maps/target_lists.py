@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.maps.components import WALL
+from multigrid.maps.components import NO_TARGET, WALL
 from multigrid.maps.layouts import START_ON_TARGET, check_cells, check_layout, check_places
 
-__all__ = ["NO_TARGET", "Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists", "to_lists"]
-
-NO_TARGET = -1
-"""Both coordinates of the rows that follow the last target of a list in an array."""
+__all__ = ["Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists", "to_lists"]
 
 _LARGEST = np.iinfo(np.int64).max
 _EXPECTED = "expected a list of cells [x, y], each two integers"
@@ -152,8 +149,9 @@ def check_lists(
     lists = read_lists(names[1], targets, num_agents)
     check_places(names[0], "location", starts, components)
     width, height = components.shape
+    sizes = np.bincount(components.ravel())
     for index, ((x, y), targets_of_one) in enumerate(zip(starts.tolist(), lists, strict=True)):
-        if (components == components[x, y]).sum() == 1:
+        if sizes[components[x, y]] == 1:
             raise ValueError(f"agent_{index} at [{x}, {y}] can reach no other cell; give it another cell ({names[0]})")
         cells = targets_of_one[: _length(targets_of_one)]
         inside = ((cells >= 0) & (cells < (width, height))).all(axis=1)

@@ -213,6 +213,7 @@ def states():
         ),
         ({"target_lists": [[[0, 0], [1, 0], [2, 0]], [[4, 1], [-1, -1], [-1, -1]]]}, "location in the state is"),
         ({"target": [[0, 1], [4, 1]], "distances": [1.0, 0.0]}, "target in the state is"),
+        ({"steps": 3}, "status in the state is"),
         ({"target_lists": [[0, 0], [1, 0]]}, r"not int64 of shape \(2, 2, 2\)"),
         ({"target_lists": [[[0.0, 0.0]], [[1.0, 0.0]]]}, "target_lists in the state is float64"),
     ],
@@ -255,19 +256,24 @@ def test_states_of_single_and_many_worlds_are_interchangeable():
     env, (first, _, last) = states()
     env.reset(seed=2)
     single = [first, env.get_state(), last]
-    many = vector_env(3, env.config)
+    env.reset(options={"agents": [[1, 0], [4, 2]], "targets": [[[0, 0]], [[4, 1]]]})
+    single.append(env.get_state())
+    many = vector_env(4, env.config)
     many.reset(seed=9)
     many.set_state(single)
     for given, kept in zip(single, many.get_state(single=True), strict=True):
         assert given.keys() == kept.keys()
         np.testing.assert_equal(kept, given)
     stacked = many.get_state()
-    assert stacked["target_lists"].shape == (3, 2, 3, 2)
+    assert stacked["target_lists"].shape == (4, 2, 3, 2)
     assert (stacked["target_lists"][1] == -1).all()
-    other = vector_env(3, env.config)
+    other = vector_env(4, env.config)
     other.reset(seed=1)
     other.set_state(stacked)
     np.testing.assert_equal(other.get_state(), stacked)
+    many.set_state(single[::-1])
+    np.testing.assert_equal(many.get_state(single=True), single[::-1])
+    many.set_state(stacked)
     env.set_state(many.get_state([2], single=True)[0])
     np.testing.assert_equal(env.get_state(), last)
     assert many.get_state([1]).keys() == stacked.keys() - {"target_lists"}

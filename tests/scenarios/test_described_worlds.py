@@ -151,6 +151,7 @@ STORED = {
     "one map": GridConfig(walls="..#.\n....\n#...", num_agents=2, flatten=True),
     "a pool": GridConfig(walls=["..#\n...", "...\n#.."], num_agents=3),
     "letters": GridConfig(walls=["a.#\nbAB", "ab.\n#BA"]),
+    "lists": GridConfig(walls=["a.#\nb..\na: 1,0 0,0\nb: 1,0", "ab.\n#..\na: 0,0\nb: 2,0"], on_target="restart"),
     "each on the other's target": GridConfig(walls=ParsedMap(parse_map("..#\n...").walls, *SHARED)),
     "more agents than letters": GridConfig(walls=ParsedMap(np.zeros((9, 4), dtype=bool), MANY, MANY[::-1])),
 }

@@ -11,6 +11,8 @@ import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig, planning
+from multigrid.core import rules
+from multigrid.core.compiled import COMPILED
 from multigrid.maps.text import ParsedMap
 
 MAP = "....#..\n..#....\n......#\n.#....."
@@ -208,6 +210,16 @@ def test_unreachable_targets_are_refused():
         env.reset(options={"agents": [[0, 0]], "targets": [[[1, 0], [1, 1], [3, 1], [4, 0]]]})
 
 
+def test_starts_are_checked_as_without_lists():
+    """Agents begin in cells of their own, from which they can walk, whatever their lists are."""
+    env = multigrid.parallel_env(CONFIG)
+    with pytest.raises(ValueError, match=r"agent_0 and agent_2 in .* have the same location"):
+        env.reset(options={"agents": [[0, 0], [1, 0], [0, 0]], "targets": LISTS})
+    alone = multigrid.parallel_env(walls="..#.\n..##", num_agents=1, on_target="restart")
+    with pytest.raises(ValueError, match=r"agent_0 at \[3, 0\] can reach no other cell"):
+        alone.reset(options={"agents": [[3, 0]], "targets": [[[3, 0]]]})
+
+
 @pytest.mark.parametrize(
     "face", [face for face in (*SINGLES, *VECTORS) if face.on_target != "restart"], ids=lambda face: face.name
 )
@@ -246,6 +258,42 @@ def test_maps_with_lists():
     for on_target in ("park", "leave", "stay"):
         with pytest.raises(ValueError, match="the targets of map 0 of walls are lists, but on_target is"):
             GridConfig(walls=picture, on_target=on_target)
+
+
+def test_a_layout_by_hand_replaces_the_lists_of_a_map():
+    """On a map with lists, targets by hand are followed by drawn ones, and other lists by hand by their own."""
+    env = multigrid.parallel_env(walls=["a...\na: 1,0 0,0", "...a\na: 0,0"], on_target="restart", allow_stay=True)
+    env.reset(seed=1, options={"agents": [[2, 0]], "targets": [[2, 0]], "map": 0})
+    assert "target_lists" not in env.get_state()
+    before = env.np_random.bit_generator.state
+    env.step({"agent_0": 4})
+    assert env.np_random.bit_generator.state != before
+    env.reset(options={"agents": [[2, 0]], "targets": [[[3, 0], [1, 0], [2, 0]]], "map": 1})
+    assert env.get_state()["target_lists"].tolist() == [[[3, 0], [1, 0], [2, 0]]]
+    for index, lists in enumerate(([[[1, 0], [0, 0]]], [[[0, 0]]])):
+        env.reset(options={"map": index})
+        assert env.get_state()["target_lists"].tolist() == lists
+
+
+@pytest.mark.skipif(not COMPILED, reason="an interpreted kernel leaves the worlds half played")
+@pytest.mark.parametrize(
+    "face",
+    [Parallel("MultiGridEnv", **RULES), Vector("vector", AutoresetMode.NEXT_STEP, num_threads=2, **RULES)],
+    ids=lambda face: face.name,
+)
+def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
+    """If a signal prevents the reset, the room that was made for its lists is all that has changed."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt("at once")
+
+    env = face.started()
+    layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
+    with refused(face, env, KeyboardInterrupt, "at once"), monkeypatch.context() as patched:
+        patched.setattr(rules, "begin_worlds", interrupt)
+        face.reset(env, options=layout)
+    face.reset(env, options=layout)
+    assert env.get_state()["target_lists"].shape[-3:] == (3, 3, 2)
 
 
 def test_pools_have_lists_everywhere_or_nowhere():
