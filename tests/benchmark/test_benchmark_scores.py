@@ -66,9 +66,16 @@ def test_makespans_of_pathfinding_and_throughputs() -> None:
 
 def test_scalability_and_coordination() -> None:
     """Seconds a step for each agent are compared between numbers of agents; collisions are shares of all moves."""
-    rows = [row("A", set="warehouse", agents=agents, seconds=seconds) for agents, seconds in ((2, 1), (4, 4), (8, 8))]
-    # The seconds for each agent are 0.5, 1 and 1.
+    times = ((2, 1, 10), (4, 8, 20), (8, 4, 5))
+    rows = [
+        row("A", set="warehouse", agents=agents, seconds=seconds, makespan=steps) for agents, seconds, steps in times
+    ]
+    # In a step, an agent takes 0.05, 0.1 and 0.1 seconds.
     assert benchmark.scores(rows) == {"Scalability": {"A": pytest.approx((0.5 + 0.5 + 1) / 3)}}
+    # In an episode, 0.5, 2 and 0.5 seconds.
+    lifelong = [{**one, "kind": "lmapf"} for one in rows]
+    assert benchmark.scores(lifelong[:2]) == {"Scalability": {"A": 0.25}}
+    assert benchmark.scores(lifelong[1:]) == {"Scalability": {"A": 1.0}}
     rows = [row("A", set="mazes", steps=10.0, collisions=5.0), row("A", 1, set="random", steps=20.0, collisions=0.0)]
     rows += [row("B", set="mazes", steps=10.0, collisions=None)]
     assert benchmark.scores(rows)["Coordination"] == {"A": 0.875}

@@ -166,10 +166,16 @@ def test_infos_are_as_annotated() -> None:
 
 
 def test_states_are_as_annotated() -> None:
-    """`State` and `States` have the fields that `get_state` returns, with their dtypes."""
-    env, envs = multigrid.parallel_env(), multigrid.vector_env(3)
-    env.reset(seed=1)
-    envs.reset(seed=1)
-    for state in (env.get_state(), envs.get_state([2], single=True)[0]):
-        assert kinds(dict(state)) == {**dtypes(State), "np_random": dict}
-    assert kinds(dict(envs.get_state())) == dtypes(States)
+    """`State` and `States` have the fields that `get_state` returns, with their dtypes; lists where there are some."""
+    assert State.__optional_keys__ == States.__optional_keys__ == {"target_lists"}
+    for walls, lacks in (("ab..\nA..B", {"target_lists"}), ("ab..\n....\na: 0,1\nb: 2,0 3,1", set())):
+        env = multigrid.parallel_env(walls=walls, on_target="restart")
+        envs = multigrid.vector_env(3, env.config)
+        env.reset(seed=1)
+        envs.reset(seed=1)
+        single, many = (
+            {name: kind for name, kind in dtypes(one).items() if name not in lacks} for one in (State, States)
+        )
+        for state in (env.get_state(), envs.get_state([2], single=True)[0]):
+            assert kinds(dict(state)) == {**single, "np_random": dict}
+        assert kinds(dict(envs.get_state())) == many

@@ -95,7 +95,7 @@ def _list_tasks(options: BenchmarkOptions) -> Iterator[Task]:
 
 def _make_folder(options: BenchmarkOptions) -> Path:
     if options.output is None:
-        return make_folder(None, "benchmarks")
+        return make_folder(None, "benchmark-runs")
     options.output.mkdir(parents=True, exist_ok=True)
     return options.output
 

@@ -46,7 +46,7 @@ class BenchmarkOptions:
     processes: int = 1
     """The number of processes that play."""
     output: Path | None = None
-    """The folder of rows.csv and scores.md; by default a new one, benchmarks/DATE-TIME."""
+    """The folder of rows.csv and scores.md; by default a new one, benchmark-runs/DATE-TIME."""
     resume: bool = False
     """Go on with the rows in the folder."""
     join: tuple[Path, ...] = ()
