@@ -378,7 +378,7 @@ def options_of(face: Face) -> Iterator[tuple[Any, Any, str]]:
             ([[10**30, 0]] * (last + 1), TypeError),
             ("abc", TypeError),
         ):
-            words = "shape|ragged" if error is ValueError else "is of (float64|bool|object|<U3)"
+            words = "shape|ragged|lists" if error is ValueError else "is of (float64|bool|object|<U3)"
             yield face.layout | {one: value}, error, rf"options\['{one}'\].*({words})"
     own = [*face.layout["targets"][:-1], face.layout["agents"][-1]]
     if face.on_target in ("park", "leave"):
