@@ -141,8 +141,9 @@ def check_lists(
             lies outside the grid, in a wall, or where its agent cannot go. The message names the agent, and the index
             in its list.
 
-    >>> check_lists(np.ones((3, 2), np.int32), 1, [[0, 0]], [[[2, 1], [1, 0]]])
-    (array([[0, 0]]), array([[[2, 1], [1, 0]]]))
+    >>> starts, lists = check_lists(np.ones((3, 2), np.int32), 1, [[0, 0]], [[[2, 1], [1, 0]]])
+    >>> starts.tolist(), lists.tolist()
+    ([[0, 0]], [[[2, 1], [1, 0]]])
     """
     names = [label.format(name) for name in ("agents", "targets")]
     starts = check_cells(names[0], agents, num_agents)
