@@ -32,6 +32,10 @@ def is_listed(value: Any) -> bool:
     >>> is_listed((1, 2)), is_listed(np.int64(1)), is_listed("ab")
     (True, False, False)
     """
+    kind = type(value)
+    # Most values are of these types, and Sequence is slow to ask.
+    if kind is list or kind is int:
+        return kind is list
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
