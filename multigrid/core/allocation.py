@@ -52,11 +52,11 @@ def allocate(config: GridConfig, num_worlds: int) -> Arrays:
 
 
 def with_room(arrays: Arrays, longest: int) -> Arrays:
-    """Return the arrays with room for lists of targets: the same ones, but for new arrays of lists if these are longer.
+    """Return the arrays, in which the arrays of lists are replaced by larger ones if they are too small.
 
     Args:
         arrays: of any number of worlds, whose lists are kept.
-        longest: the number of targets in the longest list.
+        longest: the number of targets for which each list needs room.
 
     Raises:
         ValueError: there is not enough memory.

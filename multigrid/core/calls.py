@@ -64,7 +64,7 @@ class KernelCalls:
         self._buffer: snapshots.StateBuffer | None = None
 
     def _make_room(self, longest: int) -> None:
-        """Make room for lists of targets, the longest with that many; no world changes."""
+        """Replace the arrays of lists of targets by larger ones if they are too small; no world changes."""
         arrays, threads = with_room(self.arrays, longest), self._threads
         if arrays is self.arrays:
             return

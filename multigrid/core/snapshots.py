@@ -131,7 +131,7 @@ class StateBuffer:
 
 
 def find_longest(states: Any) -> int:
-    """Return for how many targets the longest of the lists in states has room; 0 without lists.
+    """Return the length of the longest list of targets in states, fillers included; 0 without lists.
 
     Args:
         states: a state, stacked states, or a list of states; none is checked.
