@@ -15,6 +15,7 @@ from multigrid.core.arrays import LEFT
 from multigrid.core.calls import KernelCalls
 from multigrid.core.compiled import COMPILED, announce_compilation
 from multigrid.core.placement import RANDOM
+from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
 
 __all__ = ["Worlds"]
 
@@ -74,9 +75,8 @@ class Worlds(KernelCalls):
         worlds: NDArray[np.int64],
         maps: NDArray[np.int64],
         streams: NDArray[np.uint64] | None = None,
-        layouts: NDArray[np.int64] | None = None,
+        layouts: Layout = RANDOM_LAYOUT,
         *,
-        lists: NDArray[np.int64] | None = None,
         seeded: Iterable[int] = (),
         on_commit: Callable[[], object] | None = None,
     ) -> None:
@@ -86,9 +86,7 @@ class Worlds(KernelCalls):
             worlds: int64 (K,), no two alike.
             maps: int64 (K,), the map of each, or `RANDOM`.
             streams: the new random streams, uint64 (K, 6), see `multigrid.core.pcg64`; None continues the old ones.
-            layouts: int64 (K, N, 4), x, y, target x, target y of each agent, not checked; None for random ones.
-            lists: int64 (K, N, T, 2), their lists of targets, as `multigrid.maps.target_lists.read_lists` returns
-                them, not checked; None for layouts without lists.
+            layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
             seeded: the worlds whose stream is new, which are detached from the generators that users hold.
             on_commit: as for `reset`.
 
@@ -98,8 +96,8 @@ class Worlds(KernelCalls):
         """
         if len(worlds) < self.num_worlds:
             self.check_consistent()
-        if lists is not None:
-            self._make_room(lists.shape[2])
+        if layouts.lists is not None:
+            self._make_room(layouts.lists.shape[2])
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
         new = frozenset(seeded)
@@ -120,8 +118,8 @@ class Worlds(KernelCalls):
             worlds,
             maps,
             no_streams if streams is None else streams,
-            no_layouts if layouts is None else layouts,
-            _NO_LISTS if lists is None else lists,
+            no_layouts if layouts.cells is None else layouts.cells,
+            _NO_LISTS if layouts.lists is None else layouts.lists,
             drawing=[e for e in indices if e not in new],
         )
 

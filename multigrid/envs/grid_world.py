@@ -18,6 +18,7 @@ from multigrid.envs import spaces
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.one_world import OneWorld
 from multigrid.maps.layouts import check_cell
+from multigrid.maps.target_lists import Layout
 from multigrid.rendering.frame import SMALLEST_FRAME, RenderOptions
 from multigrid.rendering.window import close_display
 
@@ -212,7 +213,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self.__early_locations[which] = location
         if _NOWHERE not in self.__early_locations:
             on_commit = functools.partial(self._record_reset, self._current_seed())
-            layouts = self.__early_locations.reshape(1, 1, 4)
+            layouts = Layout(self.__early_locations.reshape(1, 1, 4), None)
             self._world.begin(_ONLY_MAP, _ONLY_MAP, None, layouts, on_commit=on_commit)
 
     @one_at_a_time

@@ -20,6 +20,7 @@ from multigrid.core.worlds import Worlds
 from multigrid.envs.annotations import State
 from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
+from multigrid.maps.target_lists import Layout
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
@@ -133,8 +134,7 @@ class OneWorld(OneCallAtATime):
             _FIRST_WORLD,
             np.array([map_index]),
             streams,
-            None if layout.cells is None else layout.cells[None],
-            lists=None if layout.lists is None else layout.lists[None],
+            Layout(*(None if part is None else part[None] for part in layout)),
             seeded=() if streams is None else (0,),
             on_commit=functools.partial(self._record_reset, number),
         )

@@ -13,7 +13,7 @@ from multigrid._checks import check_int, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
 from multigrid.maps.components import NO_TARGET
-from multigrid.maps.target_lists import Layout, holds_lists, is_listed, make_layout
+from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 
 __all__ = [
     "NO_SEED",
@@ -48,9 +48,6 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
     raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
 
 
-_RANDOM_LAYOUT = Layout(None, None)
-
-
 def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
     """Check the reset options of one world, and return the map and the layout.
 
@@ -70,12 +67,12 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
     (0, Layout(cells=array([[0, 1, 2, 0]]), lists=None))
     """
     if options is None:
-        return RANDOM, _RANDOM_LAYOUT
+        return RANDOM, RANDOM_LAYOUT
     options = _check_mapping(options)
     map_index = RANDOM if options.get("map") is None else _check_map(options["map"], config)
     cells = _read_cells(options)
     if cells is None:
-        return map_index, _RANDOM_LAYOUT
+        return map_index, RANDOM_LAYOUT
     map_index = _check_single_map(config) if map_index == RANDOM else map_index
     return map_index, _check_layout(config, map_index, *cells)
 
@@ -111,7 +108,7 @@ def check_options_of_worlds(
         maps = np.array([_check_map(one, config) for one in many])
     cells = _read_cells(options)
     if cells is None:
-        return None if maps is None else maps[worlds], _RANDOM_LAYOUT
+        return None if maps is None else maps[worlds], RANDOM_LAYOUT
     if maps is None:
         maps = np.full(num_worlds, _check_single_map(config))
     agents, targets = cells

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from multigrid.maps.components import NO_TARGET, WALL
 from multigrid.maps.layouts import START_ON_TARGET, check_cells, check_layout, check_places
 
-__all__ = ["Layout", "check_lists", "holds_lists", "is_listed", "make_layout", "read_lists", "to_lists"]
+__all__ = [
+    "RANDOM_LAYOUT",
+    "Layout",
+    "check_lists",
+    "holds_lists",
+    "is_listed",
+    "make_layout",
+    "read_lists",
+    "to_lists",
+]
 
 _LARGEST = np.iinfo(np.int64).max
 _EXPECTED = "expected a list of cells [x, y], each two integers"
@@ -24,6 +33,10 @@ class Layout(NamedTuple):
     """int64 (N, 4), x, y, target x, target y; None for a random layout."""
     lists: NDArray[np.int64] | None
     """int64 (N, T, 2), lists of targets as `multigrid.maps.target_lists.read_lists` returns them; None without."""
+
+
+RANDOM_LAYOUT = Layout(None, None)
+"""Stands for layouts that are drawn."""
 
 
 def is_listed(value: Any) -> bool:

@@ -13,6 +13,7 @@ from multigrid.core.metrics import world_metrics
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
 from multigrid.maps.components import label_components
+from multigrid.maps.target_lists import Layout
 from multigrid.planning.graph import NOWHERE, Graph, build_graph
 from multigrid.planning.problem import Problem
 
@@ -126,5 +127,5 @@ class Travellers:
 
 def _make_world(config: GridConfig, layout: NDArray[np.int64]) -> Worlds:
     world = Worlds(config)
-    world.begin(_ONE_WORLD, _ONE_WORLD, layouts=layout[None])
+    world.begin(_ONE_WORLD, _ONE_WORLD, layouts=Layout(layout[None], None))
     return world

@@ -11,6 +11,7 @@ from multigrid import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.maps.layouts import check_layout
+from multigrid.maps.target_lists import Layout
 from worldgen import components, oracle_layout, walls_of
 
 LAYOUTS = 2000
@@ -242,7 +243,7 @@ def test_a_layout_by_hand_is_played_as_given():
     agents = np.array([[1, 2], [0, 1], [3, 2]], np.int32)
     layout = by_hand(world.config, agents, ((0, 1), (1, 2), (3, 0)))
     agents[:] = 0
-    world.begin(np.array([0]), np.array([0]), layouts=np.concatenate(layout, axis=1)[None])
+    world.begin(np.array([0]), np.array([0]), layouts=Layout(np.concatenate(layout, axis=1)[None], None))
     arrays = world.arrays
     assert arrays.location[0].tolist() == [[1, 2], [0, 1], [3, 2]]
     assert arrays.target[0].tolist() == [[0, 1], [1, 2], [3, 0]]

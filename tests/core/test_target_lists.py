@@ -11,6 +11,7 @@ import judged
 from multigrid import GridConfig, parallel_env, vector_env
 from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
+from multigrid.maps.target_lists import Layout
 from multigrid.maps.text import ParsedMap
 from worldgen import COLLISIONS, some_walls
 
@@ -28,7 +29,7 @@ def begun(config, lists, starts=((0, 0),), worlds=1):
     layout = np.concatenate([np.array(starts), table[:, 0]], axis=1)
     every = np.arange(worlds)
     world.begin(
-        every, np.zeros(worlds, np.int64), layouts=np.stack([layout] * worlds), lists=np.stack([table] * worlds)
+        every, np.zeros(worlds, np.int64), layouts=Layout(np.stack([layout] * worlds), np.stack([table] * worlds))
     )
     return world
 
@@ -83,8 +84,8 @@ def test_lists_end_with_their_episode(autoreset, monkeypatch):
     layout = np.array([[[0, 0, 0, 0], [4, 0, 4, 0]]] * 3)
     lists = np.array([[[[0, 0], [-1, -1]], [[4, 0], [4, 1]]]] * 3)
     every = np.arange(3)
-    listed.begin(every, np.zeros(3, np.int64), layouts=layout, lists=lists)
-    plain.begin(every, np.zeros(3, np.int64), layouts=layout)
+    listed.begin(every, np.zeros(3, np.int64), layouts=Layout(layout, lists))
+    plain.begin(every, np.zeros(3, np.int64), layouts=Layout(layout, None))
     for world in (listed, plain):
         world.arrays.steps[:] = 2
         world.arrays.actions[:] = 1  # off the targets, so that nothing is drawn in this step
@@ -112,7 +113,7 @@ def test_arrays_grow_only_for_lists():
     one = np.array([1])
     for length in (2, 5, 3):
         lists = np.array([[[[4, y % 3] for y in range(length)]]])
-        world.begin(one - 1 if length == 2 else one, one - 1, layouts=np.array([[[0, 0, 4, 0]]]), lists=lists)
+        world.begin(one - 1 if length == 2 else one, one - 1, layouts=Layout(np.array([[[0, 0, 4, 0]]]), lists))
         assert world.arrays.target_lists.shape == (2, 1, max(length, 2) if length < 3 else 5, 2)
         assert world.arrays.list_lengths[1 if length > 2 else 0].item() == length
     assert world.snapshot(0)["target_lists"].tolist() == [[[4, 0], [4, 1]]]
