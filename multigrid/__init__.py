@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from multigrid._version import __version__ as __version__
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ __all__ = [
     "vector_env",
     "wrappers",
 ]
-
-__version__ = "0.1.0"
 
 # A name's module is imported when the name is first used, for the environments bring Numba along.
 _MODULES = {

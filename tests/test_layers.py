@@ -18,7 +18,7 @@ MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sor
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "actions", "parts"},
+    {"_checks", "_files", "_version", "actions", "parts"},
     {"maps"},
     {"config"},
     {"core"},
@@ -156,7 +156,7 @@ print(json.dumps([[multigrid.scenarios.names()[0], *names], before]))
 """
     names, before = run(code)
     assert names == ["delivery-17x13-8", "multigrid.maps", "multigrid.policies", "multigrid.wrappers"]
-    assert before == ["multigrid.registration"]
+    assert before == ["multigrid._version", "multigrid.registration"]
 
 
 def test_importing_the_package_touches_nothing_global():

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from multigrid import planning
+from multigrid._checks import shorten
+from multigrid._version import __version__
 from multigrid.actions import Action
 from multigrid.benchmark.instances import Instance
 from multigrid.benchmark.published import Row
@@ -18,6 +19,7 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning import Plan
+from multigrid.planning.solver import compute_plan
 from multigrid.policies import Policy
 from multigrid.policies.evaluation import measure_episode
 
@@ -51,19 +53,29 @@ class Task(NamedTuple):
         return *self.instance.key, self.algorithm
 
 
+def _refuse(name: str) -> Contestant:
+    raise ValueError(f"there is no policy {shorten(name)}; expected {' or '.join(SEARCHES)}, or a Player with a `find`")
+
+
 @dataclasses.dataclass(frozen=True)
 class Player:
     """Plays tasks; it can be sent to other processes, where policies are made anew.
 
     Args:
-        find: returns the contestant with a name, as long as it is none of `SEARCHES`.
+        find: a function that returns the contestant with a name; it is not asked for `SEARCHES`. By default there are
+            no others.
         time_limit: the seconds of a search for each instance.
         version: the version of this package, for the rows.
+
+    >>> import numpy as np
+    >>> instance = Instance("mapf", "own", "hall", 0, np.zeros((3, 2), bool), np.array([[0, 0]]), ([[2, 1]],), steps=9)
+    >>> Player()(Task("cbs", instance))["sum_of_costs"]
+    3.0
     """
 
-    find: Callable[[str], Contestant]
-    time_limit: float
-    version: str
+    find: Callable[[str], Contestant] = _refuse
+    time_limit: float = 1.0
+    version: str = __version__
     _known: dict[str, Contestant] = dataclasses.field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,7 +100,8 @@ class Player:
         status: str
         seed = zlib.crc32(instance.name.encode())
         if task.algorithm in SEARCHES:
-            plan = planning.solve(scenario, task.algorithm, self.time_limit, seed)
+            # Unlike `solve`, it lets Ctrl-C end the run, instead of returning what the search has by then.
+            plan = compute_plan(scenario, task.algorithm, self.time_limit, seed, None)
             env = MultiGridEnv(blind(scenario.config))
             _play(env, _follow(plan), seed)
             status, seconds, bound = plan.status, plan.seconds, _bound_of(plan)
@@ -97,7 +110,7 @@ class Player:
             env = MultiGridEnv(config)
             seconds = _play(env, contestant.make(seed), seed)
             status = "played"
-            bound = _bound_of(planning.solve(scenario, "lacam", 0.0)) if instance.kind == "mapf" else None
+            bound = _bound_of(compute_plan(scenario, "lacam", 0.0, 0, None)) if instance.kind == "mapf" else None
         return {
             **dict(zip(("kind", "set", "map", "seed", "agents"), instance.key, strict=True)),
             "algorithm": task.algorithm,
