@@ -74,10 +74,14 @@ EXCLUDED = {
     "multigrid.benchmark.clone": "a helper of the reader, which gives it paths of its own",
     "multigrid.benchmark.instances.Instance": "a dataclass, which holds what the reader has checked",
     "multigrid.benchmark.engines": "a helper of the command, for tasks that the reader has made",
-    "multigrid.benchmark.playing": "a helper of the command, for tasks that the reader has made",
-    "multigrid.benchmark.rows": "a helper of the command, for rows that a task has returned",
-    "multigrid.benchmark.summary": "takes rows that the reader or a task has returned",
-    "multigrid.benchmark.scores": "takes rows that the reader or a task has returned",
+    "multigrid.benchmark.playing": "plays tasks that the reader has made",
+    "multigrid.benchmark.checks": "a helper, to which only the rows come from a user",
+    "multigrid.benchmark.locks": "a helper, for an open file",
+    "multigrid.benchmark.own_policies.ObservationOptions": "a type for type checkers",
+    **{
+        f"multigrid.benchmark.{name}": "a helper, for rows that are checked already"
+        for name in ("rows.RowFile", "rows.check_runs", "rows.key_of", "scores.instance_of")
+    },
     "multigrid.policies.gaps": "a helper of rollout, for what an env has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid.maps.flat": "a helper, for maps that are checked already",
@@ -191,6 +195,22 @@ def wrapped(name: str) -> Any:
     return env
 
 
+INSTANCE = multigrid.benchmark.Instance(
+    "mapf", "puzzles", "hall", 0, np.zeros((3, 2), bool), np.array([[0, 0]]), (np.array([[2, 1]]),), 9
+)
+
+
+def benchmark_rows() -> list[dict[str, Any]]:
+    """Two rows of a benchmark, one of which is odd."""
+    row: dict[str, Any] = {"kind": "mapf", "set": "puzzles", "map": "m", "seed": 0, "agents": 2, "algorithm": "A"}
+    row |= {"csr": 1.0, "isr": 1.0, "sum_of_costs": 3.0, "makespan": 2.0, "throughput": 0.5, "lower_bound": 3.0}
+    row |= {"set": str(ODD_ROWS.choice(tuple(multigrid.benchmark.SETS))), "seconds": 1.0, "steps": 3.0, "time_limit": 1}
+    return [row, {**row, "algorithm": "B", str(ODD_ROWS.choice(list(row))): ODD[int(ODD_ROWS.integers(len(ODD)))]()}]
+
+
+ODD_ROWS = np.random.default_rng(8)
+
+
 def good_values() -> dict[str, list[Callable[[], Any]]]:
     """What a parameter of a name takes, so that the odd ones beside it are looked at too."""
     walls = np.array([[False, True, False], [False, False, False]])
@@ -218,7 +238,9 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
         "room_size": [lambda: 2],
         "text": [lambda: "a.B\n.#.\nb.A"],
         "path": [lambda: "written.map", lambda: Path("written.scen")],
-        "rows": [lambda: [multigrid.maps.ScenarioRow(0, "m", 3, 2, (0, 0), (2, 1), 3.0)]],
+        "rows": [lambda: [multigrid.maps.ScenarioRow(0, "m", 3, 2, (0, 0), (2, 1), 3.0)], benchmark_rows],
+        "instances": [lambda: [INSTANCE]],
+        "algorithm": [lambda: "mine"],
         "generator": [lambda: np.random.default_rng(2)],
         "env": [small, alone],
         "vector_env": [many],

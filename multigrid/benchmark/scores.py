@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from multigrid._checks import check_name
+from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
 from multigrid.benchmark.instances import Kind
 from multigrid.benchmark.published import Row
 
@@ -56,7 +57,8 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
         come, and the scores with such algorithms. A score without an instance is NaN.
 
     Raises:
-        ValueError: rows of two kinds, or two rows for one algorithm and instance.
+        TypeError: a row is no dict, or a value has another type.
+        ValueError: rows of two kinds, two rows for one algorithm and instance, or a row without a value that is needed.
 
     >>> one = {"kind": "mapf", "set": "puzzles", "map": "puzzle-00", "seed": 0, "agents": 2, "csr": 1.0}
     >>> rows = [{**one, "algorithm": "A", "sum_of_costs": 8.0}, {**one, "algorithm": "B", "sum_of_costs": 10.0}]
@@ -64,6 +66,7 @@ def scores(rows: Sequence[Row], *, missing: Missing = "drop") -> dict[str, dict[
     {'Cooperation': {'A': 1.0, 'B': 0.8}}
     """
     check_name("missing", missing, get_args(Missing))
+    rows = check_rows(rows, "kind", *INSTANCE, "algorithm")
     kinds = {row["kind"] for row in rows}
     if len(kinds) > 1:
         raise ValueError(f"the rows are of the kinds {' and '.join(sorted(kinds))}; expected one")
@@ -85,11 +88,15 @@ def count_missing(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
     Returns:
         {(set, algorithm): count}, for algorithms that have rows in the set, and lack some.
 
+    Raises:
+        TypeError, ValueError: a row is no dict, or does not name its instance and algorithm.
+
     >>> one = {"set": "puzzles", "map": "puzzle-00", "seed": 0, "agents": 2}
     >>> count_missing([{**one, "algorithm": "A"}, {**one, "seed": 1, "algorithm": "A"}, {**one, "algorithm": "B"}])
     {('puzzles', 'B'): 1}
     """
     counts = {}
+    rows = check_rows(rows, *INSTANCE, "algorithm")
     for name in dict.fromkeys(row["set"] for row in rows):
         own = [row for row in rows if row["set"] == name]
         total = len({instance_of(row) for row in own})
@@ -132,18 +139,19 @@ def _list_ratios(table: _Table, compare: Callable[[dict[str, Row]], dict[str, fl
 
 def _compare_costs(found: dict[str, Row]) -> dict[str, float]:
     """Return each algorithm's ratio; none if nobody has a solution."""
-    costs = {name: row["sum_of_costs"] for name, row in found.items() if row["csr"]}
+    costs = {name: get_number(row, "sum_of_costs", above=0) for name, row in found.items() if get_number(row, "csr")}
     return {name: min(costs.values()) / costs[name] if name in costs else 0.0 for name in found if costs}
 
 
 def _compare_throughputs(found: dict[str, Row]) -> dict[str, float]:
-    best = max(row["throughput"] for row in found.values())
-    return {name: row["throughput"] / best for name, row in found.items() if best}
+    throughputs = {name: get_number(row, "throughput") for name, row in found.items()}
+    best = max(throughputs.values())
+    return {name: throughput / best for name, throughput in throughputs.items() if best}
 
 
 def _compare_makespans(found: dict[str, Row]) -> dict[str, float]:
-    best = min(row["makespan"] for row in found.values())
-    return {name: best / row["makespan"] for name, row in found.items()}
+    makespans = {name: get_number(row, "makespan", above=0) for name, row in found.items()}
+    return {name: min(makespans.values()) / makespan for name, makespan in makespans.items()}
 
 
 _RATIOS = {"mapf": _compare_costs, "lmapf": _compare_throughputs}
@@ -153,9 +161,10 @@ def _scale(table: _Table, algorithm: str, kind: Kind) -> float:
     """Return by how much the seconds for each agent grow with the number of agents."""
     seconds: dict[int, list[float]] = {}
     for found in table.values():
-        if algorithm in found and found[algorithm]["seconds"] is not None:
+        if algorithm in found and found[algorithm].get("seconds") is not None:
             row = found[algorithm]
-            seconds.setdefault(row["agents"], []).append(row["seconds"] / (1 if kind == "lmapf" else row["makespan"]))
+            steps = 1.0 if kind == "lmapf" else get_number(row, "makespan", above=0)
+            seconds.setdefault(row["agents"], []).append(get_number(row, "seconds") / steps)
     by_agent = [statistics.fmean(seconds[agents]) / agents for agents in sorted(seconds)]
     ratios = [fewer / more if more else math.nan for fewer, more in itertools.combinations(by_agent, 2)]
     return min(1.0, _mean(ratios)) if ratios else math.nan
@@ -165,7 +174,7 @@ def _coordinate(rows: Sequence[Row]) -> dict[str, float]:
     shares: dict[str, list[float]] = {}
     for row in rows:
         if row["set"] in _COORDINATED and row.get("collisions") is not None and row.get("steps"):
-            share = row["collisions"] / (row["steps"] * row["agents"])
+            share = get_number(row, "collisions") / (get_number(row, "steps") * row["agents"])
             shares.setdefault(row["algorithm"], []).append(share)
     return {algorithm: 1 - _mean(values) for algorithm, values in shares.items()}
 

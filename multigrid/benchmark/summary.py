@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
 from multigrid.benchmark.published import OTHER_SCENARIOS, Row
 from multigrid.benchmark.scores import instance_of
 from multigrid.policies.gaps import estimate_gap, gap_of
@@ -50,14 +51,23 @@ class Line(NamedTuple):
 def find_bounds(rows: Sequence[Row]) -> dict[tuple[Any, ...], float]:
     """Return the largest proven lower bound of the sum of costs of each instance of the kind "mapf".
 
+    Args:
+        rows: dicts as `multigrid benchmark` writes them; rows without "lower_bound", such as published ones, have none.
+
+    Returns:
+        {(set, map, seed, agents): bound}.
+
+    Raises:
+        TypeError, ValueError: a row is no dict, does not name its kind and instance, or has a bound that is no number.
+
     >>> one = {"kind": "mapf", "set": "puzzles", "map": "puzzle-00", "seed": 0, "agents": 2}
     >>> find_bounds([{**one, "lower_bound": 7.0}, {**one, "lower_bound": 8.0}, {**one, "lower_bound": None}])
     {('puzzles', 'puzzle-00', 0, 2): 8.0}
     """
     bounds: dict[tuple[Any, ...], float] = {}
-    for row in rows:
-        bound = row.get("lower_bound")
-        if row["kind"] == "mapf" and bound is not None and bound > 0:
+    for row in check_rows(rows, "kind", *INSTANCE):
+        bound = 0.0 if row.get("lower_bound") is None else get_number(row, "lower_bound")
+        if row["kind"] == "mapf" and bound > 0:
             bounds[instance_of(row)] = max(bound, bounds.get(instance_of(row), bound))
     return bounds
 
@@ -72,12 +82,17 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
         rows: dicts as `multigrid.benchmark.published` returns them; rows of `multigrid benchmark` also have "status",
             of a plan, and "lower_bound".
 
+    Raises:
+        TypeError, ValueError: a row is no dict, does not name its kind, instance and algorithm, or has a value that is
+            no number.
+
     >>> one = {"kind": "mapf", "set": "puzzles", "map": "puzzle-00", "agents": 2, "algorithm": "A", "isr": 1.0}
     >>> rows = [{**one, "seed": seed, "csr": 1.0, "sum_of_costs": 9.0, "lower_bound": 6.0} for seed in (0, 1)]
     >>> line = summarize(rows)[0]
     >>> line.csr.mean, line.gap
     (1.0, Estimate(mean=0.5, low=0.5, high=0.5))
     """
+    rows = check_rows(rows, "kind", *INSTANCE, "algorithm")
     bounds = find_bounds(rows)
     unsolvable = {instance_of(row) for row in rows if row["kind"] == "mapf" and row.get("status") == "unsolvable"}
     groups: dict[tuple[str, str, int, str], list[Row]] = {}
@@ -86,7 +101,7 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
     lines = []
     for key, found in groups.items():
         gaps = [_find_gap(row, bounds) for row in found]
-        seconds = [row["seconds"] for row in found if row.get("seconds") is not None]
+        seconds = [get_number(row, "seconds") for row in found if row.get("seconds") is not None]
         lines.append(
             Line(
                 *key,
@@ -107,14 +122,16 @@ def _find_gap(row: Row, bounds: Mapping[tuple[Any, ...], float]) -> float:
     """Return the gap of a row; NaN without a solution or a bound."""
     is_other = row.get("multigrid") is None and (row["kind"], row["set"]) in OTHER_SCENARIOS
     bound = None if is_other or row["kind"] != "mapf" else bounds.get(instance_of(row))
-    if bound is None or not row["csr"]:
+    success = math.nan if bound is None else get_number(row, "csr", most=1)
+    if bound is None or not success:
         return math.nan
-    return gap_of({"success": row["csr"], "sum_of_costs": row["sum_of_costs"]}, bound)
+    return gap_of({"success": success, "sum_of_costs": get_number(row, "sum_of_costs", above=0)}, bound)
 
 
 def _estimate(rows: Sequence[Row], name: str) -> Estimate:
     """Return the mean of a metric and its interval; undefined unless all rows have it."""
-    values = [row.get(name) for row in rows]
-    if any(value is None or math.isnan(value) for value in values):
+    given = [row.get(name) for row in rows]
+    if any(value is None or (isinstance(value, float) and math.isnan(value)) for value in given):
         return UNDEFINED
+    values = [get_number(row, name, most=math.inf if name == "throughput" else 1.0) for row in rows]
     return (wilson if name == "csr" else bootstrap)(np.array(values, dtype=np.float64))

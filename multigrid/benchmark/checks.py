@@ -1,0 +1,83 @@
+"""Checks of rows that a user gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from multigrid._checks import check_int, is_int, shorten
+
+__all__ = ["INSTANCE", "check_rows", "get_number"]
+
+INSTANCE = ("set", "map", "seed", "agents")
+"""The keys of a row that name its instance."""
+
+_LEAST = {"seed": 0, "agents": 1}
+_EXPECTED = "expected dicts as multigrid.benchmark.published and play return them"
+
+
+def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
+    """Return rows as a list, if they are dicts with some keys that name things.
+
+    Args:
+        rows: the rows, in a list, or anything that can be iterated over.
+        *names: the keys; the value of "seed" and "agents" is an integer, that of others a text.
+
+    Raises:
+        TypeError: `rows` cannot be iterated over, a row is no dict, or a value has another type.
+        ValueError: a row lacks a key, or is of no kind that there is. The message has the row's index.
+
+    >>> check_rows([{"kind": "mapf"}, {"kind": "maps"}], "kind")
+    Traceback (most recent call last):
+    ValueError: 'kind' of row 1 is 'maps'; expected 'mapf' or 'lmapf'
+    """
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise TypeError(f"rows are of type {type(rows).__name__}; {_EXPECTED}, in a list")
+    checked = list(rows)
+    for index, row in enumerate(checked):
+        if not isinstance(row, dict):
+            raise TypeError(f"row {index} is {shorten(row)}; {_EXPECTED}")
+        for name in names:
+            if name not in row:
+                raise ValueError(f"row {index} has no {name!r}; {_EXPECTED}")
+            if name in _LEAST:
+                check_int(f"{name!r} of row {index}", row[name], _LEAST[name])
+            elif not isinstance(row[name], str):
+                raise TypeError(f"{name!r} of row {index} is {shorten(row[name])}; expected a text")
+        if "kind" in names and row["kind"] not in ("mapf", "lmapf"):
+            raise ValueError(f"'kind' of row {index} is {shorten(row['kind'])}; expected 'mapf' or 'lmapf'")
+    return checked
+
+
+def get_number(row: Mapping[str, Any], name: str, *, above: float | None = None, most: float = math.inf) -> float:
+    """Return a number of a row.
+
+    Args:
+        row: the row, which `check_rows` has checked.
+        name: the key.
+        above: a number that it is larger than; by default it is at least 0.
+        most: the largest number that it can be.
+
+    Raises:
+        TypeError: the value is no number.
+        ValueError: there is none, or it is out of range. The message names the instance and the algorithm.
+
+    >>> get_number({"algorithm": "A", "map": "hall", "makespan": 3.0}, "makespan")
+    3.0
+    """
+    value = row.get(name)
+    what = f"the row of {row.get('algorithm')} for {tuple(row.get(key) for key in INSTANCE)}"
+    if value is None:
+        raise ValueError(f"{what} has no {name!r}, which is needed here; expected a number")
+    if isinstance(value, bool) or not (isinstance(value, float) or is_int(value)):
+        raise TypeError(f"{what} has {shorten(value)} as {name!r}; expected a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number) or number < 0 or (above is not None and number <= above) or number > most:
+        least = "of at least 0" if above is None else f"above {above:g}"
+        limit = f", and at most {most:g}" if most < math.inf else ""
+        raise ValueError(f"{what} has {shorten(value)} as {name!r}; expected a number {least}{limit}")
+    return number
