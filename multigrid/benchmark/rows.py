@@ -1,7 +1,7 @@
 """The rows of a run, in a file to which they are appended as they come.
 
 The file is CSV, with a line for each algorithm and instance. What an interrupted or killed process has written stays; a
-last line that was cut off is dropped.
+last line that was cut off is dropped. One process at a time can have it open to write.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import contextlib
 import csv
 import io
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,10 +20,12 @@ from typing import Any
 from typing_extensions import Self
 
 from multigrid._files import read_bytes
+from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
+from multigrid.benchmark.locks import try_lock
 from multigrid.benchmark.published import Row
 from multigrid.benchmark.scores import instance_of
 
-__all__ = ["COLUMNS", "RowFile", "check_limits", "join_rows", "key_of", "read_rows"]
+__all__ = ["COLUMNS", "RowFile", "check_runs", "join_rows", "key_of", "read_rows"]
 
 _TEXTS = frozenset({"kind", "set", "map", "algorithm", "status", "multigrid", "python", "numba"})
 _COUNTS = frozenset({"seed", "agents", "rules"})
@@ -33,21 +37,29 @@ COLUMNS = (
 *lower_bound*, which no plan's sum of costs is below; *time_limit*, the seconds that a search could take, 0 without one;
 and the versions of this package, its rules, Python and Numba ("" where it is missing)."""
 
+# A pipe would otherwise wait for a reader; Windows has neither the second flag nor such pipes.
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
 
 def key_of(row: Row) -> tuple[Any, ...]:
     """Return what no two rows of a file share: the kind, the instance and the algorithm."""
     return row["kind"], *instance_of(row), row["algorithm"]
 
 
-def read_rows(file: Path) -> list[Row]:
-    """Return the rows of a file, without a last line that was cut off; none if there is no file.
+def read_rows(file: str | PathLike[str]) -> list[Row]:
+    """Return the rows of a file that `multigrid benchmark` or `play` has written.
+
+    Rows are dicts with the keys of `multigrid.benchmark.published` and others, see `multigrid.benchmark.rows.COLUMNS`.
+    A last line that was cut off, because its process was killed, is left out.
+
+    Args:
+        file: the path, such as FOLDER/rows.csv.
 
     Raises:
         ValueError: the file holds something else, or two rows for one algorithm and instance.
         OSError: the file cannot be read.
     """
-    if not file.exists():
-        return []
+    file = Path(file)
     content = read_bytes(file)
     whole = content[: content.rfind(b"\n") + 1]
     rows: list[Row] = []
@@ -55,9 +67,12 @@ def read_rows(file: Path) -> list[Row]:
         for number, words in enumerate(csv.reader(io.StringIO(whole.decode(), newline=""))):
             if number == 0:
                 if tuple(words) != COLUMNS:
-                    raise ValueError(f"its columns are {', '.join(words)[:200]}")  # noqa: TRY301 - one of many
+                    raise ValueError(  # noqa: TRY301 - one of many
+                        f"its columns are {', '.join(words)[:200]}, not {', '.join(COLUMNS)}"
+                    )
             else:
                 rows.append({name: _parse(name, word) for name, word in zip(COLUMNS, words, strict=True)})
+        check_rows(rows, "kind", *INSTANCE, "algorithm")
     except (ValueError, csv.Error) as error:
         raise ValueError(f"{file} does not hold rows of `multigrid benchmark`: {error}; name another folder") from error
     if len({key_of(row) for row in rows}) != len(rows):
@@ -69,7 +84,9 @@ def join_rows(*runs: Sequence[Row]) -> list[Row]:
     """Return the rows of several runs; of the rows for one algorithm and instance, the first.
 
     Raises:
-        ValueError: an algorithm had another time limit in another run.
+        TypeError: a row is no dict, or a value has another type.
+        ValueError: a row does not name its kind, instance and algorithm; or rows were played with other time limits, or
+            under another version of the rules, than rows before.
 
     >>> one = {"kind": "mapf", "set": "puzzles", "map": "puzzle-00", "agents": 2, "algorithm": "A", "time_limit": 1.0}
     >>> rows = [{**one, "seed": seed} for seed in range(3)]
@@ -78,38 +95,62 @@ def join_rows(*runs: Sequence[Row]) -> list[Row]:
     """
     joined: dict[tuple[Any, ...], Row] = {}
     limits: dict[tuple[str, str], float] = {}
-    for row in (row for rows in runs for row in rows):
-        check_limits([row], limits)
-        limits[row["kind"], row["algorithm"]] = row["time_limit"]
+    rules = None
+    for row in (row for rows in runs for row in check_rows(rows, "kind", *INSTANCE, "algorithm")):
+        check_runs([row], limits, rules)
+        if row.get("time_limit") is not None:
+            limits[row["kind"], row["algorithm"]] = get_number(row, "time_limit")
+        rules = row.get("rules", rules)
         joined.setdefault(key_of(row), row)
     return list(joined.values())
 
 
-def check_limits(rows: Sequence[Row], limits: dict[tuple[str, str], float]) -> None:
-    """Raise a ValueError if a row had another time limit than the given one for its kind and algorithm."""
+def check_runs(rows: Iterable[Row], limits: Mapping[tuple[str, str], float], rules: int | None) -> None:
+    """Raise a ValueError if rows were played otherwise than is given.
+
+    Args:
+        rows: the rows.
+        limits: the time limit of each kind and algorithm; others may have any.
+        rules: the version of the rules; None for any.
+    """
     for row in rows:
-        limit = limits.get((row["kind"], row["algorithm"]), row["time_limit"])
-        if limit != row["time_limit"]:
+        if rules is not None and row.get("rules", rules) != rules:
             raise ValueError(
-                f"{row['algorithm']} has rows with a time limit of {row['time_limit']:g} s and of {limit:g} s; "
-                "give the same limit, or name another folder"
+                f"rows were played under the versions {row['rules']} and {rules} of the rules; name another folder, "
+                "so that they stay apart"
+            )
+        if row.get("time_limit") is None:
+            continue
+        own = get_number(row, "time_limit")
+        limit = limits.get((row["kind"], row["algorithm"]), own)
+        if own != limit:
+            raise ValueError(
+                f"{row['algorithm']} has rows with a time limit of {own:g} s and of {limit:g} s; give the same limit, "
+                "or name another folder"
             )
 
 
 class RowFile:
-    """A file of rows, opened to append to it; what `read_rows` would drop is cut away.
+    """A file of rows, opened to append to it, and locked until it is closed; a last line that was cut off is removed.
 
     Args:
         file: its path; it is made if there is none.
 
     Raises:
+        ValueError: as `read_rows`; the file is unchanged.
+        BlockingIOError: another run has the file open.
         OSError: the file cannot be written.
     """
 
+    rows: list[Row]
+    """The rows that the file had."""
+
     def __init__(self, file: Path) -> None:
-        end = read_bytes(file).rfind(b"\n") + 1 if file.exists() else 0
-        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        self._descriptor = os.open(file, _FLAGS, 0o666)
         try:
+            _claim(self._descriptor, file)
+            self.rows = read_rows(file)
+            end = read_bytes(file).rfind(b"\n") + 1
             os.ftruncate(self._descriptor, end)
             if end == 0:
                 self._write(COLUMNS)
@@ -118,7 +159,11 @@ class RowFile:
             raise
 
     def append(self, row: Row) -> None:
-        """Append a row; it is in the file when this returns."""
+        """Append a row; it is in the file when this returns.
+
+        Raises:
+            OSError: the file cannot be written, as on a full disk; it is as it was before.
+        """
         self._write([_format(row[name]) for name in COLUMNS])
 
     def close(self) -> None:
@@ -138,9 +183,23 @@ class RowFile:
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(words)
         content = line.getvalue().encode()
-        # In one call, so that a signal cannot come in the middle of a line.
-        while content:
-            content = content[os.write(self._descriptor, content) :]
+        end = os.fstat(self._descriptor).st_size
+        try:
+            # Mostly in one call, so that a signal cannot come in the middle of a line.
+            while content:
+                content = content[os.write(self._descriptor, content) :]
+        except BaseException:
+            # Else the next row would begin in this line.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, end)
+            raise
+
+
+def _claim(descriptor: int, file: Path) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise ValueError(f"{file} is no regular file; name another")
+    if not try_lock(descriptor):
+        raise BlockingIOError(f"another run writes to {file}; wait until it has ended, or name another folder")
 
 
 def _format(value: Any) -> str:

@@ -16,12 +16,13 @@ from multigrid._files import replace_file
 from multigrid.benchmark import Row, published, read_instances
 from multigrid.benchmark.engines import play_tasks
 from multigrid.benchmark.playing import SEARCHES, Player, Task
-from multigrid.benchmark.rows import RowFile, check_limits, join_rows, key_of, read_rows
+from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
 from multigrid.cli._files import make_folder
 from multigrid.cli._options import parse
 from multigrid.cli.benchmark.options import BenchmarkOptions, check_options
-from multigrid.cli.benchmark.policies import find_contestant
+from multigrid.cli.benchmark.policies import check_models, find_contestant
 from multigrid.cli.benchmark.report import format_report
+from multigrid.core.rules import RULES_VERSION
 
 __all__ = ["BenchmarkOptions", "main"]
 
@@ -45,14 +46,15 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
     for name in options.policies:
         if name not in SEARCHES:
             find_contestant(name)
-    rows = _read_earlier(options, player)
+    _join_earlier(_read_own(options), options, player)
     tasks = list(_list_tasks(options))
+    check_models(options.policies, [task.instance for task in tasks])
     folder = _make_folder(options)
     with RowFile(folder / _ROWS) as file:
-        known = {key_of(row) for row in read_rows(folder / _ROWS)}
-        for row in rows:
-            if key_of(row) not in known:
-                file.append(row)
+        # Another run may have written rows until now, when the file is locked.
+        rows = _join_earlier(file.rows, options, player)
+        for row in rows[len(file.rows) :]:
+            file.append(row)
         done = {key_of(row) for row in rows}
         missing = [task for task in tasks if task.key not in done]
         try:
@@ -62,17 +64,21 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         except KeyboardInterrupt:
             console.print(Text(f"interrupted; --resume --output {folder} goes on with its rows"), soft_wrap=True)
             return 130
-    report = _report(rows, options)
-    with replace_file(folder / _SCORES) as temporary:
-        temporary.write_text(report, encoding="utf-8")
+        report = _report(rows, options)
+        with replace_file(folder / _SCORES) as temporary:
+            temporary.write_text(report, encoding="utf-8")
     sys.stdout.write(report)
     console.print(Text(f"outputs in {folder}"), soft_wrap=True)
     return 0
 
 
-def _read_earlier(options: BenchmarkOptions, player: Player) -> list[Row]:
-    """Return the rows of the folder and of those to join."""
-    own = [] if options.output is None else read_rows(options.output / _ROWS)
+def _read_own(options: BenchmarkOptions) -> list[Row]:
+    file = None if options.output is None else options.output / _ROWS
+    return read_rows(file) if file is not None and file.exists() else []
+
+
+def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, player: Player) -> list[Row]:
+    """Return the rows of the folder, and after them those to join."""
     if own and not options.resume:
         raise ValueError(f"{options.output} holds rows; --resume goes on with them, or name another folder")
     others = []
@@ -81,14 +87,15 @@ def _read_earlier(options: BenchmarkOptions, player: Player) -> list[Row]:
             raise ValueError(f"--join is {folder}, which has no {_ROWS}; expected the folder of another run")
         others.append(read_rows(folder / _ROWS))
     rows = join_rows(own, *others)
-    check_limits(rows, {(options.kind, name): player.limit_of(name) for name in options.policies})
+    check_runs(rows, {(options.kind, name): player.limit_of(name) for name in options.policies}, RULES_VERSION)
     return rows
 
 
 def _list_tasks(options: BenchmarkOptions) -> Iterator[Task]:
     """Yield all tasks of the flags, by set, number of agents and instance."""
     for name in options.played_sets:
-        for instance in read_instances(options.data, name, options.kind, every=options.every):
+        agents = options.numbers_of(name)
+        for instance in read_instances(options.data, name, options.kind, agents=agents, every=options.every):
             for policy in options.policies:
                 yield Task(policy, instance)
 

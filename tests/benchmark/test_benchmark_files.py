@@ -1,0 +1,164 @@
+"""Files of rows: one process writes at a time, and a failure leaves whole rows of one version of the rules."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers import AROUND
+from multigrid import benchmark
+from multigrid.benchmark import locks
+from multigrid.benchmark.rows import COLUMNS, RowFile, key_of
+from multigrid.cli import main
+from multigrid.core.rules import RULES_VERSION
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from multigrid.benchmark.rows import RowFile
+
+with RowFile(Path(sys.argv[1])):
+    print("open", flush=True)
+    time.sleep(600)
+"""
+
+
+def made_row(seed: int = 0, **values: Any) -> benchmark.Row:
+    """A row that was not played."""
+    row = {**dict.fromkeys(COLUMNS), "kind": "mapf", "set": "puzzles", "map": "bay", "seed": seed, "agents": 2}
+    row |= {"algorithm": "pibt", "status": "played", "csr": 1.0, "isr": 0.5, "sum_of_costs": 7.0, "time_limit": 0.0}
+    return row | {"multigrid": "1", "rules": RULES_VERSION, "python": "3", "numba": ""} | values
+
+
+def written(folder: Path, *rows: benchmark.Row) -> Path:
+    """The file of a folder with these rows."""
+    folder.mkdir()
+    with RowFile(folder / "rows.csv") as file:
+        for row in rows:
+            file.append(row)
+    return folder / "rows.csv"
+
+
+def test_one_process_writes_at_a_time(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second run into the folder is refused in one line and changes nothing; after a kill the next one goes on."""
+    file = written(tmp_path / "out", made_row())
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(file)], env=AROUND, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        before = file.read_bytes()
+        flags = ["benchmark", "--data", clone, "--output", file.parent, "--sets", "puzzles", "--policy", "random"]
+        assert main([*map(str, flags), "--resume", "--agents", "2"]) == 2
+        printed = capsys.readouterr().err
+        assert f"another run writes to {file}; wait until it has ended" in printed
+        assert printed.count("\n") == 1
+        with pytest.raises(BlockingIOError, match="another run writes to"):
+            benchmark.play([], lambda env, observations: {}, "mine", file=file)
+        assert file.read_bytes() == before
+        holder.send_signal(signal.SIGKILL)
+        holder.wait(timeout=60)
+        assert main([*map(str, flags), "--resume", "--agents", "2"]) == 0
+        assert len(benchmark.read_rows(file)) == 3
+    finally:
+        holder.kill()
+        holder.communicate(timeout=60)
+
+
+def test_where_files_have_no_locks_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without locks is no reason to refuse."""
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(errno.ENOLCK, f"no locks for {descriptor}")
+
+    monkeypatch.setattr(locks, "_lock", refuse)
+    assert benchmark.read_rows(written(tmp_path / "out", made_row())) == [made_row()]
+
+
+@pytest.mark.parametrize("kept", [0, 9])
+def test_a_full_disk_leaves_whole_rows(kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a row is written in part, the file is as before, and the next row is whole."""
+    file = written(tmp_path / "out", made_row())
+    before, write = file.read_bytes(), os.write
+    with RowFile(file) as rows_file:
+
+        def fill(descriptor: int, content: bytes) -> int:
+            if len(content) > kept > 0 and file.read_bytes() == before:
+                return write(descriptor, content[:kept])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", fill)
+            with pytest.raises(OSError, match="No space left"):
+                rows_file.append(made_row(1))
+        assert file.read_bytes() == before
+        rows_file.append(made_row(2))
+    assert benchmark.read_rows(file) == [made_row(), made_row(2)]
+
+
+def test_rows_under_other_rules_are_kept_apart(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows of another version of the rules are neither joined nor gone on with, and stay as they are."""
+    old = written(tmp_path / "old", made_row(rules=RULES_VERSION - 1))
+    new = written(tmp_path / "new", made_row(1))
+    wrong = f"rows were played under the versions {RULES_VERSION - 1} and {RULES_VERSION} of the rules"
+    before = old.read_bytes(), new.read_bytes()
+    for flags in (["--output", old.parent, "--resume"], ["--output", new.parent, "--resume", "--join", old.parent]):
+        words = ["benchmark", "--data", clone, "--sets", "puzzles", "--policy", "pibt", *flags]
+        assert main([*map(str, words)]) == 2
+        assert wrong in capsys.readouterr().err
+    with pytest.raises(ValueError, match=wrong):
+        benchmark.play([], lambda env, observations: {}, "mine", file=old)
+    assert (old.read_bytes(), new.read_bytes()) == before
+    with pytest.raises(ValueError, match="rows were played under the versions"):
+        benchmark.join_rows(benchmark.read_rows(new), benchmark.read_rows(old))
+
+
+def test_rows_of_other_sets_stay(clone: Path, tmp_path: Path) -> None:
+    """What a folder has of other sets, kinds and policies stays there, beside the new rows."""
+    others = [made_row(set="mazes", map="m"), made_row(kind="lmapf", throughput=0.5, csr=None, isr=None)]
+    file = written(tmp_path / "out", *others)
+    words = ["benchmark", "--data", clone, "--sets", "puzzles", "--policy", "random", "--agents", 3, "--resume"]
+    assert main([*map(str, words), "--output", str(file.parent)]) == 0
+    rows = benchmark.read_rows(file)
+    assert rows[:2] == others
+    assert [key_of(row) for row in rows[2:]] == [
+        ("mapf", "puzzles", name, seed, 3, "random") for name, seed in (("bay", 0), ("hall", 1))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda text: text.replace("kind,set", "set,kind"), r"its columns are set, kind, .*, not kind, set"),
+        (lambda text: text.replace("mapf,puzzles", "maps,puzzles"), "'kind' of row 0 is 'maps'"),
+        (lambda text: text.replace(",bay,0,2", ",bay,0,-2"), "'agents' of row 0 is -2"),
+    ],
+)
+def test_a_changed_file_is_refused_and_stays(change: Any, wrong: str, tmp_path: Path) -> None:
+    """Columns in another order and impossible values are refused by readers and writers, which name the file."""
+    file = written(tmp_path / "out", made_row())
+    text = change(file.read_text())
+    assert text != file.read_text()
+    file.write_text(text)
+    for use in (benchmark.read_rows, RowFile):
+        with pytest.raises(ValueError, match=rf"rows\.csv does not hold rows of `multigrid benchmark`: {wrong}"):
+            use(file)  # type: ignore[operator]
+        assert file.read_text() == text
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """Reading names a missing file; a folder or a pipe in its place is refused, without waiting for anybody."""
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        benchmark.read_rows(tmp_path / "nowhere.csv")
+    with pytest.raises(OSError, match=r"directory|denied"):
+        RowFile(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ValueError, match="pipe is no regular file"):
+            RowFile(tmp_path / "pipe")
