@@ -3,6 +3,12 @@
 The instances and the published results are read from a clone of CognitiveAISystems/pogema-benchmark at commit 3303133;
 none of its files comes with this package. Reading them needs PyYAML, which the extra ``benchmark`` brings.
 
+A policy of one's own plays the set "puzzles", and is compared with the published algorithms, by::
+
+    instances = benchmark.read_instances("CLONE", "puzzles")
+    rows = benchmark.play(instances, policy, "mine", file="rows.csv")
+    print(benchmark.scores([*rows, *benchmark.published("CLONE", sets=["puzzles"])]))
+
 >>> import multigrid.benchmark
 >>> sum(len(numbers) for numbers in multigrid.benchmark.SETS.values())
 26
@@ -10,23 +16,35 @@ none of its files comes with this package. Reading them needs PyYAML, which the 
 
 from multigrid.benchmark.clone import DataError
 from multigrid.benchmark.instances import SETS, Instance, Kind, load, read_instances
+from multigrid.benchmark.own_policies import ObservationOptions, play
+from multigrid.benchmark.playing import Contestant, Player, Task, blind
 from multigrid.benchmark.published import OTHER_SCENARIOS, Row, published
+from multigrid.benchmark.rows import join_rows, read_rows
 from multigrid.benchmark.scores import Missing, count_missing, scores
-from multigrid.benchmark.summary import Line, summarize
+from multigrid.benchmark.summary import Line, find_bounds, summarize
 
 __all__ = [
     "OTHER_SCENARIOS",
     "SETS",
+    "Contestant",
     "DataError",
     "Instance",
     "Kind",
     "Line",
     "Missing",
+    "ObservationOptions",
+    "Player",
     "Row",
+    "Task",
+    "blind",
     "count_missing",
+    "find_bounds",
+    "join_rows",
     "load",
+    "play",
     "published",
     "read_instances",
+    "read_rows",
     "scores",
     "summarize",
 ]

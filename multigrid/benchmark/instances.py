@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, check_name, shorten
 from multigrid.benchmark.clone import Clone, DataError
 from multigrid.config import GridConfig
+from multigrid.maps.target_lists import is_listed
 from multigrid.maps.text import ParsedMap
 from multigrid.scenarios import Scenario
 
@@ -144,11 +145,12 @@ def read_instances(
         check: as for `load`.
 
     Raises:
-        DataError, ModuleNotFoundError, ValueError: as for `load`.
+        DataError, ModuleNotFoundError, ValueError: as for `load`, or `agents` or `every` is out of range.
+        TypeError: `agents` or `every` is of another type.
     """
     folder, file = folder_of(name), file_of(name, kind)
     every = check_int("every", every, 1)
-    numbers = SETS[name] if agents is None else tuple(check_int("a number of agents", count, 1) for count in agents)
+    numbers = SETS[name] if agents is None else _check_numbers(agents)
     files = Clone(Path(clone), check)
     maps = dict(_read_maps(files, f"{folder}/maps.yaml"))
     scenarios = sorted(_read_scenarios(files, file, maps), key=lambda one: (one[0], one[1]))
@@ -157,6 +159,16 @@ def read_instances(
         if instance.num_agents < max(numbers):
             raise DataError(f"{instance.source} has {instance.num_agents} agents; expected at least {max(numbers)}")
     return [instance.select(count) for count in numbers for instance in whole]
+
+
+def _check_numbers(agents: Any) -> tuple[int, ...]:
+    """Return numbers of agents, each once."""
+    if not is_listed(agents):
+        raise TypeError(f"agents is {shorten(agents)}; expected numbers of agents in a list, or None")
+    numbers = tuple(dict.fromkeys(check_int("a number of agents", count, 1) for count in agents))
+    if not numbers:
+        raise ValueError("agents is empty; expected at least one number of agents, or None for those of the set")
+    return numbers
 
 
 def folder_of(name: str, above: str = "algorithms/experiments") -> str:

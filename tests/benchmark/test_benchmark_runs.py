@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from helpers import AROUND, run_without
-from multigrid import benchmark, planning
-from multigrid.benchmark import engines
+from multigrid import benchmark
+from multigrid.benchmark import engines, playing
 from multigrid.benchmark.playing import Player, Task
 from multigrid.benchmark.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid.cli import main
@@ -52,7 +52,7 @@ def test_the_row_of_a_plan(clone: Path) -> None:
 def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends without a plan gives a row with the costs of standing still."""
     plan = Plan("unknown", None, None, None, None, 7, 5.0, 3, "cbs")
-    monkeypatch.setattr(planning, "solve", lambda *given: plan)
+    monkeypatch.setattr(playing, "compute_plan", lambda *given: plan)
     (task,) = list_tasks(clone, "cbs", agents=[4], every=2)
     row = PLAYER(task)
     names = ("status", "csr", "isr", "sum_of_costs", "makespan", "lower_bound", "seconds")

@@ -39,6 +39,8 @@ class BenchmarkOptions:
     policy: tuple[str, ...] = ()
     """random, shortest-path; the planners pibt, windowed, lacam and cbs; or folders of runs of ``multigrid train``.
     By default random, shortest-path, pibt, and lacam or, for lmapf, windowed."""
+    agents: tuple[int, ...] = ()
+    """Play only the instances with these numbers of agents, such as ``--agents 8 16``."""
     every: int = 1
     """Play only every K-th scenario of each set, from the first one on."""
     time_limit: float = 1.0
@@ -59,8 +61,13 @@ class BenchmarkOptions:
 
     @property
     def played_sets(self) -> tuple[str, ...]:
-        """The sets that are played: of the kind "lmapf" there is no pathfinding."""
-        return tuple(name for name in SETS if name in self.sets and (self.kind, name) != ("lmapf", "pathfinding"))
+        """The sets with instances to play: of the kind "lmapf" there is no pathfinding."""
+        sets = (name for name in SETS if name in self.sets and (self.kind, name) != ("lmapf", "pathfinding"))
+        return tuple(name for name in sets if self.numbers_of(name))
+
+    def numbers_of(self, name: str) -> tuple[int, ...]:
+        """Return the numbers of agents that are played of a set."""
+        return tuple(number for number in SETS[name] if not self.agents or number in self.agents)
 
 
 def check_options(options: BenchmarkOptions) -> None:
@@ -72,6 +79,12 @@ def check_options(options: BenchmarkOptions) -> None:
         raise ValueError(f"--time-limit is {options.time_limit}; expected a number of seconds, at least 0")
     if options.resume and options.output is None:
         raise ValueError("--resume goes on with the rows in a folder; name it by --output")
+    known = sorted({number for name in options.sets for number in SETS[name]})
+    if not set(options.agents) <= set(known):
+        raise ValueError(
+            f"--agents is {' '.join(map(str, options.agents))}; expected some of {', '.join(map(str, known))}, the "
+            "numbers of agents in --sets"
+        )
     if not options.played_sets:
         raise ValueError(f"--sets has no set of the kind {options.kind}; expected some of {', '.join(SETS)}")
     for name in options.policies:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from multigrid.benchmark.playing import Contestant, blind
+from multigrid.benchmark import Instance
+from multigrid.benchmark.playing import SEARCHES, Contestant, blind
 from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.policies import BUILT_IN, make_policy_factory, trained_config
 from multigrid.cli.rollout.worlds import match_observations
 from multigrid.config import GridConfig
 
-__all__ = ["find_contestant"]
+__all__ = ["check_models", "find_contestant"]
 
 
 def find_contestant(name: str) -> Contestant:
@@ -25,9 +28,58 @@ def find_contestant(name: str) -> Contestant:
     factory = make_policy_factory(name)
     if name in BUILT_IN:
         return Contestant(factory, blind)
-    trained = trained_config(Path(name))
+    return Contestant(factory, functools.partial(_fit, trained_config(Path(name))))
 
-    def fit(config: GridConfig) -> GridConfig:
-        return match_observations(NamedConfig(f"an instance with {config.num_agents} agents", config), trained).config
 
-    return Contestant(factory, fit)
+def _fit(trained: GridConfig, config: GridConfig) -> GridConfig:
+    return match_observations(NamedConfig(f"an instance with {config.num_agents} agents", config), trained).config
+
+
+def check_models(policies: Sequence[str], instances: Collection[Instance]) -> None:
+    """Check that trained models can play instances.
+
+    Args:
+        policies: the names of policies, and the folders of models.
+        instances: the instances.
+
+    Raises:
+        ValueError: a model was trained without the action stay; or it observes an array whose shape depends on the
+            number of agents or the size of the map, and other numbers or sizes are among the instances.
+    """
+    # The observations depend on nothing else.
+    kinds = {(one.num_agents, one.walls.shape): one for one in instances}
+    for name in policies:
+        if name in BUILT_IN or name in SEARCHES:
+            continue
+        trained = trained_config(Path(name))
+        if not trained.allow_stay:
+            raise ValueError(
+                f"--policy {name} was trained with {trained.num_actions} actions, but here agents can also stay; train "
+                "it with --allow-stay"
+            )
+        refused = {kind for kind, instance in kinds.items() if not _fits(trained, instance)}
+        if not refused:
+            continue
+        numbers = sorted({number for number, _ in kinds})
+        playable = [number for number in numbers if number not in {number for number, _ in refused}]
+        raise ValueError(
+            f"--policy {name} was trained with {trained.num_agents} agents to see {', '.join(trained.parts)}, and the "
+            f"instances have {_list(numbers)} agents, of which it can play "
+            + (
+                f"{_list(playable)}: give --agents {' '.join(map(str, playable))}"
+                if playable
+                else "none: train it with --observe agent target view, which fits all instances"
+            )
+        )
+
+
+def _fits(trained: GridConfig, instance: Instance) -> bool:
+    try:
+        _fit(trained, instance.scenario().config)
+    except ValueError:
+        return False
+    return True
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,215 @@
+"""Policies of one's own in Python, and trained models on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stable_baselines3 import PPO
+
+import multigrid
+from multigrid import GridConfig, benchmark
+from multigrid.benchmark.playing import Player, Task
+from multigrid.benchmark.rows import COLUMNS, key_of
+from multigrid.cli import main
+from multigrid.core.rules import RULES_VERSION
+from multigrid.integrations.sb3 import to_sb3
+from multigrid.planning import search
+from multigrid.policies import shortest_path_policy
+
+
+def stay(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+    """A policy that never moves."""
+    del observations
+    return dict.fromkeys(env.agents, 4)
+
+
+def test_an_own_policy_is_compared_with_the_published_results(clone: Path) -> None:
+    """Its rows have the keys of the command's, and stand beside published ones in scores and summaries."""
+    instances = benchmark.read_instances(clone, "puzzles", agents=[3])
+    rows = benchmark.play(instances, shortest_path_policy(np.random.default_rng(0)), "mine")
+    assert [key_of(row) for row in rows] == [(*one.key, "mine") for one in instances]
+    assert [row["sum_of_costs"] for row in rows] == [6.0, 3.0]
+    assert all(tuple(row) == COLUMNS and row["multigrid"] == multigrid.__version__ for row in rows)
+    published = [row for row in benchmark.published(clone, sets=["puzzles"]) if row["algorithm"] == "LaCAM"]
+    scores = benchmark.scores([*rows, *published])
+    assert scores["Cooperation"] == {"mine": 1.0, "LaCAM": pytest.approx((0.2 + 0.1) / 2)}
+
+
+def test_an_own_policy_sees_what_it_asks_for(clone: Path) -> None:
+    """By default an agent sees its cell and its target; parts, radius and form are those of the call."""
+    seen: list[Any] = []
+
+    def look(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        seen.append(observations["agent_1"])
+        return stay(env, observations)
+
+    instances = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
+    benchmark.play(instances, look, "mine")
+    assert sorted(seen[-1]) == ["agent", "target"]
+    assert len(seen) == 41  # of which one is before the episode
+    benchmark.play(instances, look, "mine", observe=("view", "agent"), view_radius=3)
+    assert {name: part.shape for name, part in seen[-1].items()} == {"view": (3, 7, 7), "agent": (2,)}
+    benchmark.play(instances, look, "mine", flatten=True)
+    assert seen[-1].shape == (4,)
+
+
+def test_an_interrupted_call_goes_on(clone: Path, tmp_path: Path) -> None:
+    """Rows are in the file as they come, and what it has is not played again."""
+    calls = 0
+
+    def fail(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        nonlocal calls
+        calls += 1
+        if calls == 60:
+            raise KeyboardInterrupt
+        return stay(env, observations)
+
+    instances = benchmark.read_instances(clone, "puzzles", "lmapf", agents=[2, 1, 3, 4])
+    file = tmp_path / "rows.csv"
+    calls = 34  # three episodes of ten steps, after one step before the first
+    with pytest.raises(KeyboardInterrupt):
+        benchmark.play(instances, fail, "mine", file=file)
+    first = benchmark.read_rows(file)
+    assert [row["agents"] for row in first] == [2, 1]
+    rows = benchmark.play(instances, stay, "mine", file=file)
+    assert [row["agents"] for row in rows] == [2, 1, 3, 4]
+    assert rows[:2] == first
+    assert benchmark.read_rows(file) == rows
+    assert len(benchmark.play(instances[:1], stay, "other", file=str(file))) == 1
+    assert len(benchmark.read_rows(file)) == 5
+
+
+def test_wrong_calls_of_play(clone: Path, tmp_path: Path) -> None:
+    """Each wrong argument is named, and no file is made."""
+    instances = benchmark.read_instances(clone, "puzzles", agents=[2])
+    for given, wrong in (
+        (([*instances, instances[0]], stay, "mine"), "instance 2 is bay-000-2, which was there before"),
+        (([Task("mine", instances[0])], stay, "mine"), "instance 0 is Task"),
+        ((3, stay, "mine"), "instances are of type int"),
+        ((instances, "pibt", "mine"), "policy is of type str"),
+        ((instances, stay, "lacam"), "algorithm is 'lacam'; expected a name"),
+        ((instances, stay, "two\nlines"), "expected a name in one line"),
+        ((instances, stay, None), "algorithm is None"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=wrong):
+            benchmark.play(*given, file=tmp_path / "rows.csv")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"'obs_type' \(did you mean observe\?\)"):
+        benchmark.play(instances, stay, "mine", obs_type="agent")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="a part of observe is 'map'"):
+        benchmark.play(instances, stay, "mine", file=tmp_path / "rows.csv", observe=["map"])  # type: ignore[list-item]
+    assert not (tmp_path / "rows.csv").exists()
+
+
+def test_a_player_alone_knows_the_searches(clone: Path) -> None:
+    """Without a `find` a Player plays the searches within a second, and says so of other names."""
+    (instance,) = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
+    row = Player()(Task("cbs", instance))
+    assert (row["sum_of_costs"], row["time_limit"], row["multigrid"]) == (4.0, 1.0, multigrid.__version__)
+    with pytest.raises(ValueError, match="there is no policy 'pibt'; expected lacam or cbs"):
+        Player()(Task("pibt", instance))
+
+
+def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
+    (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
+    Player()(Task("lacam", instance))  # with its kernels loaded
+    looks, seconds = 0, search.Budget.seconds.fget  # type: ignore[attr-defined]
+
+    def interrupt(budget: search.Budget) -> float:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return float(seconds(budget))
+
+    monkeypatch.setattr(search.Budget, "seconds", property(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        Player()(Task("lacam", instance))
+
+
+def untrained(folder: Path, **settings: Any) -> Path:
+    """A folder with what `multigrid train` writes of a model."""
+    config = GridConfig(**{"size": (4, 3), "num_agents": 3, "max_cycles": 9, "allow_stay": True, **settings})
+    envs = to_sb3(multigrid.vector_env(2, config=config, autoreset_mode="SameStep"))
+    model = PPO("MultiInputPolicy", envs, policy_kwargs={"net_arch": [4]}, device="cpu", n_steps=16, batch_size=32)
+    folder.mkdir()
+    model.save(folder / "model.zip")
+    described = {"rules": RULES_VERSION, "grid": dataclasses.asdict(config), "hidden": [4]}
+    (folder / "config.json").write_text(json.dumps(described))
+    return folder
+
+
+def run(clone: Path, output: Path, model: Path, *flags: str) -> int:
+    """Run the command on the puzzles with a model."""
+    return main(
+        [
+            "benchmark",
+            "--data",
+            str(clone),
+            "--sets",
+            "puzzles",
+            "--output",
+            str(output),
+            "--policy",
+            str(model),
+            *flags,
+        ]
+    )
+
+
+def test_a_model_plays_what_it_can_see(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that sees all others plays its own number of agents, asked for by --agents; before, nothing is played."""
+    model, out = untrained(tmp_path / "crowd"), tmp_path / "out"
+    assert run(clone, out, model, "lacam") == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert "was trained with 3 agents to see agent, target, others, and the instances have 2, 3, 4 agents" in printed
+    assert "of which it can play 3: give --agents 3" in printed
+    assert not out.exists()
+    assert run(clone, out, model, "--agents", "3") == 0
+    assert [row["agents"] for row in benchmark.read_rows(out / "rows.csv")] == [3, 3]
+    assert run(clone, tmp_path / "other", model, "--agents", "2", "4") == 2
+    assert "of which it can play none: train it with --observe agent target view" in capsys.readouterr().err
+
+
+def test_a_model_that_sees_no_numbers_plays_all(clone: Path, tmp_path: Path) -> None:
+    """A model whose observation does not depend on the number of agents plays all instances."""
+    out = tmp_path / "out"
+    assert run(clone, out, untrained(tmp_path / "near", observe=("agent", "target", "view"))) == 0
+    assert [row["agents"] for row in benchmark.read_rows(out / "rows.csv")] == [2, 2, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("settings", "wrong"),
+    [
+        (
+            {"allow_stay": False},
+            "was trained with 4 actions, but here agents can also stay; train it with --allow-stay",
+        ),
+        ({"observe": ("agent", "walls")}, "to see agent, walls, .* of which it can play none"),
+    ],
+)
+def test_a_model_that_cannot_play(
+    settings: Any, wrong: str, clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model with other actions, or one that sees maps of one size, is refused before anything is played."""
+    assert run(clone, tmp_path / "out", untrained(tmp_path / "model", **settings)) == 2
+    assert re.search(wrong, capsys.readouterr().err)
+    assert not (tmp_path / "out").exists()
+
+
+def test_numbers_of_agents_that_no_set_has(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A number of agents that is in none of the sets is refused; sets without the number are left out."""
+    assert run(clone, tmp_path / "out", tmp_path, "--agents", "3", "5") == 2
+    assert "--agents is 3 5; expected some of 2, 3, 4, the numbers of agents in --sets" in capsys.readouterr().err
+    flags = ["--data", str(clone), "--policy", "random", "--agents", "3", "--output", str(tmp_path / "out")]
+    assert main(["benchmark", *flags, "--sets", "puzzles", "pathfinding"]) == 0
+    assert len(benchmark.read_rows(tmp_path / "out" / "rows.csv")) == 2
