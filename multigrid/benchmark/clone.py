@@ -113,8 +113,9 @@ class Clone:
         return DataError(f"{self.folder / path} {what}; {_WANTED}")
 
     def _read_text(self, path: str) -> str:
-        if not self.folder.is_dir():
-            raise DataError(f"{self.folder} is no folder; {_WANTED}")
+        if not (self.folder / "algorithms").is_dir():
+            what = "has no folder `algorithms`" if self.folder.is_dir() else "is no folder"
+            raise DataError(f"{self.folder} {what}; {_WANTED}")
         try:
             content = read_bytes(self.folder / path)
         except FileNotFoundError as error:
@@ -126,13 +127,21 @@ class Clone:
             if digits != known:
                 raise self.error(
                     path,
-                    f"has the SHA-256 sum {digits[:12]}..., not {str(known)[:12]}...: it differs from the file of the "
-                    "repository (copies that convert line ends change files, too)",
+                    f"differs from the file of the repository: its SHA-256 sum is {digits[:12]}..., not "
+                    f"{str(known)[:12]}...{_guess_cause(content, known)}",
                 )
         try:
             return content.decode()
         except UnicodeDecodeError as error:
             raise self.error(path, f"is no text: {error}") from error
+
+
+def _guess_cause(content: bytes, known: str | None) -> str:
+    if content.startswith(b"version https://git-lfs"):
+        return "; it is a pointer of Git LFS, which `git lfs pull` replaces by the file"
+    if hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest() == known:
+        return "; its line ends were converted, which `git clone -c core.autocrlf=false` does not do"
+    return ""
 
 
 def _parse_cells(content: Any) -> Any:

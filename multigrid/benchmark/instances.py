@@ -8,6 +8,7 @@ scenarios with a map, a seed, and cells as [row, column]. An instance of n agent
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -81,7 +82,15 @@ class Instance:
         return self.kind, self.set, self.map, self.seed, self.num_agents
 
     def select(self, num_agents: int) -> Instance:
-        """Return the instance of the first agents alone."""
+        """Return the instance of the first agents alone.
+
+        Raises:
+            TypeError, ValueError: it has no such number of agents.
+        """
+        if check_int("num_agents", num_agents, 1) > self.num_agents:
+            raise ValueError(
+                f"num_agents is {num_agents}; expected at most {self.num_agents}, the agents of {self.name}"
+            )
         return dataclasses.replace(self, starts=self.starts[:num_agents], targets=self.targets[:num_agents])
 
     def scenario(self) -> Scenario:
@@ -154,6 +163,9 @@ def read_instances(
     files = Clone(Path(clone), check)
     maps = dict(_read_maps(files, f"{folder}/maps.yaml"))
     scenarios = sorted(_read_scenarios(files, file, maps), key=lambda one: (one[0], one[1]))
+    for (map_name, seed, *_), following in itertools.pairwise(scenarios):
+        if (map_name, seed) == following[:2]:
+            raise files.error(file, f"has two scenarios of the map {shorten(map_name)} with the seed {seed}")
     whole = [Instance(kind, name, *fields) for fields in scenarios[::every]]
     for instance in whole:
         if instance.num_agents < max(numbers):

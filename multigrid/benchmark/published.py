@@ -60,10 +60,13 @@ def published(
     Raises:
         DataError: a file is missing or differs, or a row is not as expected. The message names it.
         ModuleNotFoundError: PyYAML is not installed.
+        TypeError: `sets` is no list.
         ValueError: there is no such set or kind.
     """
     check_name("kind", kind, get_args(Kind))
-    names = SETS if sets is None else [check_name("a set", name, tuple(SETS)) for name in sets]
+    if isinstance(sets, str):
+        raise TypeError(f"sets is {sets!r}; expected a list of names, or None for all sets")
+    names = SETS if sets is None else dict.fromkeys(check_name("a set", name, tuple(SETS)) for name in sets)
     return [row for name in names for row in _read_set(Clone(Path(clone), check), kind, name)]
 
 

@@ -19,6 +19,7 @@ from multigrid.scenarios import RecordEpisode, load, replay, save
 from tiny_clone import EXPERIMENTS, LMAPF, MAPF, MAPS, list_results, sums_of
 
 LIFELONG = [name for name in benchmark.SETS if name != "pathfinding"]
+AGAIN = "  Scenario-3:" + MAPF.partition("  Scenario-2:")[2].partition("  Scenario-1:")[0] + "  Scenario-1:"
 FILE = f"{EXPERIMENTS}/05-puzzles-mapf.yaml"
 
 
@@ -94,6 +95,7 @@ def test_published_results_are_rows(clone: Path) -> None:
         (FILE, "[[0, 5], [0, 0], [1, 3], [1, 4]]", "[[0, 5], [0, 0], [1, 3]]", "3 agents and 4 lists"),
         (FILE, "[[0, 5], [0, 0],", "[[0, 5], [0, 0, 1],", "Scenario-2 .*expected a list of"),
         (FILE, "[[0, 5], [0, 0],", "[[0, 5], [0, 5],", "Scenario-2: agent_0 and agent_1 .* the same location"),
+        (FILE, "  Scenario-1:", AGAIN, "two scenarios of the map 'hall' with the seed 1"),
         (FILE, "seed: 1", "side: 1", "Scenario-2 .* no field 'seed'"),
         (FILE, "max_episode_steps", "most_steps", "max_episode_steps"),
         (FILE, "on_target: nothing", "on_target: finish", "the rules .*finish"),
@@ -137,7 +139,7 @@ def test_a_changed_or_missing_file_is_named(clone: Path, path: str) -> None:
     """A file that differs in one byte, or is missing, is named, with the repository and the commit to clone."""
     with (clone / path).open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(benchmark.DataError, match="has the SHA-256 sum") as caught:
+    with pytest.raises(benchmark.DataError, match="differs from the file of the repository: its SHA") as caught:
         benchmark.published(clone, sets=["puzzles"])
     assert path.rpartition("/")[2] in str(caught.value)
     assert "a clone of CognitiveAISystems/pogema-benchmark at commit 3303133" in str(caught.value)
@@ -179,6 +181,42 @@ def test_names_that_do_not_exist(clone: Path, tmp_path: Path) -> None:
         benchmark.load(tmp_path / "nowhere", "puzzles")
     with pytest.raises(benchmark.DataError, match=r"02-mazes/maps\.yaml is missing"):
         benchmark.load(clone, "mazes")
+
+
+def test_what_git_may_have_done_is_said(clone: Path) -> None:
+    """Converted line ends, and pointers of Git LFS, are told apart from other changes."""
+    whole = (clone / FILE).read_bytes()
+    for content, wrong in (
+        (whole.replace(b"\n", b"\r\n"), "line ends were converted"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a pointer of Git LFS"),
+    ):
+        (clone / FILE).write_bytes(content)
+        with pytest.raises(benchmark.DataError, match=f"05-puzzles-mapf.yaml differs from .*{wrong}"):
+            benchmark.load(clone, "puzzles")
+
+
+@pytest.mark.parametrize("folder", ["clone/algorithms", "."])
+def test_another_folder_of_a_clone(folder: str, clone: Path, tmp_path: Path) -> None:
+    """The folder above a clone, or one within it, is named as having no clone's content."""
+    assert clone == tmp_path / "clone"
+    with pytest.raises(benchmark.DataError, match=r"has no folder `algorithms`; expected a clone of Cognitive"):
+        benchmark.published(tmp_path / folder, sets=["puzzles"])
+
+
+def test_numbers_of_agents_and_names_of_sets(clone: Path) -> None:
+    """A number counts once; none, too many, and sets as a text are refused; a set that is named twice is read once."""
+    instances = benchmark.read_instances(clone, "puzzles", agents=[2, 2], every=9)
+    assert [one.name for one in instances] == ["bay-000-2"]
+    assert not any(array.flags.writeable for one in instances for array in (one.walls, one.starts, *one.targets))
+    for agents, wrong in (([], "agents is empty"), ([0], "a number of agents is 0"), (2, "agents is 2; expected")):
+        with pytest.raises((TypeError, ValueError), match=wrong):
+            benchmark.read_instances(clone, "puzzles", agents=agents)  # type: ignore[arg-type]
+    for number in (0, 3, -1):
+        with pytest.raises(ValueError, match=f"num_agents is {number}; expected"):
+            instances[0].select(number)
+    with pytest.raises(TypeError, match="sets is 'puzzles'; expected a list of names"):
+        benchmark.published(clone, sets="puzzles")
+    assert len(benchmark.published(clone, sets=["puzzles", "puzzles"])) == 7
 
 
 def test_without_pyyaml_the_extra_is_named(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

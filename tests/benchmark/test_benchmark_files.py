@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from helpers import AROUND
-from multigrid import benchmark
+from multigrid import __version__, benchmark
 from multigrid.benchmark import locks
 from multigrid.benchmark.rows import COLUMNS, RowFile, key_of
+from multigrid.cli import benchmark as command
 from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
 
@@ -71,6 +72,28 @@ def test_one_process_writes_at_a_time(clone: Path, tmp_path: Path, capsys: pytes
         holder.communicate(timeout=60)
 
 
+def test_rows_that_came_before_the_lock_count(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that another run writes after this one has begun, and before it locks the file, are not played again."""
+    flags = ["benchmark", "--data", clone, "--sets", "puzzles", "--policy", "random", "--agents", "2", "--output"]
+    make = command._make_folder
+
+    def finish_another(options: Any) -> Path:
+        monkeypatch.setattr(command, "_make_folder", make)
+        assert main([*map(str, flags), str(options.output)]) == 0
+        return make(options)
+
+    monkeypatch.setattr(command, "_make_folder", finish_another)
+    assert main([*map(str, flags), str(tmp_path / "out")]) == 2
+    assert "holds rows; --resume goes on with them" in capsys.readouterr().err
+    monkeypatch.setattr(command, "_make_folder", finish_another)
+    (tmp_path / "out" / "rows.csv").unlink()
+    flags.insert(1, "--resume")
+    assert main([*map(str, flags), str(tmp_path / "out")]) == 0
+    assert len(benchmark.read_rows(tmp_path / "out" / "rows.csv")) == 2
+
+
 def test_where_files_have_no_locks_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system without locks is no reason to refuse."""
 
@@ -120,11 +143,13 @@ def test_rows_under_other_rules_are_kept_apart(clone: Path, tmp_path: Path, caps
 
 
 def test_rows_of_other_sets_stay(clone: Path, tmp_path: Path) -> None:
-    """What a folder has of other sets, kinds and policies stays there, beside the new rows."""
+    """What a folder has of other sets, kinds and versions stays there; a set that is named twice is played once."""
     others = [made_row(set="mazes", map="m"), made_row(kind="lmapf", throughput=0.5, csr=None, isr=None)]
     file = written(tmp_path / "out", *others)
-    words = ["benchmark", "--data", clone, "--sets", "puzzles", "--policy", "random", "--agents", 3, "--resume"]
+    words = ["benchmark", "--data", clone, "--sets", "puzzles", "puzzles", "--policy", "random", "--agents", 3]
+    words.append("--resume")
     assert main([*map(str, words), "--output", str(file.parent)]) == 0
+    assert f"of several versions of multigrid: {__version__}, 1." in (tmp_path / "out" / "scores.md").read_text()
     rows = benchmark.read_rows(file)
     assert rows[:2] == others
     assert [key_of(row) for row in rows[2:]] == [

@@ -54,6 +54,9 @@ def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
     lines += _format_lines(summarize([*own, *shared]), {row["algorithm"] for row in own})
     if ("mapf", "warehouse") in OTHER_SCENARIOS and "warehouse" in played and own[0]["kind"] == "mapf":
         lines += ["The published rows of warehouse belong to other scenarios than its file has: they have no gap.", ""]
+    versions = sorted({row["multigrid"] for row in own})
+    if len(versions) > 1:
+        lines += [f"The rows of this run are of several versions of multigrid: {', '.join(versions)}.", ""]
     return "\n".join(lines)
 
 
