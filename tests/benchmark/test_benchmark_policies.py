@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from multigrid.benchmark.rows import COLUMNS, key_of
 from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
-from multigrid.planning import search
+from multigrid.planning import lacam
 from multigrid.policies import shortest_path_policy
 
 
@@ -120,17 +118,13 @@ def test_a_player_alone_knows_the_searches(clone: Path) -> None:
 def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
-    Player()(Task("lacam", instance))  # with its kernels loaded
-    looks, seconds = 0, search.Budget.seconds.fget  # type: ignore[attr-defined]
+    find = lacam._Search._search
 
-    def interrupt(budget: search.Budget) -> float:
-        nonlocal looks
-        looks += 1
-        if looks == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-        return float(seconds(budget))
+    def interrupt(search: lacam._Search) -> None:
+        find(search)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(search.Budget, "seconds", property(interrupt))
+    monkeypatch.setattr(lacam._Search, "_search", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Player()(Task("lacam", instance))
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 import multigrid
 from multigrid._files import replace_file
-from multigrid.benchmark import SETS, Row, published, read_instances
+from multigrid.benchmark import Row, published, read_instances
 from multigrid.benchmark.engines import play_tasks
 from multigrid.benchmark.playing import SEARCHES, Player, Task
 from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
@@ -128,5 +128,5 @@ def _play(
 
 def _report(rows: Sequence[Row], options: BenchmarkOptions) -> str:
     own = [row for row in rows if row["kind"] == options.kind]
-    sets = [name for name in SETS if name in options.sets and any(row["set"] == name for row in own)]
+    sets = [name for name in options.sets if any(row["set"] == name for row in own)]
     return format_report(own, published(options.data, options.kind, sets=sets))
