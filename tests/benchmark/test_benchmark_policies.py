@@ -118,6 +118,7 @@ def test_a_player_alone_knows_the_searches(clone: Path) -> None:
 def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
+    Player()(Task("lacam", instance))  # loads the kernels, which takes searches, too
     find = lacam._Search._search
 
     def interrupt(search: lacam._Search) -> None:
