@@ -31,24 +31,24 @@ from page import POLICIES, picture, table
 
 import multigrid
 from multigrid._files import replace_file
+from multigrid.cli._estimates import numbers_of
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import random_map, warehouse
 from multigrid.planning import Bounds, bounds
-from multigrid.policies.evaluation import estimate_measures
-from multigrid.policies.gaps import estimate_gap, gap_of
-from multigrid.policies.intervals import Estimate, bootstrap
+from multigrid.policies.evaluation import Evaluation
+from multigrid.policies.gaps import gap_of
+from multigrid.policies.intervals import bootstrap
 
 FOLDER = Path(__file__).parent
 HELD_OUT = 1_000_000_000
 """The first seed of the held-out layouts, and of the held-out maps; those of training are far below."""
 MAX_CYCLES = 64
-MEASURES = ("csr", "isr", "sum_of_costs")
+MEASURES = ("csr", "isr", "sum_of_costs", "gap")
 EXPANSIONS = 2_000
 """Of each search that bounds a layout. Expansions, and not seconds, so that the bounds are the same each time."""
 
@@ -118,8 +118,8 @@ def trained(plan: Plan, seed: int) -> tuple[dict[str, torch.Tensor], float]:
 class Played(NamedTuple):
     """The held-out episodes of a cell."""
 
-    measures: dict[str, list[dict[str, float]]]
-    """Of each episode, by policy."""
+    policies: dict[str, Evaluation]
+    """The metrics of each policy, with its gap."""
     least: list[float]
     """The sum of the shortest ways of each layout."""
     bounds: list[Bounds]
@@ -134,19 +134,25 @@ def played(plan: Plan, name: str, num_agents: int, weights: Sequence[Mapping[str
     begun = time.process_time()
     config = world(name, num_agents, plan, held_out=True)
     seeds = range(HELD_OUT, HELD_OUT + plan.episodes)
-    measures = {
-        policy: [play_episode(NamedConfig(name, config), make_policy_factory(policy), seed).measures for seed in seeds]
+    episodes = {
+        policy: list(multigrid.evaluate(config, make_policy_factory(policy), seeds, per_episode=True).episodes)
         for policy in ("random", "shortest-path")
     }
-    measures["trained"] = [{} for _ in seeds]
+    episodes["trained"] = [{} for _ in seeds]
     for number, one in enumerate(weights):
         network = Network(num_seen(config), config.num_actions)
         network.load_state_dict(one)
-        measures["trained"][number :: len(weights)] = play_all(network, config, seeds[number :: len(weights)])
+        episodes["trained"][number :: len(weights)] = play_all(network, config, seeds[number :: len(weights)])
     least = least_costs(config, seeds)
     seconds = time.process_time() - begun
     found = bounded(config, seeds)
-    return Played(measures, least, found, (seconds, time.process_time() - begun - seconds))
+    both_seconds = seconds, time.process_time() - begun - seconds
+    policies = {policy: Evaluation(config, seeds, _with_gaps(episodes[policy], found)) for policy in POLICIES}
+    return Played(policies, least, found, both_seconds)
+
+
+def _with_gaps(episodes: Sequence[Mapping[str, float]], found: Sequence[Bounds]) -> list[dict[str, float]]:
+    return [{**one, "gap": gap_of(one, bound.lower)} for one, bound in zip(episodes, found, strict=True)]
 
 
 def bounded(config: GridConfig, seeds: Sequence[int]) -> list[Bounds]:
@@ -201,13 +207,16 @@ def results(plan: Plan, jobs: int) -> dict[str, Any]:
 
 
 def _cell(result: Played, networks: int) -> dict[str, Any]:
-    csr = {policy: np.array([one["csr"] for one in episodes]) for policy, episodes in result.measures.items()}
+    trained, shortest = result.policies["trained"], result.policies["shortest-path"]
+    csr = np.array([one["csr"] for one in trained.episodes])
     return {
-        "policies": {policy: _estimates(result.measures[policy], result.bounds) for policy in POLICIES},
+        "policies": {
+            policy: {name: numbers_of(one[name]) for name in MEASURES} for policy, one in result.policies.items()
+        },
         "least_sum_of_costs": bootstrap(np.array(result.least))._asdict(),
         "layouts": _layouts(result.bounds),
-        "trained_csr_minus_shortest_path": bootstrap(csr["trained"] - csr["shortest-path"])._asdict(),
-        "trained_csr_by_network": [float(csr["trained"][number::networks].mean()) for number in range(networks)],
+        "trained_csr_minus_shortest_path": trained.difference(shortest)["csr"].estimate._asdict(),
+        "trained_csr_by_network": [float(csr[number::networks].mean()) for number in range(networks)],
     }
 
 
@@ -216,17 +225,6 @@ def _layouts(found: Sequence[Bounds]) -> dict[str, int]:
         "optimum_known": sum(one.lower == one.upper < np.inf for one in found),
         "unsolvable": sum(one.lower == np.inf for one in found),
     }
-
-
-def _estimates(episodes: Sequence[Mapping[str, float]], found: Sequence[Bounds]) -> dict[str, dict[str, float | None]]:
-    estimates = estimate_measures(episodes)
-    gap = estimate_gap([gap_of(measures, one.lower) for measures, one in zip(episodes, found, strict=True)])
-    return {name: _numbers(estimates[name]) for name in MEASURES} | {"gap": _numbers(gap)}
-
-
-def _numbers(estimate: Estimate) -> dict[str, float | None]:
-    # JSON has no NaN.
-    return {part: None if np.isnan(value) else value for part, value in estimate._asdict().items()}
 
 
 def main() -> None:

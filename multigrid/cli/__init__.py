@@ -17,6 +17,7 @@ _COMMANDS = {
     "train": "train agents by PPO, with Stable-Baselines3 or, on one machine or many, with Ray RLlib",
     "play": "play with the keyboard",
     "rollout": "let a policy play, and report how well it does",
+    "evaluate": "compare policies on the same episodes",
     "replay": "turn a recording into a page for the browser",
     "benchmark": "play the POGEMA benchmark, and compare with its published results",
     "bench": "measure the speed of this package beside the documented code",

@@ -198,7 +198,7 @@ def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.Capture
         ("--processes 0", "--processes is 0; expected at least 1"),
         ("--time-limit nan", "--time-limit is nan; expected a number of seconds"),
         ("--policy random random", "--policy has random twice"),
-        ("--policy clever", "--policy is clever, which has no config.json"),
+        ("--policy clever", "policy is clever, which has no config.json"),
         ("--kind lmapf --policy lacam", "--policy lacam plans single episodes; expected pibt or windowed"),
         ("--kind lmapf --sets pathfinding", "no set of the kind lmapf"),
         ("--sets mazes", "02-mazes.maps.yaml is missing; expected a clone of CognitiveAISystems/pogema-benchmark"),

@@ -52,7 +52,7 @@ REFUSED = {
     "rollout": [
         (
             "--policy nowhere",
-            "--policy is nowhere, which has no config.json .* expected random, shortest-path, pibt, windowed, lacam or",
+            "policy is nowhere, which has no config.json .* expected random, shortest-path, pibt, windowed, lacam or",
         ),
         ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
@@ -65,7 +65,7 @@ REFUSED = {
         ("--map torn", "torn.config.json is not what `multigrid train` writes"),
         (
             "--policy untrained",
-            "--policy is untrained, which has no model.zip in it; expected random, shortest-path, pibt, .* or",
+            "policy is untrained, which has no model.zip in it; expected random, shortest-path, pibt, .* or",
         ),
         ("--suite desert", "--suite is desert, but no name is like that; the nearest of 36 names are '"),
         ("--suite maze --num-agents-sweep 2", "--suite and --num-agents-sweep say different worlds"),

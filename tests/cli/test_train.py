@@ -324,7 +324,10 @@ def test_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "train" in printed
     assert "bench" in printed
     assert main(["trian"]) == 2
-    assert "'trian' is no command; expected one of train, play, rollout, replay, bench" in capsys.readouterr().err
+    assert (
+        "'trian' is no command; expected one of train, play, rollout, evaluate, replay, bench"
+        in capsys.readouterr().err
+    )
 
 
 def test_help_loads_nothing_heavy() -> None:

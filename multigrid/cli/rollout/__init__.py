@@ -14,7 +14,7 @@ from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_r
 from multigrid.cli.rollout.play import play_world
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.rollout.report import print_report
-from multigrid.cli.rollout.worlds import find_worlds
+from multigrid.cli.rollout.worlds import find_worlds, fit_world
 
 __all__ = ["RolloutOptions", "main", "rollout"]
 
@@ -34,7 +34,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     check_options(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factory = make_policy_factory(options.policy)
-    worlds = find_worlds(options)
+    worlds = [fit_world(world, options.policy) for world in find_worlds(options)]
     check_new(options.output)
     # A missing library is reported before any episode is played.
     import_libraries(options.kinds)

@@ -6,12 +6,20 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from multigrid.cli._options import WorldOptions, check_flags, check_map, check_no_grid, parse_flags, read_some
 from multigrid.cli.rollout.policies import BUILT_IN, trained_config
 
-__all__ = ["FILMS", "RolloutOptions", "check_options", "parse_rollout"]
+__all__ = [
+    "FILMS",
+    "EpisodeOptions",
+    "RolloutOptions",
+    "check_episodes",
+    "check_options",
+    "parse_episodes",
+    "parse_rollout",
+]
 
 FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
@@ -19,21 +27,13 @@ FILMS = frozenset({"gif", "mp4", "svg"})
 _PROGRAM = "multigrid rollout"
 _SMALLEST_FILM, _LARGEST_FILM = 64, 4096
 
+_Options = TypeVar("_Options", bound="EpisodeOptions")
+
 
 @dataclasses.dataclass(frozen=True)
-class RolloutOptions(WorldOptions):
-    """Play episodes with a policy, and report the mean of each metric with a 95 % confidence interval.
+class EpisodeOptions(WorldOptions):
+    """The flags that say which episodes are played, and what is printed of them."""
 
-    The worlds are a scenario, scenarios of the suite, or the grid that the flags describe, on maps or without; for a
-    trained model, the defaults of these flags are those of its training. Intervals are Wilson's for success and CSR,
-    and percentile bootstraps over episodes for other metrics. With --output, or with a flag for a kind of file, a new
-    folder gets metrics.json, episodes.csv and these kinds of files; with --output alone, GIF films, recordings and
-    figures.
-    """
-
-    policy: str = "shortest-path"
-    """random, shortest-path; the planners pibt, windowed and lacam; or the folder of a run of ``multigrid train``. Of a
-    model only weights are read; no code in it is run."""
     scenario: str | None = None
     """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
     suite: tuple[str, ...] | None = None
@@ -49,6 +49,22 @@ class RolloutOptions(WorldOptions):
     layout in at most this many seconds. It is the mean over the episodes in which all agents arrive."""
     json: bool = False
     """Print JSON instead of the table."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RolloutOptions(EpisodeOptions):
+    """Play episodes with a policy, and report the mean of each metric with a 95 % confidence interval.
+
+    The worlds are a scenario, scenarios of the suite, or the grid that the flags describe, on maps or without; for a
+    trained model, the defaults of these flags are those of its training. Intervals are Wilson's for success and CSR,
+    and percentile bootstraps over episodes for other metrics. With --output, or with a flag for a kind of file, a new
+    folder gets metrics.json, episodes.csv and these kinds of files; with --output alone, GIF films, recordings and
+    figures.
+    """
+
+    policy: str = "shortest-path"
+    """random, shortest-path; the planners pibt, windowed and lacam; or the folder of a run of ``multigrid train``. Of a
+    model only weights are read; no code in it is run."""
     output: Path | None = None
     """A folder that does not exist yet; by default rollouts/DATE-TIME if kinds of files are given."""
     gif: bool = False
@@ -89,14 +105,26 @@ class _Policy:
 
 
 def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
-    """Parse the flags; a trained model's configuration replaces the defaults of the grid's flags.
+    """Parse the flags, as `parse_episodes`."""
+    policy = read_some(_Policy, arguments, _PROGRAM).policy
+    return parse_episodes(RolloutOptions, arguments, _PROGRAM, [policy])
+
+
+def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str, policies: Sequence[str]) -> _Options:
+    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags.
+
+    Args:
+        kind: the type of the options.
+        arguments: the words after the command.
+        program: the command.
+        policies: names of built-in policies, and folders of trained models.
 
     Raises:
         ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
     """
-    policy = read_some(_Policy, arguments, _PROGRAM).policy
-    start = None if policy in BUILT_IN else RolloutOptions(grid=trained_config(Path(policy)))
-    options = parse_flags(RolloutOptions, arguments, _PROGRAM, start)
+    trained = next((policy for policy in policies if policy not in BUILT_IN), None)
+    start = None if trained is None else kind(grid=trained_config(Path(trained)))
+    options = parse_flags(kind, arguments, program, start)
     for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):
         if name is not None:
             check_no_grid(arguments, source)
@@ -105,14 +133,20 @@ def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
 
 def check_options(options: RolloutOptions) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
-    check_flags(options, episodes=1, seed=0, keep=0, trails=0)
-    check_map(options)
+    check_flags(options, keep=0, trails=0)
+    check_episodes(options)
     if options.pixels is not None and not _SMALLEST_FILM <= options.pixels <= _LARGEST_FILM:
         raise ValueError(f"--pixels is {options.pixels}; expected {_SMALLEST_FILM} to {_LARGEST_FILM}")
-    if options.gap is not None and not 0 < options.gap < math.inf:
-        raise ValueError(f"--gap is {options.gap}; expected a number of seconds above 0")
     if not 0 < options.fps <= 60:
         raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
+
+
+def check_episodes(options: EpisodeOptions) -> None:
+    """Raise a ValueError if an option of the episodes is out of range, or two exclude one another."""
+    check_flags(options, episodes=1, seed=0)
+    check_map(options)
+    if options.gap is not None and not 0 < options.gap < math.inf:
+        raise ValueError(f"--gap is {options.gap}; expected a number of seconds above 0")
     sweep = options.num_agents_sweep or None
     sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
     flags = [f"--{name}" for name, value in sources.items() if value is not None]

@@ -10,9 +10,8 @@ from multigrid.cli.rollout.options import FILMS, RolloutOptions
 from multigrid.cli.rollout.policies import PolicyFactory
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.policies.evaluation import estimate_measures, measure_episode
-from multigrid.policies.gaps import LowerBounds, estimate_gap, gap_of
-from multigrid.policies.intervals import Estimate
+from multigrid.policies.evaluation import Evaluation, measure_episode
+from multigrid.policies.gaps import LowerBounds, gap_of
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.tracing import EpisodeTrace
@@ -54,7 +53,7 @@ class WorldResult:
     """The configuration."""
     episodes: list[EpisodeResult]
     """The episodes, ordered by seed; only the first ``--keep`` of them have arrays and recordings."""
-    estimates: dict[str, Estimate]
+    estimates: Evaluation
     """The mean of each measure, with its confidence interval."""
     heat: Any
     """A `multigrid.cli._figures.HeatMap`, or None if no figures are written. Its module needs Matplotlib: typed Any."""
@@ -133,7 +132,5 @@ def play_world(
         # Whole episodes of large worlds take much memory.
         results.append(result if keep else dataclasses.replace(result, episode=None))
         advance()
-    estimates = estimate_measures([result.measures for result in results])
-    if bounds is not None:
-        estimates["gap"] = estimate_gap([result.measures["gap"] for result in results])
+    estimates = Evaluation(world.config, [result.seed for result in results], [result.measures for result in results])
     return WorldResult(world, results, estimates, None if heat is None else heat.most_played())

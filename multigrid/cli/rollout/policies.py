@@ -52,7 +52,7 @@ def trained_config(folder: Path) -> GridConfig:
 def _check_folder(folder: Path) -> None:
     if missing := [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]:
         raise ValueError(
-            f"--policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
+            f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
             "the folder of a run of `multigrid train` that has ended, of its default engine"
         )
 
@@ -69,7 +69,7 @@ def make_policy_factory(policy: str) -> PolicyFactory:
 
     >>> make_policy_factory("clever")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: --policy is clever, which has no config.json and no model.zip in it; expected random, ...
+    ValueError: policy is clever, which has no config.json and no model.zip in it; expected random, ...
     """
     if policy in BUILT_IN:
         make = BUILT_IN[policy]

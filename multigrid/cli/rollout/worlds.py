@@ -1,4 +1,4 @@
-"""Find the configurations that a rollout plays: grids, a scenario, or scenarios of the suite."""
+"""Find the configurations that episodes are played in: grids, a scenario, or scenarios of the suite."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import multigrid.scenarios as stored
-from multigrid.cli.rollout.options import RolloutOptions
+from multigrid.cli.rollout.options import EpisodeOptions
 from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.policies import BUILT_IN, trained_config
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.scenarios.suite import find_scenario, name_nearest
 
-__all__ = ["find_worlds", "match_observations", "suite_worlds"]
+__all__ = ["find_worlds", "fit_world", "match_observations", "suite_worlds"]
 
 
-def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
+def find_worlds(options: EpisodeOptions) -> list[NamedConfig]:
     """Return the configurations to play.
 
     Raises:
-        ValueError: there is no such scenario, a world has no limit of steps, or the model does not fit it.
+        ValueError: there is no such scenario, or a world has no limit of steps.
         OSError: the scenario cannot be read.
     """
     if options.scenario is not None:
@@ -41,10 +41,20 @@ def find_worlds(options: RolloutOptions) -> list[NamedConfig]:
     for world in worlds:
         if world.config.max_cycles is None:
             raise ValueError(f"max_cycles of {world.name} is None, but episodes are played to their end; set a limit")
-    if options.policy in BUILT_IN:
-        return worlds
-    trained = trained_config(Path(options.policy))
-    return [match_observations(world, trained) for world in worlds]
+    return worlds
+
+
+def fit_world(world: NamedConfig, policy: str) -> NamedConfig:
+    """Return a configuration with the observations that a policy needs, see `match_observations`.
+
+    Args:
+        world: the configuration.
+        policy: the name of a built-in policy, for which the world stays as it is, or the folder of a trained model.
+
+    Raises:
+        ValueError: the model does not fit the world.
+    """
+    return world if policy in BUILT_IN else match_observations(world, trained_config(Path(policy)))
 
 
 def _grid_name(maps: Sequence[str], config: GridConfig) -> str:

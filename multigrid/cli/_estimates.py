@@ -1,0 +1,126 @@
+"""Print estimates of metrics in tables that fit into the terminal, and convert them for JSON."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Collection, Mapping
+
+from rich.table import Table
+from rich.text import Text
+
+from multigrid.core.metrics import LABELS
+from multigrid.policies.intervals import Estimate
+
+__all__ = ["TITLE", "defined_names", "format_estimate", "label_of", "numbers_of", "tables_by_row", "title_of"]
+
+TITLE = "mean [95 % confidence interval]"
+"""What the cells of the tables are."""
+
+_FRACTIONS = ("success", "csr", "isr", "throughput", "gap")
+# The characters between two columns of a table.
+_BORDER = 3
+
+
+def defined_names(results: Collection[Mapping[str, Estimate]]) -> list[str]:
+    """Return the metrics that are defined in one of the results at least.
+
+    Success equals the cooperative success rate, so the two share one row or column, which has the name "success".
+    """
+    names = dict.fromkeys(name for result in results for name in result if name != "csr")
+    return [name for name in names if not all(math.isnan(result[name].mean) for result in results)]
+
+
+def tables_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: Text, width: int) -> list[Table]:
+    """Return tables with a row for each result, each table with as many metrics as fit into the terminal.
+
+    Args:
+        head: the head of the column of names.
+        rows: the results by name.
+        title: the title of the first table.
+        width: the width of the terminal.
+    """
+    names = defined_names(rows.values())
+    cells = {name: [label_of(name)[0]] for name in names}
+    for name, result in itertools.product(names, rows.values()):
+        cells[name].append(" ".join(format_estimate(name, result[name], 2, "\N{EN DASH}")).strip())
+    # A column needs its longest word: a cell breaks at the space before its interval, and nowhere else.
+    least = {name: max(len(word) for cell in column for word in cell.split()) for name, column in cells.items()}
+    whole = {name: max(map(len, column)) for name, column in cells.items()}
+    room = width - max(map(len, [head, *rows])) - _BORDER - 1
+    widths = whole if sum(whole.values()) + _BORDER * len(whole) <= room else least
+    tables: list[Table] = []
+    for group in _split(widths, room):
+        table = Table(title=None if tables else title, title_justify="left")
+        table.add_column(head, no_wrap=True)
+        for name in group:
+            table.add_column(cells[name][0], justify="right", width=widths[name])
+        for index, row in enumerate(rows, start=1):
+            table.add_row(Text(row), *(cells[name][index] for name in group))
+        tables.append(table)
+    return tables
+
+
+def _split(widths: dict[str, int], room: int) -> list[list[str]]:
+    """Split columns into groups, each with as many as there is room for, and with one at least.
+
+    >>> _split({"success": 11, "isr": 11, "makespan": 13}, room=30)
+    [['success', 'isr'], ['makespan']]
+    """
+    groups: list[list[str]] = []
+    for name in widths:
+        if groups and sum(widths[one] + _BORDER for one in (*groups[-1], name)) <= room:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def title_of(subject: str, episodes: int, of_each: str, width: int) -> Text:
+    """Return the title of a table, in two lines if it is wider than the terminal.
+
+    >>> title_of("pibt", 20, " of each world", 80).plain
+    'pibt: 20 episodes of each world, mean [95 % confidence interval]'
+    """
+    played = f"{subject}: {'1 episode' if episodes == 1 else f'{episodes} episodes'}{of_each},"
+    # Text, because the names of folders and worlds may look like rich's markup.
+    return Text(f"{played}{' ' if len(played) + len(TITLE) < width else chr(10)}{TITLE}", "bold")
+
+
+def label_of(name: str) -> tuple[str, str]:
+    """Return the short name and the meaning of a metric.
+
+    >>> label_of("makespan")
+    ('makespan', 'steps until the last arrival')
+    """
+    if name == "gap":
+        return "gap", "share of the sum of costs above the bound, where all arrived"
+    if name == "success":
+        return f"success ({LABELS['csr'].short})", "all agents arrived"
+    return LABELS[name].short, re.split("[:,]", LABELS[name].meaning)[0]
+
+
+def format_estimate(
+    name: str, estimate: Estimate, digits: int = 3, between: str = ", ", sign: str = ""
+) -> tuple[str, str]:
+    """Return a mean and its interval as text; shares have `digits` decimals, other metrics one.
+
+    >>> format_estimate("makespan", Estimate(7.25, 6.0, 8.5)), format_estimate("isr", Estimate(0.5, 0.25, 0.75), 2)
+    (('7.2', '[6.0, 8.5]'), ('0.50', '[0.25, 0.75]'))
+    """
+    if math.isnan(estimate.mean):
+        return "-", ""
+    form = f"{sign}.{digits}f" if name in _FRACTIONS else f"{sign}.1f"
+    if math.isnan(estimate.low):
+        return format(estimate.mean, form), ""
+    return format(estimate.mean, form), f"[{estimate.low:{form}}{between}{estimate.high:{form}}]"
+
+
+def numbers_of(estimate: Estimate) -> dict[str, float | None]:
+    """Return an estimate for JSON, which has no NaN.
+
+    >>> numbers_of(Estimate(2.0, float("nan"), float("nan")))
+    {'mean': 2.0, 'low': None, 'high': None}
+    """
+    return {part: None if math.isnan(value) else value for part, value in estimate._asdict().items()}
