@@ -1,109 +1,207 @@
-"""Evaluation by itself: what counts as success, with policies whose play is known beforehand."""
+"""`multigrid evaluate`: its numbers against episodes known by hand, against rollouts, and against its own rows."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.distributions import Categorical
 
-from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli.rollout.policies import act
-from multigrid.cli.train.held_out import play_held_out
+from helpers import read_rows
+from multigrid import GridConfig
+from multigrid.cli import main
+from multigrid.cli.evaluate import EvaluateOptions
+from multigrid.cli.evaluate.options import parse_evaluate
+from multigrid.policies.evaluation import MEASURES
+from multigrid.policies.intervals import bootstrap
+from multigrid.scenarios import Scenario, save
 
-pytestmark = pytest.mark.heavy
-
-GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, max_cycles=15)
-STAY = 4
-
-
-def evaluate(network: Any, config: GridConfig, seeds: Sequence[int]) -> dict[str, float]:
-    """The figures of a network over held-out episodes."""
-    held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, config, observed, generator))
-    return held_out.summary()
+# Two corridors: a needs three steps, b needs two, and there is no other way.
+CORRIDORS = "a..A.\n#####\nb.B##"
+CROWD = "--size 4 3 --num-agents 5 --on-target leave --allow-stay --max-cycles 14 --seed 4"
 
 
-def network_of(probabilities: Callable[[Any], torch.Tensor]) -> Any:
-    """What `act` needs of a network whose actions have these probabilities."""
-    return SimpleNamespace(
-        obs_to_tensor=lambda observed: (observed, True),
-        get_distribution=lambda observed: SimpleNamespace(distribution=Categorical(probabilities(observed))),
-    )
+def run(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints."""
+    assert main(command.split()) == 0
+    return capsys.readouterr().out
 
 
-def scripted(choose: Callable[[np.ndarray, np.ndarray], int]) -> Any:
-    """A network that plays by a function of (agent, target)."""
-    return network_of(lambda observed: torch.eye(5)[list(map(choose, observed["agent"], observed["target"]))])
+def evaluate(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What an evaluation prints as JSON."""
+    content: dict[str, Any] = json.loads(run(f"evaluate {flags} --json", capsys))
+    return content
 
 
-def straight(agent: np.ndarray, target: np.ndarray) -> int:
-    """Walk along x, then along y."""
-    if agent[0] != target[0]:
-        return 0 if target[0] > agent[0] else 2
-    return 1 if target[1] > agent[1] else 3
+def cells_of(printed: str) -> list[list[str]]:
+    """The cells of all tables, row by row, without the heads."""
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
 
 
-# Whether who arrives waits for the other or leaves makes no difference to who has arrived, and when.
-either = pytest.mark.parametrize(
-    "config", [GHOSTS, dataclasses.replace(GHOSTS, on_target="leave")], ids=lambda config: config.on_target
+def saved(picture: str, **settings: Any) -> str:
+    """The name of a scenario file of a picture."""
+    save(Scenario("by hand", GridConfig(walls=picture, **{"max_cycles": 7, **settings})), "by-hand.json")
+    return "by-hand.json"
+
+
+def test_the_tables_of_episodes_known_by_hand(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row for each policy, then the pairs: in two corridors the planner and shortest paths do the same."""
+    monkeypatch.setenv("COLUMNS", "100")
+    path = saved(CORRIDORS, on_target="stay", allow_stay=True)
+    printed = run(f"evaluate shortest-path pibt --scenario {path} --episodes 6", capsys)
+    means = (("1.00", "0.61", "1.00"), ("1.00", "1.00", "1.00"), ("5.0", "5.0", "5.0"), ("3.0", "3.0", "3.0"))
+    same = [f"{mean} [{low}\N{EN DASH}{high}]" for mean, low, high in means]
+    pairs = ["6", "0", "0", "6"]
+    assert cells_of(printed) == [
+        ["shortest-path", *same],
+        ["pibt", *same],
+        ["success (CSR)", "+0.00 [+0.00, +0.00]", *pairs],
+        ["ISR", "+0.00 [+0.00, +0.00]", *pairs],
+        ["sum of costs", "+0.0 [+0.0, +0.0]", *pairs],
+        ["makespan", "+0.0 [+0.0, +0.0]", *pairs],
+    ]
+    lines = printed.splitlines()
+    assert lines[0] == "by-hand: 6 episodes, mean [95 % confidence interval]"
+    assert "pibt minus shortest-path, mean [95 % confidence interval]" in lines
+    assert lines[-1] == "* The interval excludes 0. Costs and gaps: episodes that both policies solved."
+    assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
+
+
+def test_who_is_better_is_counted_and_marked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pairs that the second policy wins are counted, an interval without 0 is marked, and no pair has no costs."""
+    monkeypatch.setenv("COLUMNS", "100")
+    path = saved("a...A", on_target="leave", allow_stay=True, max_cycles=4)
+    printed = run(f"evaluate random shortest-path --scenario {path} --episodes 8", capsys)
+    rows = {row[0]: row[1:] for row in cells_of(printed)[2:]}
+    assert rows["success (CSR)"] == ["+1.00 [+1.00, +1.00] *", "8", "8", "0", "0"]
+    assert rows["ISR"] == rows["success (CSR)"]
+    # Random play solves no episode, so no pair has costs.
+    assert rows["sum of costs"] == rows["makespan"] == ["-", "0", "0", "0", "0"]
+
+
+def test_alone_a_policy_is_compared_with_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a single policy there are no differences, and no note on them."""
+    printed = run("evaluate random --size 4 3 --episodes 2 --max-cycles 9", capsys)
+    assert "minus" not in printed
+    assert "excludes" not in printed
+    assert evaluate("random --size 4 3 --episodes 2 --max-cycles 9", capsys)["worlds"][0]["differences"] == {}
+
+
+@pytest.mark.parametrize(
+    ("policies", "flags"),
+    [
+        ("random shortest-path lacam", f"{CROWD} --gap 5 --episodes 7"),
+        ("windowed random", "--size 5 4 --num-agents 4 --on-target restart --allow-stay --max-cycles 30 --episodes 6"),
+    ],
+    ids=["costs", "lifelong"],
 )
+def test_all_play_what_a_rollout_plays(policies: str, flags: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each policy has the very figures of a rollout with these flags, and a second run prints the same."""
+    printed = run(f"evaluate {policies} {flags} --json", capsys)
+    assert run(f"evaluate {policies} {flags} --json", capsys) == printed
+    content = json.loads(printed)
+    (world,) = content.pop("worlds")
+    assert content.pop("policies") == policies.split() == list(world["metrics"])
+    for policy, metrics in world["metrics"].items():
+        played = json.loads(run(f"rollout --policy {policy} {flags} --json", capsys))
+        assert played.pop("worlds") == [{**played_world(world), "metrics": metrics}]
+        assert {**content, "policy": policy} == played
 
 
-@either
-def test_who_walks_straight_succeeds_in_the_least_steps(config: GridConfig) -> None:
-    """With nobody in the way every episode succeeds, and takes as many steps as the longer of the two ways."""
-    longest = []
-    for seed in range(20):
-        _, infos = MultiGridEnv(GHOSTS).reset(seed=seed)
-        longest.append(max(info["distance"] for info in infos.values()))
-    assert evaluate(scripted(straight), config, range(20)) == {
-        "episodes": 20,
-        "success_rate": 1.0,
-        "mean_steps": np.mean(longest),
-        "mean_return": 1.0,
-    }
+def played_world(world: dict[str, Any]) -> dict[str, Any]:
+    """The name and the number of agents of a world."""
+    return {name: world[name] for name in ("name", "num_agents")}
 
 
-def test_nobody_moving_is_no_success() -> None:
-    """Agents that stay where they are reach the limit with nothing."""
-    assert evaluate(scripted(lambda agent, target: STAY), GHOSTS, range(5)) == {
-        "episodes": 5,
-        "success_rate": 0.0,
-        "mean_steps": 15.0,
-        "mean_return": 0.0,
-    }
+def test_the_differences_are_those_of_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """The file has a row for each episode of each policy, from which every difference can be computed again."""
+    content = evaluate(f"shortest-path random lacam {CROWD} --gap 5 --episodes 9 --output rows.csv", capsys)
+    (world,) = content["worlds"]
+    rows = read_rows(Path("rows.csv"))
+    assert [(row["policy"], row["seed"]) for row in rows] == [
+        (policy, str(seed)) for policy in ("shortest-path", "random", "lacam") for seed in range(4, 13)
+    ]
+    assert {(row["world"], row["num_agents"], row["throughput"]) for row in rows} == {("grid-4x3-5", "5", "")}
+    first, *others = (list(group) for _, group in itertools.groupby(rows, key=lambda row: row["policy"]))
+    assert list(world["differences"]) == ["random", "lacam"]
+    for differences, own in zip(world["differences"].values(), others, strict=True):
+        assert list(differences) == [*MEASURES, "gap"]
+        for name, found in differences.items():
+            is_cost = name in ("sum_of_costs", "makespan", "gap")
+            values = [
+                float(row[name]) - float(base[name])
+                for row, base in zip(own, first, strict=True)
+                if row[name] and base[name] and (not is_cost or row["csr"] == base["csr"] == "1.0")
+            ]
+            better, worse = sum(value > 0 for value in values), sum(value < 0 for value in values)
+            assert (found["wins"], found["losses"]) == ((worse, better) if is_cost else (better, worse)), name
+            assert (found["episodes"], found["ties"]) == (len(values), values.count(0)), name
+            assert found["mean"] == (pytest.approx(np.mean(values)) if values else None), name
+            if len(values) > 5:
+                assert (found["mean"], found["low"], found["high"]) == bootstrap(np.array(values)), name
+            else:
+                assert (found["low"], found["high"]) == (None, None), name
+    assert 0 < world["differences"]["lacam"]["sum_of_costs"]["episodes"] < 9
+    assert world["differences"]["lacam"]["csr"]["wins"] > 0
 
 
-@either
-def test_one_of_two_arriving_is_no_success(config: GridConfig) -> None:
-    """Success is all agents arriving: one that stays behind spoils the episode, though not the other's return."""
-
-    def walks(target: np.ndarray) -> bool:
-        return bool(target.sum() % 2)
-
-    all_walk, share = [], []
-    for seed in range(40):
-        observations, _ = MultiGridEnv(GHOSTS).reset(seed=seed)
-        walking = [walks(observed["target"]) for observed in observations.values()]
-        all_walk.append(all(walking))
-        share.append(np.mean(walking))
-    one_walks = scripted(lambda agent, target: straight(agent, target) if walks(target) else STAY)
-    figures = evaluate(one_walks, config, range(40))
-    assert 0 < np.mean(all_walk) < np.mean(share) < 1
-    assert (figures["success_rate"], figures["mean_return"]) == (np.mean(all_walk), np.mean(share))
+def test_several_worlds_have_tables_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Scenarios of the suite, and numbers of agents, are worlds in which all policies play."""
+    flags = "--suite empty-9x7-2 rooms-9x7-2 --episodes 1"
+    assert [world["name"] for world in evaluate(f"random shortest-path {flags}", capsys)["worlds"]] == [
+        "empty-9x7-2",
+        "rooms-9x7-2",
+    ]
+    printed = run("evaluate random shortest-path --size 4 --num-agents-sweep 3 2 --episodes 1 --max-cycles 5", capsys)
+    assert [line for line in printed.splitlines() if "1 episode," in line] == [
+        f"grid-4x4-{count}: 1 episode, mean [95 % confidence interval]" for count in (2, 3)
+    ]
+    assert printed.count("shortest-path minus random") == 2
 
 
-def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:
-    """The seeds alone decide an evaluation; NumPy's and torch's own streams stay where they were."""
-    before = (repr(np.random.get_state()), torch.get_rng_state())  # noqa: NPY002 - this stream is what is asked about
-    drifting = network_of(lambda observed: torch.full((len(observed["agent"]), 5), 0.2))
-    config = dataclasses.replace(GHOSTS, max_cycles=200)
-    one, again, other = (evaluate(drifting, config, seeds) for seeds in (range(10), range(10), range(10, 20)))
-    assert one == again != other
-    assert repr(np.random.get_state()) == before[0]  # noqa: NPY002 - as above
-    assert torch.equal(torch.get_rng_state(), before[1])
+def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns no line is longer, and no number is cut or broken, with three figures before the point too."""
+    monkeypatch.setenv("COLUMNS", "80")
+    flags = "--suite maze-11x9-4 --gap 2 --episodes 12 --seed 3"
+    printed = run(f"evaluate shortest-path random lacam {flags}", capsys)
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "\u2026" not in printed
+    assert sum(row[0] == "sum of costs" and "]" in row[1] for row in cells_of(printed)) >= 1
+
+
+def test_the_flags_come_after_the_policies() -> None:
+    """Policies stand before the flags, whose lists would take them; without any the flags are read all the same."""
+    options = parse_evaluate(["pibt", "random", "--size", "4", "3", "--num-agents-sweep", "2", "3", "--gap", "0.5"])
+    assert (options.policies, options.num_agents_sweep, options.gap) == (("pibt", "random"), (2, 3), 0.5)
+    assert (options.grid.width, options.grid.height, options.episodes) == (4, 3, 100)
+    assert parse_evaluate([]) == EvaluateOptions()
+
+
+@pytest.mark.heavy
+def test_a_trained_model_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    """The world of the training is the default; the model sees what it was trained to see, and all play its layouts."""
+    tiny = "--steps 32 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
+    world = "--size 5 4 --num-agents 3 --observe agent target view --view-radius 1 --max-cycles 12 --on-target leave"
+    assert main(["train", *f"{tiny} {world} --folder run".split()]) == 0
+    capsys.readouterr()
+    content = evaluate("shortest-path run --episodes 5", capsys)
+    (own,) = content["worlds"]
+    assert (own["name"], own["num_agents"]) == ("grid-5x4-3", 3)
+    (played,) = json.loads(run("rollout --policy run --episodes 5 --json", capsys))["worlds"]
+    assert own["metrics"]["run"] == played["metrics"]
+    (played,) = json.loads(
+        run("rollout --size 5 4 --num-agents 3 --max-cycles 12 --on-target leave --episodes 5 --json", capsys)
+    )["worlds"]
+    assert own["metrics"]["shortest-path"] == played["metrics"]
+    # Another map, on which the model sees as much.
+    (other,) = evaluate("run random --map maze:width=7,height=5 --num-agents 2 --episodes 1", capsys)["worlds"]
+    assert other["name"] == "maze-7x5-2"
+    assert main(["evaluate", "random", "run", "--suite", "empty-9x7-2", "--episodes", "1"]) == 2
+    assert "has 5 actions, but the model was trained with 4" in capsys.readouterr().err

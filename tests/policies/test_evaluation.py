@@ -1,8 +1,12 @@
-"""`multigrid.evaluate`: the table of metrics of episodes that are known by hand, and what it refuses."""
+"""`multigrid.evaluate`: metrics and differences of episodes that are known by hand, and what it refuses."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +15,9 @@ import pytest
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.policies import Policy, random_policy
-from multigrid.policies.evaluation import MEASURES, estimate_measures, measure_episode
+from multigrid.policies.evaluation import MEASURES, Evaluation, estimate_measures, measure_episode
+from multigrid.policies.gaps import LowerBounds
+from multigrid.policies.intervals import bootstrap
 
 # Two corridors: agent_0 needs three steps, agent_1 two.
 CORRIDORS = GridConfig(walls="a..A.\n#####\nb.B##", max_cycles=7)
@@ -133,11 +139,163 @@ def test_one_episode_has_no_interval_of_its_mean() -> None:
         ((CORRIDORS, east, [0, -1]), ValueError, "seed is -1; expected an integer of at least 0"),
         ((CORRIDORS, east, ()), ValueError, "seeds are empty; expected at least one integer"),
         ((GridConfig(max_cycles=None), east, [0]), ValueError, "max_cycles is None, but each episode is played to"),
+        ((CORRIDORS, east, [0], 3.0), TypeError, "bounds are of type float; expected LowerBounds or None"),
         ((CORRIDORS, lambda env, _: {"agent_0": 0}, [0]), ValueError, "actions lack ['agent_1']; expected an action"),
     ],
-    ids=["config", "policy", "number", "text", "float", "negative", "none", "endless", "actions"],
+    ids=["config", "policy", "number", "text", "float", "negative", "none", "endless", "bounds", "actions"],
 )
 def test_bad_arguments(arguments: Any, error: type[Exception], message: str) -> None:
     """What cannot be evaluated is refused with what came and what was expected."""
+    bounds = dict(zip(["bounds"], arguments[3:], strict=False))
     with pytest.raises(error, match=re.escape(message)):
-        multigrid.evaluate(*arguments)
+        multigrid.evaluate(*arguments[:3], **bounds)
+    if message.startswith("policy"):
+        with pytest.raises(error, match="policy is of type str; expected a function of a seed"):
+            multigrid.evaluate(*arguments, per_episode=True)
+
+
+def test_per_episode_an_episode_can_be_repeated_by_itself() -> None:
+    """With `per_episode` the policy of each episode is made from its seed, whatever was played before."""
+    config, asked = GridConfig(size=(5, 4), num_agents=2, max_cycles=40), []
+
+    def make(seed: int) -> Policy:
+        asked.append(seed)
+        return random_policy(np.random.default_rng([seed, 2]))
+
+    seeds = (3, 11, 3, 8)
+    whole = multigrid.evaluate(config, make, iter(seeds), per_episode=True)
+    assert asked == [3, 11, 3, 8]
+    alone = [multigrid.evaluate(config, make, [seed], per_episode=True).episodes[0] for seed in seeds]
+    np.testing.assert_equal(list(whole.episodes), alone)
+    assert len({episode["sum_of_costs"] for episode in whole.episodes}) == 3
+    assert whole.seeds == seeds
+    going_on = random_policy(np.random.default_rng([3, 2]))
+    first, *_, last = multigrid.evaluate(config, going_on, seeds).episodes
+    assert first["sum_of_costs"] == alone[0]["sum_of_costs"]
+    assert last["sum_of_costs"] != alone[3]["sum_of_costs"]
+
+
+def late_east(steps: Callable[[int], int]) -> Callable[[int], Policy]:
+    """Policies that go right, after as many steps to the left, against the wall, as a function of the seed says."""
+
+    def make(seed: int) -> Policy:
+        def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+            return {"agent_0": 2 if env.get_state()["steps"] < steps(seed) else 0}
+
+        return choose
+
+    return make
+
+
+def test_differences_are_those_of_pairs_known_by_hand() -> None:
+    """In a corridor of two steps with a limit of five, a delay of d steps costs 2 + d, and one above 3 all five."""
+    config = GridConfig(walls="a.A", max_cycles=5)
+    ours, theirs = {0: 0, 1: 1, 2: 3, 3: 2, 4: 9, 5: 0, 6: 0, 7: 1}, {0: 0, 1: 3, 2: 1, 3: 3, 4: 2, 5: 9, 6: 9, 7: 2}
+    evaluations = [
+        multigrid.evaluate(config, late_east(delays.__getitem__), range(8), per_episode=True)
+        for delays in (ours, theirs)
+    ]
+    differences = evaluations[0].difference(evaluations[1])
+    assert list(differences) == list(MEASURES)
+    # Episode 4 is lost, episodes 5 and 6 are won, and these three are no pairs for the costs.
+    success = [0, 0, 0, 0, -1, 1, 1, 0]
+    assert differences["success"].estimate == bootstrap(np.array(success, dtype=float))
+    assert differences["csr"] == differences["success"] == differences["isr"]
+    assert differences["csr"][1:] == (8, 2, 1)
+    assert (differences["csr"].ties, differences["csr"].excludes_zero) == (5, False)
+    assert differences["makespan"] == differences["sum_of_costs"]
+    costs = differences["sum_of_costs"]
+    assert costs.estimate.mean == pytest.approx((0 - 2 + 2 - 1 - 1) / 5)
+    assert (costs.episodes, costs.wins, costs.losses, costs.ties) == (5, 3, 1, 1)
+    assert (differences["throughput"].episodes, np.isnan(differences["throughput"].estimate.mean)) == (0, True)
+    back = evaluations[1].difference(evaluations[0])["sum_of_costs"]
+    assert (back.wins, back.losses, back.estimate.mean) == (1, 3, -costs.estimate.mean)
+
+
+@pytest.mark.parametrize("count", [5, 6])
+def test_fewer_than_six_pairs_have_no_interval(count: int) -> None:
+    """Five differences of one sign happen by chance in a sixteenth of cases: their mean has no interval."""
+    config = GridConfig(walls="a.A", max_cycles=9)
+    slow, fast = (
+        multigrid.evaluate(config, late_east(lambda _, delay=delay: delay), range(count), per_episode=True)
+        for delay in (3, 0)
+    )
+    one = slow.difference(fast)["makespan"]
+    assert one.estimate.mean == 3
+    assert (one.estimate.low, one.estimate.high) == (
+        (3, 3) if count == 6 else (pytest.approx(np.nan, nan_ok=True),) * 2
+    )
+    assert one.excludes_zero == (count == 6)
+    assert (one.wins, one.losses) == (0, count)
+
+
+def test_differences_under_restart_are_those_of_the_throughput() -> None:
+    """Of lifelong episodes the throughput is compared, of which more is better; the others have no pairs."""
+    config = GridConfig(size=(5, 3), num_agents=2, on_target="restart", max_cycles=40)
+    seeds = range(7)
+    walking = multigrid.evaluate(
+        config, lambda seed: random_policy(np.random.default_rng(seed)), seeds, per_episode=True
+    )
+    still = multigrid.evaluate(config, lambda env, _: dict.fromkeys(env.agents, 2), seeds)
+    differences = walking.difference(still)
+    assert differences["throughput"].wins > differences["throughput"].losses
+    expected = [walking.episodes[k]["throughput"] - still.episodes[k]["throughput"] for k in range(7)]
+    assert differences["throughput"].estimate.mean == pytest.approx(np.mean(expected))
+    assert differences["throughput"].episodes == 7
+    assert {one.episodes for name, one in differences.items() if name != "throughput"} == {0}
+
+
+def test_gaps_known_by_hand() -> None:
+    """A delay of d in a corridor of two steps is a gap of d / 2; mean and pairs are those of solved episodes."""
+    config, bounds = GridConfig(walls="a.A", allow_stay=True, max_cycles=5), LowerBounds(5.0)
+    delays = [0, 1, 9, 3, 0, 2, 1]
+    late, soon = (
+        multigrid.evaluate(config, late_east(steps), range(7), per_episode=True, bounds=bounds)
+        for steps in (delays.__getitem__, lambda _: 0)
+    )
+    assert [episode["gap"] for episode in late.episodes] == pytest.approx([0, 0.5, np.nan, 1.5, 0, 1, 0.5], nan_ok=True)
+    assert late["gap"].mean == pytest.approx(3.5 / 6)
+    assert soon["gap"] == (0, 0, 0)
+    one = late.difference(soon)["gap"]
+    assert (one.estimate.mean, one.episodes, one.wins, one.losses) == (pytest.approx(3.5 / 6), 6, 0, 4)
+    without = multigrid.evaluate(config, late_east(lambda _: 0), range(7), per_episode=True)
+    assert list(late) == [*MEASURES, "gap"]
+    assert list(late.difference(without)) == list(MEASURES)
+
+
+def test_only_the_same_episodes_are_compared() -> None:
+    """Another world, other seeds, or another order of them have no pairs; other observations of the world have."""
+    seeds = range(3)
+    one = multigrid.evaluate(CORRIDORS, east, seeds)
+    seen = dataclasses.replace(CORRIDORS, observe=("view",), view_radius=1, flatten=True)
+    assert one.difference(multigrid.evaluate(seen, east, seeds))["csr"].ties == 3
+    longer = dataclasses.replace(CORRIDORS, max_cycles=8)
+    for config, others, message in (
+        (longer, seeds, "the worlds differ; expected two evaluations in one world"),
+        (CORRIDORS, [0, 2, 1], "the seeds differ; expected two evaluations with the same seeds, in the same order"),
+        (CORRIDORS, range(2), "the seeds differ"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            one.difference(multigrid.evaluate(config, east, others))
+    with pytest.raises(TypeError, match="other is of type dict; expected an Evaluation"):
+        one.difference(dict(one))
+
+
+def test_an_evaluation_survives_copies() -> None:
+    """Pickles and copies hold the same table and the same episodes, and can be compared."""
+    one = multigrid.evaluate(CORRIDORS, east, range(2))
+    for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
+        assert repr(again) == repr(one)
+        assert (again.seeds, again.config) == (one.seeds, one.config)
+        np.testing.assert_equal(again.episodes, one.episodes)
+        assert again.difference(one)["makespan"].ties == 2
+
+
+def test_seeds_and_episodes_belong_together() -> None:
+    """As many seeds as episodes make an evaluation, and at least one."""
+    episodes = multigrid.evaluate(CORRIDORS, east, range(2)).episodes
+    for seeds, some in (((0,), episodes), ((), ())):
+        with pytest.raises(
+            ValueError, match=rf"there are {len(seeds)} seeds and {len(some)} episodes; expected as many"
+        ):
+            Evaluation(CORRIDORS, seeds, some)

@@ -21,6 +21,9 @@ from multigrid.policies.gaps import LowerBounds
 
 __all__ = ["EvaluateOptions", "compare", "main"]
 
+# The seconds for a bound that nobody reads.
+_MOMENT = 1e-3
+
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
@@ -40,7 +43,7 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     worlds = find_worlds(options)
     fitted = [{policy: fit_world(world, policy) for policy in factories} for world in worlds]
     for by_policy in fitted:
-        _check_policies(by_policy, factories)
+        _check_rules(by_policy, factories, with_bounds=options.gap is not None)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("playing", total=len(worlds) * len(factories) * options.episodes)
@@ -56,10 +59,14 @@ def compare(options: EvaluateOptions, console: Console) -> int:
     return 0
 
 
-def _check_policies(by_policy: Mapping[str, NamedConfig], factories: Mapping[str, PolicyFactory]) -> None:
-    """Play one step with each policy, so that rules that one does not support are refused before hours of play."""
+def _check_rules(
+    by_policy: Mapping[str, NamedConfig], factories: Mapping[str, PolicyFactory], *, with_bounds: bool
+) -> None:
+    """Play one step with each policy: rules that a planner does not support are refused before all is played."""
+    bounds = LowerBounds(_MOMENT) if with_bounds else None
     for policy, world in by_policy.items():
-        evaluate(dataclasses.replace(world.config, max_cycles=1), factories[policy], [0], per_episode=True)
+        config = dataclasses.replace(world.config, max_cycles=1)
+        evaluate(config, factories[policy], [0], per_episode=True, bounds=bounds)
 
 
 def _play_world(

@@ -27,7 +27,7 @@ from multigrid.policies.evaluation import Difference, Evaluation
 
 __all__ = ["WorldResult", "list_rows", "print_report"]
 
-_NOTE = "* The interval excludes 0. Costs and gaps: the episodes that both policies solved."
+_NOTE = "* The interval excludes 0. Costs and gaps: episodes that both policies solved."
 
 
 class WorldResult(NamedTuple):
@@ -67,13 +67,13 @@ def _tables_of_differences(result: WorldResult) -> Iterator[Table]:
     names = defined_names(result.evaluations.values())
     for policy, differences in result.differences.items():
         table = Table(title=Text(f"{policy} minus {first}, {TITLE}", "bold"), title_justify="left")
-        table.add_column(Text(result.world.name))
-        for head in ("difference", "episodes", "better", "worse", "equal"):
-            table.add_column(head, justify="right")
+        table.add_column("metric")
+        for head in ("difference", "pairs", "better", "worse", "equal"):
+            table.add_column(head, justify="right", no_wrap=True)
         for name in names:
             one = differences[name]
             mark = " *" if one.excludes_zero else ""
-            difference = " ".join(format_estimate(name, one.estimate, sign="+")).strip() + mark
+            difference = " ".join(format_estimate(name, one.estimate, 2, sign="+")).strip() + mark
             table.add_row(label_of(name)[0], difference, *map(str, (one.episodes, one.wins, one.losses, one.ties)))
         yield table
 
