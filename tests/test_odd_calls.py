@@ -68,6 +68,8 @@ EXCLUDED = {
     "multigrid.scenarios.recording.Step": "a named tuple, which holds what it is given",
     "multigrid.policies.intervals": "a helper of evaluate, for numbers that an env has returned",
     "multigrid.policies.evaluation.measure_episode": "takes what the env has returned",
+    "multigrid.policies.evaluation.Difference": "a named tuple, which holds what it is given",
+    "multigrid.policies.evaluation.Evaluation": "holds what `evaluate` has measured; tests of its own",
     "multigrid.policies.evaluation.estimate_measures": "takes what `measure_episode` has returned",
     "multigrid.integrations.training": "a helper of trainings, for the probabilities of a network",
     "multigrid.maps.target_lists": "a helper, to which only the cells come from a user",
@@ -82,7 +84,7 @@ EXCLUDED = {
         f"multigrid.benchmark.{name}": "a helper, for rows that are checked already"
         for name in ("rows.RowFile", "rows.check_runs", "rows.key_of", "scores.instance_of")
     },
-    "multigrid.policies.gaps": "a helper of rollout, for what an env has returned",
+    "multigrid.policies.gaps": "a helper of evaluate, for what an env has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid.maps.flat": "a helper, for maps that are checked already",
     "multigrid.maps.pools": "a helper of the configuration",
