@@ -152,6 +152,23 @@ def test_the_differences_are_those_of_the_rows(capsys: pytest.CaptureFixture[str
     assert world["differences"]["lacam"]["csr"]["wins"] > 0
 
 
+def test_a_layout_has_one_bound_for_all_policies(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each layout is bounded once in the time that was given, so that gaps of policies differ by their costs alone."""
+    from multigrid.policies import gaps
+
+    asked: list[float] = []
+
+    def count(problem: Any, seconds: float) -> Any:
+        asked.append(seconds)
+        return type("Bounds", (), {"lower": float(len(asked))})
+
+    monkeypatch.setattr(gaps, "bounds", count)
+    evaluate("shortest-path pibt lacam --size 4 3 --allow-stay --gap 7 --episodes 5", capsys)
+    assert asked.count(7.0) == 5
+
+
 def test_several_worlds_have_tables_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     """Scenarios of the suite, and numbers of agents, are worlds in which all policies play."""
     flags = "--suite empty-9x7-2 rooms-9x7-2 --episodes 1"
