@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -281,4 +282,36 @@ def test_published_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) -
         ways = np.array([sums[row["map"], row["seed"]] for row in rows])
         found[name] = (len(rows), int((costs < ways).sum()), round(float(np.corrcoef(costs, ways)[0, 1]), 2))
     assert found == {"random": (128, 0, 0.91), "warehouse": (128, 33, 0.01)}
-    assert list(benchmark.OTHER_SCENARIOS) == [("mapf", "warehouse")]
+    assert {("mapf", "warehouse"), ("lmapf", "warehouse")} == benchmark.OTHER_SCENARIOS
+
+
+@pytest.mark.long
+def test_lifelong_rows_of_the_warehouse_belong_to_other_scenarios(real: Path) -> None:
+    """RHCR brings more arrivals than agents that go from target to target alone; in another set it never does."""
+    counts = {}
+    for name in ("mazes", "warehouse"):
+        rows = {
+            (row["map"], row["seed"]): row["throughput"]
+            for row in benchmark.published(real, "lmapf", sets=[name])
+            if (row["algorithm"], row["agents"]) == ("RHCR", 32)
+        }
+        instances = benchmark.read_instances(real, name, "lmapf", agents=[32])
+        most = [(rows[one.map, one.seed], count_arrivals(one) / one.steps) for one in instances]
+        counts[name] = sum(reached > alone for reached, alone in most)
+    assert counts == {"mazes": 0, "warehouse": 128}
+
+
+def count_arrivals(instance: benchmark.Instance) -> int:
+    """How many targets the agents reach within the steps, each on shortest paths, as if it were alone."""
+    components, total, known = label_components(instance.walls), 0, {}
+    for start, cells in zip(instance.starts.tolist(), instance.targets, strict=True):
+        left, here = instance.steps, start
+        for target in itertools.cycle(map(tuple, cells.tolist())):
+            if target not in known:
+                known[target] = distances_to(components, target)
+            # A target that comes again is reached by a step of standing there.
+            left -= max(1, int(known[target][tuple(here)]))
+            if left < 0:
+                break
+            total, here = total + 1, target
+    return total

@@ -52,8 +52,8 @@ def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
     instances = {instance_of(row) for row in own}
     shared = [row for row in others if instance_of(row) in instances]
     lines += _format_lines(summarize([*own, *shared]), {row["algorithm"] for row in own})
-    if ("mapf", "warehouse") in OTHER_SCENARIOS and "warehouse" in played and own[0]["kind"] == "mapf":
-        lines += ["The published rows of warehouse belong to other scenarios than its file has: they have no gap.", ""]
+    for name in sorted(name for kind, name in OTHER_SCENARIOS if kind == own[0]["kind"] and name in played):
+        lines += [f"The published rows of {name} belong to other scenarios than its file has: do not compare them.", ""]
     versions = sorted({row["multigrid"] for row in own})
     if len(versions) > 1:
         lines += [f"The rows of this run are of several versions of multigrid: {', '.join(versions)}.", ""]

@@ -1,0 +1,74 @@
+"""What to know before one compares: the notes of the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from benchmark_tables import TITLES
+
+from multigrid.benchmark import Kind, Row
+from multigrid.benchmark.scores import instance_of
+
+__all__ = ["list_notes"]
+
+_OBSERVATIONS = """\
+The authors announced in September 2026 that, under `"soft"`, agents vanish from the observations of POGEMA when they \
+follow one another. The published rows of policies that observe are not corrected for it."""
+_LENGTH = """\
+In the published MAPF rows the length of an episode is the makespan less 1 ({one_less:,} of {solved:,} rows with a \
+solution). *steps* of `published` is this length; rows of this package count all steps."""
+_SHORT = """\
+The published MovingAI rows of IQL, VDN, QMIX and QPLEX have no makespan above {longest:g}, though the scenarios allow \
+{steps} steps."""
+_OTHER = """\
+The published rows of Warehouse belong to other scenarios than its files have: do not compare them{proof}. RHCR's \
+lifelong rows with 32 agents all have more arrivals than the clone's scenarios allow agents that never meet."""
+
+
+def list_notes(own: Sequence[Row], facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the notes.
+
+    Args:
+        own: the own rows of the kind "mapf".
+        facts: the content of benchmark.json.
+    """
+    faults = facts["faults"]
+    yield "Scores are relative to whoever takes part; CSR, gaps and throughput are not."
+    yield "Runtimes of other machines are not compared, and no score on this page is made of runtimes."
+    for kind in get_args(Kind):
+        if facts[kind]["missing"]:
+            said = _say_missing(facts[kind]["missing"], facts[kind]["sizes"])
+            yield f"Published {kind.upper()} rows are missing: {said}."
+    if faults["longest"] is not None:
+        yield _SHORT.format(**faults, steps=facts["mapf"]["steps"]["movingai"])
+    if "warehouse" in facts["mapf"]["sizes"] and "warehouse" in faults["other_scenarios"]:
+        yield _OTHER.format(proof=_prove_others(facts["lacam"].get("warehouse", {})))
+    yield _OBSERVATIONS
+    yield _LENGTH.format(**faults)
+    if facts["target_lists"]:
+        low, high = facts["target_lists"]
+        yield f"A lifelong agent has a list of {low} to {high} targets; after the last one, the list begins anew."
+    unsolvable = {instance_of(row) for row in own if row["status"] == "unsolvable"}
+    if unsolvable:
+        counts = sorted(Counter((name, agents) for name, _, _, agents in unsolvable).items())
+        said = ", ".join(f"{count} of {TITLES[name]} with {agents} agents" for (name, agents), count in counts)
+        yield f"Some instances have no solution within the steps: {said}. They count as not solved for everyone."
+    yield "POGEMA 1.4 refuses `&` in maps, which some maps of the benchmark have; here it is a free cell."
+
+
+def _say_missing(missing: Sequence[Sequence[Any]], sizes: Mapping[str, Mapping[str, int]]) -> str:
+    return ", ".join(
+        f"{name} lacks {count:,} of {sum(sizes[where].values()):,} in {TITLES[where]}" for where, name, count in missing
+    )
+
+
+def _prove_others(lacam: Mapping[str, Mapping[str, int]]) -> str:
+    below, total = (sum(counts.get(what, 0) for counts in lacam.values() for what in names) for names in _COUNTED)
+    return (
+        f". Of LaCAM's MAPF rows, {below:,} of {total:,} cost less than a proven bound of the scenario" if total else ""
+    )
+
+
+_COUNTED = (("below",), ("below", "equal", "above"))

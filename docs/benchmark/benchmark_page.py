@@ -1,0 +1,286 @@
+"""The page docs/benchmark/benchmark.md, from the rows and benchmark.json."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmark_facts import read_lines
+from benchmark_figures import LEAST_SOLVED
+from benchmark_notes import list_notes
+from benchmark_rows import PARTS, label, label_rows, packed_name
+from benchmark_tables import (
+    GROUPS,
+    TITLES,
+    bounds_table,
+    estimate_table,
+    order,
+    ordinal,
+    played_table,
+    scores_table,
+    show,
+)
+
+from multigrid.benchmark import Line, Row, summarize
+from multigrid.benchmark.scores import instance_of
+
+__all__ = ["make_lines", "make_page"]
+
+_HEAD = """\
+# The POGEMA benchmark
+
+The benchmark of POGEMA (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
+{lmapf:,} lifelong ones (LMAPF) in the sets {sets}, and publishes what \
+{num_published} algorithms reached on them. This page adds the planners and baselines of this package, and proven \
+bounds of the smallest sum of costs.
+
+Made by one command, which goes on where it was interrupted:
+
+```text
+python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"
+```
+
+CLONE is a clone of {repository} at commit {commit}. Machine: {machine}. Versions: {versions}.
+
+## What is played
+
+A search gets its seconds for each instance; other policies decide in each step without a limit. The seconds are the \
+mean time of computing on this machine. The published runtimes are of other machines, so they are not on this page.
+
+"""
+_SUCCESS = """\
+## Success
+
+![The share of instances that are solved, by number of agents](success.svg)
+
+**CSR**: the share of instances, in percent, in which all agents stand on their targets at the end, with Wilson's 95 % \
+interval. Steps: {steps}. Algorithms of this package are bold. † marks results over part of the instances. \
+Published results are of the instances that are played here.
+
+"""
+_GAPS = """\
+## Costs
+
+![By how much the sum of costs is above a proven bound, by number of agents](gap.svg)
+
+**Gap**: by how many percent the sum of costs is above the largest proven bound of the instance, the mean over the \
+instances that the algorithm solved, with a 95 % bootstrap interval. Who solves only the easy instances is spared the \
+others: read it beside the CSR. The figure has no points of fewer than {least} solved instances.
+
+"""
+_WAREHOUSE = """\
+The published rows of Warehouse have no gap: they belong to other scenarios than those in the clone.
+
+"""
+_THROUGHPUT = """\
+## Lifelong path finding
+
+![The throughput by number of agents](throughput.svg)
+
+**Throughput**: arrivals a step, the mean over instances with a 95 % bootstrap interval. Steps: {steps}. \
+Published results are of the instances that are played here; those of Warehouse are of other scenarios, so do not \
+compare them.
+
+"""
+_BOUNDS = """\
+## What is proven
+
+The bound of an instance is the largest that a search of this package has proven, at least the sum of the agents' \
+shortest paths. *Optimum known*: a plan of this package costs no more than the bound. *No solution*: a search has \
+proven it, within the steps of the set. The last columns compare the published sums of costs of LaCAM with the bound, \
+where it solved the instance.
+
+"""
+_SUM = """\
+Of {instances:,} instances {unsolvable:,} are proven to have no solution. Of {compared:,} published solutions of LaCAM \
+that can be compared, {equal:,} cost as much as the bound, so they are optimal, and {above:,} cost more. {below}.
+
+"""
+_SCORES = """\
+## The benchmark's scores
+
+*Performance* is of Random and Mazes, *Out-of-Distribution* of MovingAI, *Cooperation* of Puzzles: the mean over \
+instances of the smallest sum of costs of anyone divided by the own one, 0 without a solution; of the own throughput \
+divided by the largest, for LMAPF. *Pathfinding* is the same of makespans. Where rows are missing, the instance is \
+left out for all, as the benchmark's own script does; *all its rows* is the mean over all that it has. \
+*Scalability*, which is made of runtimes, and *Coordination*, for which the clone has counts of some algorithms only, \
+are left out here.
+
+**These scores are relative**: they change with the algorithms that take part. So they differ where rows of this \
+package are added.
+
+"""
+_COMPARE = """\
+## Before you compare
+
+"""
+_COMPUTED = """\
+The command computes the numbers of this page from the clone and from its rows; a test counts RHCR's lifelong rows of \
+Warehouse. It cannot check the announcement about observations, and what POGEMA refuses.
+
+"""
+_ROWS = """\
+## The rows
+
+{files}. Each has a line for each algorithm and instance; `multigrid.benchmark.rows.COLUMNS` says what is in it. \
+[benchmark.json](benchmark.json) has the figures of published rows that are on this page.
+
+```python
+import gzip
+import pathlib
+
+from multigrid.benchmark import read_rows
+
+file = pathlib.Path("mapf.csv")
+file.write_bytes(gzip.decompress(pathlib.Path("{first}").read_bytes()))
+rows = read_rows(file)
+```
+
+"""
+_OWN_POLICY = """\
+## Your own policy
+
+`multigrid benchmark --data CLONE --policy RUN-FOLDER --output FOLDER` plays the model in the folder of a run of \
+`multigrid train`, and writes rows and scores as above. Any other policy takes ten lines:
+
+```python
+from multigrid import benchmark
+from multigrid.planning import controller
+
+policy = controller("pibt")  # instead: your own function of an environment and its observations
+instances = benchmark.read_instances("CLONE", "puzzles")
+rows = benchmark.play(instances, policy, "mine", file="mine.csv")
+print(benchmark.scores([*rows, *benchmark.published("CLONE", sets=["puzzles"])])["Cooperation"])
+```
+
+With `file`, an interrupted call goes on; `observe=("agent", "target", "view")` and `view_radius=5` choose what agents \
+observe.
+"""
+
+
+def make_lines(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[Line]:
+    """Return the results by number of agents, of this package and published."""
+    return [*summarize(label_rows(rows, "mapf")), *summarize(label_rows(rows, "lmapf")), *read_lines(facts)]
+
+
+def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines: Sequence[Line]) -> str:
+    """Return benchmark.md.
+
+    Args:
+        rows: those of each part.
+        facts: the content of benchmark.json.
+        lines: what `make_lines` returns.
+    """
+    mapf, lmapf = ([line for line in lines if line.kind == kind] for kind in ("mapf", "lmapf"))
+    own = label_rows(rows, "mapf")
+    text = [_HEAD.format(**_describe(rows, facts)), *played_table(rows, facts), *_say_missing(rows, facts)]
+    text += [_SUCCESS.format(steps=_say_steps(facts["mapf"])), *_say_solved(mapf, facts["mapf"])]
+    text += [line for group in GROUPS for line in estimate_table(mapf, "csr", group, facts["mapf"])]
+    text += [
+        _GAPS.format(least=LEAST_SOLVED),
+        *(line for group in GROUPS for line in estimate_table(mapf, "gap", group, facts["mapf"])),
+    ]
+    text += [_WAREHOUSE] if facts["faults"]["other_scenarios"] else []
+    text += [_THROUGHPUT.format(steps=_say_steps(facts["lmapf"]))]
+    text += [line for group in GROUPS for line in estimate_table(lmapf, "throughput", group, facts["lmapf"])]
+    text += [_BOUNDS, *bounds_table(own, facts), *_sum_up(own, facts), _SCORES]
+    for kind in ("mapf", "lmapf"):
+        text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
+    text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", _COMPUTED, *_say_rows(rows), _OWN_POLICY]
+    return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
+
+
+def _describe(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> dict[str, Any]:
+    versions = Counter(
+        (row["multigrid"], row["rules"], row["python"], row["numba"]) for part in rows.values() for row in part
+    )
+    algorithms = {name for kind in ("mapf", "lmapf") for name in facts[kind]["algorithms"]}
+    return {
+        **{kind: sum(sum(sizes.values()) for sizes in facts[kind]["sizes"].values()) for kind in ("mapf", "lmapf")},
+        "num_published": len(algorithms),
+        "sets": ", ".join(TITLES[name] for name in facts["mapf"]["sizes"]),
+        **{name: facts[name] for name in ("repository", "commit", "machine")},
+        "versions": "; ".join(
+            f"multigrid {own} (rules {rules}), Python {python}, {f'Numba {numba}' if numba else 'without Numba'}"
+            for own, rules, python, numba in sorted(versions)
+        )
+        or "none, nothing is played yet",
+    }
+
+
+def _say_missing(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[str]:
+    """Say which parts are incomplete."""
+    gaps = []
+    for part in PARTS:
+        played = facts[part.kind]["played"][part.name]
+        total = sum(sum(sizes.values()) for sizes in facts[part.kind]["sizes"].values())
+        known = {row["algorithm"] for row in rows[part.name]}
+        gaps += [f"{label(name, 0.0)} ({part.what}) has no rows" for name in part.policies if name not in known]
+        for algorithm, by_set in played.items():
+            if None in (step for _, _, step in by_set.values()):
+                count = sum(one[0] for one in by_set.values())
+                gaps.append(f"{algorithm} ({part.what}) has {count:,} of {total:,} rows")
+    if not gaps:
+        return []
+    return [f"**This page is incomplete**: {'; '.join(gaps)}. The same command plays the rest.", ""]
+
+
+def _say_steps(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{TITLES[name]} {steps:,}" for name, steps in facts["steps"].items())
+
+
+def _say_solved(lines: Sequence[Line], facts: Mapping[str, Any]) -> list[str]:
+    """Say how many instances are solved by those who have a row for every one."""
+    total = sum(sum(sizes.values()) for sizes in facts["sizes"].values())
+    instances, solved = Counter[str](), Counter[str]()
+    for line in lines:
+        instances[line.algorithm] += line.instances
+        solved[line.algorithm] += round(line.csr.mean * line.instances)
+    said = [f"{show(name)} {solved[name]:,}" for name in order(instances) if instances[name] == total]
+    return [f"Solved, of all {total:,} instances: {', '.join(said)}.", ""] if said else []
+
+
+def _sum_up(own: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
+    """Say what the table of bounds adds up to."""
+    instances = {instance_of(row) for row in own}
+    unsolvable = {instance_of(row) for row in own if row["status"] == "unsolvable"}
+    # Rows of these sets cannot be compared with the bounds of the scenarios in the clone.
+    counted = [
+        counts
+        for name, by_agents in facts["lacam"].items()
+        if name not in facts["faults"]["other_scenarios"]
+        for counts in by_agents.values()
+    ]
+    equal, above, below = (sum(counts.get(what, 0) for counts in counted) for what in ("equal", "above", "below"))
+    compared = equal + above + below
+    return [
+        _SUM.format(
+            instances=len(instances),
+            unsolvable=len(unsolvable),
+            compared=compared,
+            equal=equal,
+            above=above,
+            below=f"{below:,} cost less: these rows, or bounds, are wrong" if below else "None costs less",
+        )
+    ]
+
+
+def _show_scores(kind: str, facts: Mapping[str, Any], own: set[str]) -> list[str]:
+    name = kind.upper()
+    text = [f"### {name}, the published rows", "", *scores_table(facts["published"], ())]
+    if facts["joint"]["drop"]:
+        every = facts["joint_every"]
+        said = "" if every == 1 else f", every {ordinal(every)} scenario"
+        text += [f"### {name}, with the rows of this page{said}", "", *scores_table(facts["joint"], tuple(own))]
+    else:
+        text += [
+            f"{name} scores with the rows of this page are missing: no algorithm has whole sets, or a regular sample.",
+            "",
+        ]
+    return text
+
+
+def _say_rows(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    files = [f"[{packed_name(name)}]({packed_name(name)}) ({len(found):,} rows)" for name, found in rows.items()]
+    return [_ROWS.format(files=", ".join(files), first=packed_name(PARTS[0].name))]

@@ -1,0 +1,223 @@
+"""The tables of the page, in Markdown: a row for each algorithm, a column for each number of agents."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from benchmark_facts import RELATIVE, least_costs
+from benchmark_rows import LABELS, PARTS, label, label_of
+
+from multigrid.benchmark import Line, Row
+from multigrid.benchmark.scores import instance_of
+from multigrid.benchmark.summary import find_bounds
+from multigrid.policies.intervals import Estimate
+
+__all__ = [
+    "GROUPS",
+    "TITLES",
+    "bounds_table",
+    "estimate_table",
+    "order",
+    "ordinal",
+    "played_table",
+    "scores_table",
+    "show",
+]
+
+TITLES = {
+    "random": "Random",
+    "mazes": "Mazes",
+    "warehouse": "Warehouse",
+    "movingai": "MovingAI",
+    "puzzles": "Puzzles",
+    "pathfinding": "Pathfinding",
+}
+GROUPS = (("random",), ("mazes",), ("warehouse",), ("movingai",), ("puzzles", "pathfinding"))
+"""The sets that share tables."""
+
+_PARTIAL = " †"
+_LARGE = 100
+_PUBLISHED = ("LaCAM", "SCRIMP", "DCC", "RHCR", "MATS-LP", "Follower")
+Measure = Literal["csr", "gap", "throughput"]
+# The factor and the format of a mean and of the ends of its interval.
+_FORMS: dict[Measure, tuple[float, str, str]] = {
+    "csr": (100, ".0f", ".0f"),
+    "gap": (100, ".1f", ".1f"),
+    "throughput": (1, ".2f", ".2f"),
+}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> list[str]:
+    """Return the lines of a table; the first columns are texts, the others numbers, aligned at the right."""
+    aligned = ["---"] * texts + ["---:"] * (len(head) - texts)
+    return [f"| {' | '.join(cells)} |" for cells in (head, aligned, *rows)]
+
+
+def order(algorithms: Iterable[str]) -> list[str]:
+    """Return own algorithms, those of `LABELS` in their order, then the published ones."""
+    labels = list(LABELS.values())
+
+    def place(name: str) -> tuple[int, int, str]:
+        if name in _PUBLISHED:
+            return 2, _PUBLISHED.index(name), ""
+        plain = name.partition(" (")[0]
+        return (0, labels.index(plain), name) if plain in labels else (1, 0, name)
+
+    return sorted(dict.fromkeys(algorithms), key=place)
+
+
+def estimate_table(
+    lines: Sequence[Line], measure: Measure, group: Sequence[str], facts: Mapping[str, Any]
+) -> list[str]:
+    """Return a table of a measure of some sets, by number of agents; none if nobody has it.
+
+    Args:
+        lines: of one kind.
+        measure: what is shown; "csr" and "gap" in percent.
+        group: the sets.
+        facts: those of the kind.
+    """
+    sizes = {(name, int(agents)): size for name in group for agents, size in facts["sizes"].get(name, {}).items()}
+    found = {
+        (line.algorithm, line.set, line.agents): line
+        for line in lines
+        if line.set in group and not math.isnan(getattr(line, measure).mean)
+    }
+    rows = []
+    for algorithm in order(name for name, *_ in found):
+        own = [found.get((algorithm, *place)) for place in sizes]
+        partial = [line is not None and line.instances < size for line, size in zip(own, sizes.values(), strict=True)]
+        whole_row = all(is_partial for line, is_partial in zip(own, partial, strict=True) if line is not None)
+        cells = [
+            "" if line is None else _format(getattr(line, measure), measure) + _PARTIAL * (is_partial and not whole_row)
+            for line, is_partial in zip(own, partial, strict=True)
+        ]
+        rows.append([show(algorithm) + _PARTIAL * whole_row, *cells])
+    if not rows:
+        return []
+    several = len(group) > 1
+    head = [f"{TITLES[name]}, {agents}" if several else str(agents) for name, agents in sizes]
+    title = "agents" if several else f"{TITLES[group[0]]}, agents"
+    return [*table([title, *head], rows), ""]
+
+
+def scores_table(by_missing: Mapping[str, Mapping[str, Mapping[str, float | None]]], own: Sequence[str]) -> list[str]:
+    """Return a table of scores; a score that changes with the way of counting missing rows has two columns.
+
+    Args:
+        by_missing: the scores, for "drop" and "own".
+        own: the own algorithms, which are bold.
+    """
+    columns: dict[str, Mapping[str, float | None]] = {}
+    for score in (score for score in RELATIVE if score in by_missing["drop"]):
+        columns[score] = by_missing["drop"][score]
+        if by_missing["own"][score] != by_missing["drop"][score]:
+            columns[f"{score}, all its rows"] = by_missing["own"][score]
+    names = list(dict.fromkeys(name for by_algorithm in columns.values() for name in by_algorithm))
+    names.sort(key=lambda name: [-(by_algorithm.get(name) or 0.0) for by_algorithm in columns.values()])
+    rows = [
+        [f"**{name}**" if name in own else name, *(_number(values.get(name), ".3f") for values in columns.values())]
+        for name in names
+    ]
+    return [*table(["algorithm", *columns], rows), ""]
+
+
+def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[str]:
+    """Return a table of what was played, with the mean seconds of an instance."""
+    lines = []
+    for part in PARTS:
+        played = facts[part.kind]["played"][part.name]
+        known = dict.fromkeys([label_of(row) for row in rows[part.name]])
+        lacking = [name for name in part.policies if not any(row["algorithm"] == name for row in rows[part.name])]
+        for algorithm in order(known):
+            counts = played[algorithm].values()
+            seconds = [row["seconds"] for row in rows[part.name] if label_of(row) == algorithm]
+            mean = f"{statistics.fmean(seconds):.3g}"
+            lines.append([part.what, algorithm, *_cover(played[algorithm]), _of(counts), mean])
+        lines += [[part.what, label(name, 0.0), "none yet: these rows are missing", "0", ""] for name in lacking]
+    return [*table(["kind", "algorithm", "instances", "number", "seconds an instance"], lines, texts=3), ""]
+
+
+def bounds_table(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
+    """Return a table of what was proven, by set and number of agents, and of published LaCAM's results beside it.
+
+    Args:
+        rows: the own rows of the kind "mapf".
+        facts: those of the page.
+    """
+    bounds, least = find_bounds(rows), least_costs(rows)
+    best: dict[tuple[Any, ...], float] = {}
+    for row in rows:
+        if row["csr"]:
+            best[instance_of(row)] = min(row["sum_of_costs"], best.get(instance_of(row), math.inf))
+    unsolvable = {instance_of(row) for row in rows if row["status"] == "unsolvable"}
+    proven: dict[tuple[str, int], Counter[str]] = {}
+    for key in dict.fromkeys(map(instance_of, rows)):
+        found = proven.setdefault((key[0], key[3]), Counter())
+        found["instances"] += 1
+        found["optimal"] += key in best and best[key] == bounds.get(key)
+        found["unsolvable"] += key in unsolvable
+        found["raised"] += key not in unsolvable and key in least and bounds.get(key, 0.0) > least[key]
+    lines = []
+    for name, sizes in facts["mapf"]["sizes"].items():
+        for agents in map(int, sizes):
+            found = proven.get((name, agents), Counter())
+            is_other = name in facts["faults"]["other_scenarios"]
+            lacam = facts["lacam"].get(name, {}).get(str(agents), {})
+            compared = ["", ""] if is_other else [str(lacam.get(what, 0)) for what in ("equal", "above")]
+            counts = [str(found[what]) for what in ("instances", "optimal", "unsolvable", "raised")]
+            lines.append([TITLES[name], str(agents), *counts, *compared])
+    head = ("set", "agents", "instances", "optimum known", "no solution", "bound above shortest paths")
+    return [*table([*head, "LaCAM at the bound", "LaCAM above it"], lines), ""]
+
+
+def _cover(by_set: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Say which instances were played."""
+    steps = {step for _, _, step in by_set.values()}
+    if steps == {1}:
+        return ["all"]
+    if len(steps) == 1 and None not in steps:
+        return [f"every {ordinal(steps.pop())} scenario"]
+    parts = []
+    for name, (count, total, step) in by_set.items():
+        said = f"{count:,} of {total:,}" if step is None else "all" if step == 1 else f"every {ordinal(step)} scenario"
+        parts.append(f"{TITLES[name]}: {said}")
+    return [("**incomplete**: " if None in steps else "") + ", ".join(parts)]
+
+
+def _of(counts: Iterable[Sequence[Any]]) -> str:
+    played, total = (sum(column) for column in list(zip(*counts, strict=True))[:2])
+    return f"{played:,}" if played == total else f"{played:,} of {total:,}"
+
+
+def ordinal(number: int) -> str:
+    """Return a number as 2nd or 8th.
+
+    >>> ordinal(2), ordinal(13)
+    ('2nd', '13th')
+    """
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def show(algorithm: str) -> str:
+    """Return the name of an algorithm, bold if it is one of this package."""
+    return algorithm if algorithm in _PUBLISHED else f"**{algorithm}**"
+
+
+def _format(estimate: Estimate, measure: Measure) -> str:
+    factor, mean, end = _FORMS[measure]
+    if factor * estimate.mean >= _LARGE:
+        mean = end = ".0f"
+    said = format(factor * estimate.mean, mean)
+    if math.isnan(estimate.low):
+        return said
+    return f"{said} [{factor * estimate.low:{end}}, {factor * estimate.high:{end}}]"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
