@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from helpers import AROUND
 from multigrid.benchmark import clone as clones
 
 if TYPE_CHECKING:
     import pytest
+
+Starter: TypeAlias = Callable[..., subprocess.Popen[str]]
 
 EXPERIMENTS = "algorithms/experiments/05-puzzles"
 
@@ -107,3 +117,67 @@ def trust(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the files have the known sums, as they are now."""
     sums = sums_of(clone)
     monkeypatch.setattr(clones, "known_sums", lambda: sums)
+
+
+def trusting(clone: Path) -> str:
+    """Python that does in another process what `trust` does."""
+    return f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import tiny_clone
+from multigrid.benchmark import clone
+sums = tiny_clone.sums_of(tiny_clone.Path({str(clone)!r}))
+clone.known_sums = lambda: sums
+"""
+
+
+_START = """
+import sys
+from multigrid.cli import main
+{before}
+if __name__ == "__main__":
+    {trusting}
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@contextlib.contextmanager
+def starting(clone: Path, script: Path, before: str = "") -> Iterator[Starter]:
+    """Give a function that starts the command on the puzzles in another process, and end these processes at the end.
+
+    Args:
+        clone: what it plays.
+        script: a file to write.
+        before: Python that the process runs first.
+    """
+    script.write_text(_START.format(before=before, trusting=trusting(clone).replace("\n", "\n    ")))
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*flags: object, **around: str) -> subprocess.Popen[str]:
+        words = [sys.executable, script, "benchmark", "--data", clone, "--sets", "puzzles", *flags]
+        process = subprocess.Popen(
+            [str(word) for word in words],
+            env={**AROUND, **around},
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        processes.append(process)
+        return process
+
+    try:
+        yield start
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=60)
+
+
+def wait_for_rows(process: subprocess.Popen[str], folder: Path, count: int) -> None:
+    """Wait until a command that was started has written so many rows."""
+    deadline = time.monotonic() + 240
+    while not (folder / "rows.csv").exists() or len((folder / "rows.csv").read_bytes().splitlines()) <= count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

@@ -19,7 +19,7 @@ from multiprocessing.connection import wait as wait_for
 from multigrid.benchmark.playing import Player, Task
 from multigrid.benchmark.published import Row
 
-__all__ = ["play_tasks"]
+__all__ = ["play_kept", "play_tasks"]
 
 _WAITING = 2
 
@@ -52,7 +52,7 @@ def _play_apart(player: Player, tasks: Sequence[Task], processes: int) -> Iterat
         while True:
             # A few tasks wait, so that no process does, and an interruption finds few of them.
             while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
-                running.add(pool.submit(_play, player, task))
+                running.add(pool.submit(play_kept, player, task))
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -81,11 +81,11 @@ def _end_after(sentinel: int) -> None:
     os._exit(1)
 
 
-def _play(player: Player, task: Task) -> Row:
+def play_kept(player: Player, task: Task) -> Row:
+    """Return the row of a task; the first of equal players plays, which keeps its policies from task to task."""
     return _keep(player)(task)
 
 
 @functools.cache
 def _keep(player: Player) -> Player:
-    """Return the first of equal players, which keeps its policies from task to task."""
     return player

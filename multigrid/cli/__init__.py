@@ -81,7 +81,7 @@ def _run(command: str, flags: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
-        extra = "benchmark" if error.name == "yaml" else extra
+        extra = {"yaml": "benchmark", "ray": "rllib"}.get(error.name.partition(".")[0], extra)
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
 

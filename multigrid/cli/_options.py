@@ -30,6 +30,7 @@ from multigrid.scenarios.described_worlds import find_world
 __all__ = [
     "LARGEST_SEED",
     "WorldOptions",
+    "check_address",
     "check_flags",
     "check_map",
     "check_no_grid",
@@ -171,6 +172,16 @@ def check_flags(options: Any, **least: int) -> None:
             raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
     if options.seed > LARGEST_SEED:
         raise ValueError(f"--seed is {options.seed}; expected at most {LARGEST_SEED}")
+
+
+def check_address(address: Any) -> None:
+    """Raise a ValueError if the value of ``--address`` does not name a Ray cluster; None, without the flag, does.
+
+    >>> check_address("10.0.0.1:6379"), check_address("auto"), check_address(None)
+    (None, None, None)
+    """
+    if address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(address)):
+        raise ValueError(f"--address is {address}; expected HOST:PORT, as `ray start` prints it, or auto")
 
 
 def check_map(options: WorldOptions) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helpers import AROUND, run_without
+from helpers import run_without
 from multigrid import benchmark
 from multigrid.benchmark import engines, playing
 from multigrid.benchmark.playing import Player, Task
@@ -22,6 +20,7 @@ from multigrid.benchmark.rows import COLUMNS, RowFile, join_rows, key_of, read_r
 from multigrid.cli import main
 from multigrid.cli.benchmark.policies import find_contestant
 from multigrid.planning import Plan
+from tiny_clone import Starter, starting, trusting, wait_for_rows
 
 MAPF = [("mapf", "puzzles", name, seed, agents) for agents in (2, 3, 4) for name, seed in (("bay", 0), ("hall", 1))]
 PLAYER = Player(find_contestant, 5.0, "0")
@@ -196,6 +195,9 @@ def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.Capture
     [
         ("--every 0", "--every is 0; expected at least 1"),
         ("--processes 0", "--processes is 0; expected at least 1"),
+        ("--engine ray --processes 2", "--processes is 2, but with --engine ray each CPU of the cluster plays; leave"),
+        ("--address auto", "--address is auto, but only --engine ray plays on a cluster; add that"),
+        ("--engine ray --address ray://a:1", "--address is ray://a:1; expected HOST:PORT, as `ray start` prints it"),
         ("--time-limit nan", "--time-limit is nan; expected a number of seconds"),
         ("--policy random random", "--policy has random twice"),
         ("--policy clever", "policy is clever, which has no config.json"),
@@ -226,12 +228,19 @@ def test_bad_input(  # noqa: PLR0917 - fixtures
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_without_pyyaml_the_command_names_the_extra(clone: Path, tmp_path: Path) -> None:
-    """Where PyYAML is not installed, one line says which extra brings it, and other commands work."""
-    done = run_without(("yaml",), "benchmark", "--data", str(clone), "--output", str(tmp_path / "out"))
+@pytest.mark.parametrize(
+    ("library", "extra", "flags"), [("yaml", "benchmark", ""), ("ray", "rllib", "--engine ray --policy random")]
+)
+def test_without_a_library_the_command_names_the_extra(
+    library: str, extra: str, flags: str, clone: Path, tmp_path: Path
+) -> None:
+    """Where PyYAML or, for a cluster, Ray is not installed, one line says which extra brings it; nothing is made."""
+    words = ["--data", str(clone), "--sets", "puzzles", "--output", str(tmp_path / "out"), *flags.split()]
+    done = run_without((library,), "benchmark", *words, before=trusting(clone))
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert re.fullmatch(r"multigrid benchmark needs yaml, which is not installed: pip install .*\[benchmark\].*", last)
+    said = rf"multigrid benchmark needs {library}, which is not installed: pip install .*\[{extra}\].*"
+    assert re.fullmatch(said, last)
     assert not (tmp_path / "out").exists()
 
 
@@ -256,56 +265,23 @@ def die(name: str) -> Any:
     os._exit(len(name))
 
 
-START = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from tiny_clone import sums_of
-from multigrid.benchmark import clone
-from multigrid.cli import main
-
-if __name__ == "__main__":
-    sums = sums_of(Path({folder!r}))
-    clone.known_sums = lambda: sums
-    sys.exit(main(sys.argv[1:]))
-"""
-
-
 @pytest.fixture
-def start(clone: Path, tmp_path: Path) -> Iterator[Any]:
-    """Return a function that starts the command in another process, with a policy that takes long."""
-    script = tmp_path / "start.py"
-    script.write_text(START.format(tests=str(Path(__file__).parents[1]), folder=str(clone)))
-    processes = []
-
-    def start_one(*flags: object) -> subprocess.Popen[str]:
-        words = [sys.executable, script, "benchmark", "--data", clone, "--sets", "puzzles", *flags]
-        process = subprocess.Popen(
-            [str(word) for word in words], env=AROUND, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        processes.append(process)
-        return process
-
-    yield start_one
-    for process in processes:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+def start(clone: Path, tmp_path: Path) -> Iterator[Starter]:
+    """Return a function that starts the command in another process."""
+    with starting(clone, tmp_path / "start.py") as starter:
+        yield starter
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGKILL"])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_killed_run_goes_on(number: str, processes: int, clone: Path, tmp_path: Path, start: Any) -> None:
+def test_a_killed_run_goes_on(number: str, processes: int, clone: Path, tmp_path: Path, start: Starter) -> None:
     """After a signal the written rows are there, no process is left, and --resume plays what is missing, once."""
     out = tmp_path / "out"
     flags = ["--output", out, "--policy", "random", "shortest-path", "pibt", "--processes", processes]
     process = start(*flags)
+    wait_for_rows(process, out, 3)
     deadline = time.monotonic() + 240
-    while not (out / "rows.csv").exists() or len((out / "rows.csv").read_bytes().splitlines()) < 4:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
     os.kill(process.pid, getattr(signal, number))
     code = process.wait(timeout=120)
     count = len(keys_in(out))

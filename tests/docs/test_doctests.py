@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 # What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
 ELSEWHERE = {
     "multigrid.integrations.rllib": "rllib",
+    "multigrid.cli._ray": "rllib",
+    "multigrid.cli.benchmark.cluster": "rllib",
     "multigrid.cli.train.rllib": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
     "multigrid.examples.momaland_wrappers": "momaland",

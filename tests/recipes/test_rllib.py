@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import doctest
 import functools
@@ -26,7 +25,6 @@ import pytest
 import ray
 import torch
 from ray import tune
-from ray.cluster_utils import Cluster
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
@@ -44,6 +42,7 @@ from multigrid.integrations.rllib import (
     sample_actions,
     trained_policy,
 )
+from ray_machines import NODE, Machines, descendants, gone, two_machines
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.ppo import PPOConfig
@@ -52,10 +51,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning")
 
 WORLD = GridConfig(size=(4, 3), max_cycles=12, flatten=True)
-# Each node has room for one env runner, whatever the machine has.
-NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
-# A dead node is found dead within a second; Ray's own choice is about twenty.
-SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
 OUTPUTS = ["checkpoints", "config.json", "curve.png", "evaluation.json", "metrics.csv"]
 TINY = "--size 4 3 --max-cycles 12 --hidden 16 --copies 8 --rollout 8 --batch-size 64 --epochs 1 --episodes 10"
 
@@ -121,55 +116,17 @@ def whereabouts(algorithm: Algorithm) -> list[tuple[str, int]]:
     return found
 
 
-def gone(processes: list[int]) -> bool:
-    """Whether none of the processes is left, a few seconds granted."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{process}").exists() for process in processes):
-            return True
-        time.sleep(0.1)
-    return False
-
-
 def command(flags: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """What came of the command, run in a folder by a process of its own."""
     return run_python("-m", "multigrid", "train", "--engine", "rllib", *flags.split(), cwd=folder)
-
-
-def descendants(process: int) -> list[int]:
-    """The processes that a process has begun, and those that they have."""
-    begun = []
-    for thread in Path(f"/proc/{process}/task").glob("*"):
-        # A thread may end between its listing and its reading.
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            children = (thread / "children").read_text().split()
-            begun += [grandchild for child in children for grandchild in [int(child), *descendants(int(child))]]
-    return begun
-
-
-class Machines(NamedTuple):
-    """A cluster, and the processes of env runners that it has had."""
-
-    cluster: Cluster
-    processes: list[int]
 
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
     """Two nodes on this machine, which this process has joined; at the end no process of theirs is left."""
     torch.set_num_threads(1)
-    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": SOON})
-    processes: list[int] = []
-    try:
-        cluster.add_node(**NODE)
-        ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
-        yield Machines(cluster, processes)
-    finally:
-        nodes = cluster.list_all_nodes()
-        processes += [one.process.pid for node in nodes for kind in node.all_processes.values() for one in kind]
-        ray.shutdown()
-        cluster.shutdown()
-    assert gone(processes)
+    with two_machines() as started:
+        yield started
 
 
 class Story(NamedTuple):
@@ -675,7 +632,15 @@ def test_stable_baselines_is_not_needed() -> None:
     assert importlib.util.find_spec("stable_baselines3") is None
 
 
-@pytest.mark.parametrize("name", ["multigrid.integrations.rllib", "multigrid.cli.train.rllib"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "multigrid.integrations.rllib",
+        "multigrid.cli.train.rllib",
+        "multigrid.cli._ray",
+        "multigrid.cli.benchmark.cluster",
+    ],
+)
 def test_examples(name: str) -> None:
     """Every example of the modules that only this environment can import prints what it says."""
     assert doctest.testmod(importlib.import_module(name)).failed == 0

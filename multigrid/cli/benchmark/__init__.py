@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-import multigrid
 from multigrid._files import replace_file
 from multigrid.benchmark import Row, published, read_instances
 from multigrid.benchmark.engines import play_tasks
@@ -20,12 +21,13 @@ from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, rea
 from multigrid.cli._files import make_folder
 from multigrid.cli._options import parse
 from multigrid.cli.benchmark.options import BenchmarkOptions, check_options
-from multigrid.cli.benchmark.policies import check_models, find_contestant
+from multigrid.cli.benchmark.policies import check_models, find_contestant, send_policies
 from multigrid.cli.benchmark.report import format_report
 from multigrid.core.rules import RULES_VERSION
 
 __all__ = ["BenchmarkOptions", "main"]
 
+_Engine: TypeAlias = Callable[[Player, Sequence[Task]], Iterator[Row]]
 _ROWS, _SCORES = "rows.csv", "scores.md"
 
 
@@ -42,15 +44,16 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         OSError: a file cannot be read or written, or a process that played was killed.
     """
     check_options(options)
-    player = Player(find_contestant, options.time_limit, multigrid.__version__)
     for name in options.policies:
         if name not in SEARCHES:
             find_contestant(name)
+    find = send_policies(options.policies) if options.engine == "ray" else find_contestant
+    player = Player(find, options.time_limit)
     _join_earlier(_read_own(options), options, player)
     tasks = list(_list_tasks(options))
     check_models(options.policies, [task.instance for task in tasks])
-    folder = _make_folder(options)
-    with RowFile(folder / _ROWS) as file:
+    # A cluster that cannot be joined is reported before a folder is made.
+    with _engine(options) as engine, RowFile((folder := _make_folder(options)) / _ROWS) as file:
         # Another run may have written rows until now, when the file is locked.
         rows = _join_earlier(file.rows, options, player)
         for row in rows[len(file.rows) :]:
@@ -58,7 +61,7 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         done = {key_of(row) for row in rows}
         missing = [task for task in tasks if task.key not in done]
         try:
-            for row in _play(player, missing, len(tasks), options, console):
+            for row in _play(engine(player, missing), len(tasks), len(missing), console):
                 file.append(row)
                 rows.append(row)
         except KeyboardInterrupt:
@@ -107,10 +110,22 @@ def _make_folder(options: BenchmarkOptions) -> Path:
     return options.output
 
 
-def _play(
-    player: Player, tasks: Sequence[Task], total: int, options: BenchmarkOptions, console: Console
-) -> Iterator[Row]:
-    """Yield the rows of tasks, with a progress bar."""
+@contextlib.contextmanager
+def _engine(options: BenchmarkOptions) -> Iterator[_Engine]:
+    """Return the engine; on a Ray cluster, joined until the end."""
+    if options.engine == "local":
+        yield functools.partial(play_tasks, processes=options.processes)
+        return
+    # Ray takes seconds to import, and may be missing.
+    from multigrid.cli._ray import connected
+    from multigrid.cli.benchmark.cluster import play_on_ray
+
+    with connected(options.address):
+        yield play_on_ray
+
+
+def _play(played: Iterator[Row], total: int, missing: int, console: Console) -> Iterator[Row]:
+    """Yield the rows, with a progress bar, and end the engine at the end."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -118,9 +133,8 @@ def _play(
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    played = play_tasks(player, tasks, options.processes)
     with Progress(*columns, console=console, transient=True) as progress, contextlib.closing(played):  # type: ignore[type-var]
-        bar = progress.add_task("playing", total=total, completed=total - len(tasks))
+        bar = progress.add_task("playing", total=total, completed=total - missing)
         for row in played:
             yield row
             progress.update(bar, advance=1, description=f"{row['set']}, {row['agents']} agents")

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from multigrid.benchmark import SETS, Kind
 from multigrid.benchmark.playing import SEARCHES
+from multigrid.cli._options import check_address
 
 __all__ = ["BenchmarkOptions", "check_options"]
 
@@ -27,6 +28,10 @@ class BenchmarkOptions:
     Each instance and policy gives a row of rows.csv. An interrupted run goes on with --resume, also with other sets,
     policies or samples. scores.md has the scores of the benchmark, for the published rows alone and with these rows,
     and success and the gap to a proven bound by number of agents.
+
+    With --engine ray the CPUs of a Ray cluster play. Start it by `ray start --head` on one machine and
+    `ray start --address=HEAD:6379` on the others, and use --address auto on one of them. All need the same version of
+    multigrid, with ray[rllib]; the clone, the folders of trained models and --output are on this machine alone.
     """
 
     data: Path
@@ -46,7 +51,13 @@ class BenchmarkOptions:
     time_limit: float = 1.0
     """The seconds of lacam and cbs for an instance. Other policies have no limit."""
     processes: int = 1
-    """The number of processes that play."""
+    """The number of processes that play; not with --engine ray, where each CPU of the cluster plays."""
+    engine: Literal["local", "ray"] = "local"
+    """What plays: processes of this machine, or Ray, on one machine or a cluster. Tasks of a machine that is lost are
+    played again on others."""
+    address: str | None = None
+    """With --engine ray: HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is
+    started on this machine."""
     output: Path | None = None
     """The folder of rows.csv and scores.md; by default a new one, benchmark-runs/DATE-TIME."""
     resume: bool = False
@@ -77,6 +88,13 @@ def check_options(options: BenchmarkOptions) -> None:
             raise ValueError(f"--{name} is {getattr(options, name)}; expected at least 1")
     if not 0 <= options.time_limit < math.inf:
         raise ValueError(f"--time-limit is {options.time_limit}; expected a number of seconds, at least 0")
+    if options.engine == "ray" and options.processes != 1:
+        raise ValueError(
+            f"--processes is {options.processes}, but with --engine ray each CPU of the cluster plays; leave it out"
+        )
+    if options.engine != "ray" and options.address is not None:
+        raise ValueError(f"--address is {options.address}, but only --engine ray plays on a cluster; add that")
+    check_address(options.address)
     if options.resume and options.output is None:
         raise ValueError("--resume goes on with the rows in a folder; name it by --output")
     known = sorted({number for name in options.sets for number in SETS[name]})

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Collection, Sequence
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from multigrid._files import read_bytes
 from multigrid.benchmark import Instance
 from multigrid.benchmark.playing import SEARCHES, Contestant, blind
 from multigrid.cli.rollout.play import NamedConfig
-from multigrid.cli.rollout.policies import BUILT_IN, make_policy_factory, trained_config
+from multigrid.cli.rollout.policies import BUILT_IN, RUN_FILES, make_policy_factory, trained_config
 from multigrid.cli.rollout.worlds import match_observations
 from multigrid.config import GridConfig
 
-__all__ = ["check_models", "find_contestant"]
+__all__ = ["SentPolicies", "check_models", "find_contestant", "send_policies"]
 
 
 def find_contestant(name: str) -> Contestant:
@@ -83,3 +86,34 @@ def _fits(trained: GridConfig, instance: Instance) -> bool:
 
 def _list(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+@dataclasses.dataclass(frozen=True)
+class SentPolicies:
+    """Returns what `find_contestant` does, also on machines that do not have the folders of trained models."""
+
+    files: tuple[tuple[str, str, bytes], ...]
+    """The policy, the name and the content of each file."""
+
+    def __call__(self, name: str) -> Contestant:
+        """As `find_contestant`."""
+        files = {file: content for policy, file, content in self.files if policy == name}
+        if not files:
+            return find_contestant(name)
+        with tempfile.TemporaryDirectory() as folder:
+            for file, content in files.items():
+                (Path(folder) / file).write_bytes(content)
+            return find_contestant(folder)
+
+
+def send_policies(names: Iterable[str]) -> SentPolicies:
+    """Return a function that can be pickled, and finds these policies on other machines.
+
+    Raises:
+        OSError: a file of a trained model cannot be read.
+
+    >>> send_policies(["pibt", "lacam"]).files
+    ()
+    """
+    folders = [name for name in names if name not in BUILT_IN and name not in SEARCHES]
+    return SentPolicies(tuple((name, file, read_bytes(Path(name) / file)) for name in folders for file in RUN_FILES))

@@ -18,7 +18,7 @@ from multigrid.policies import Policy, random_policy, shortest_path_policy
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["BUILT_IN", "PolicyFactory", "act", "make_policy", "make_policy_factory", "trained_config"]
+__all__ = ["BUILT_IN", "RUN_FILES", "PolicyFactory", "act", "make_policy", "make_policy_factory", "trained_config"]
 
 
 def _make_planner(method: planning.ControllerMethod) -> Callable[[np.random.Generator], Policy]:
@@ -31,6 +31,9 @@ BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     **{method: _make_planner(method) for method in get_args(planning.ControllerMethod)},
 }
 """The built-in policies, by name."""
+
+RUN_FILES = ("config.json", "model.zip")
+"""The files of a trained model that are read."""
 
 # Seeds of policies include this number, so that a policy's samples are independent of the world's.
 _POLICY_STREAM = 2
@@ -50,7 +53,7 @@ def trained_config(folder: Path) -> GridConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    if missing := [name for name in ("config.json", "model.zip") if not (folder / name).is_file()]:
+    if missing := [name for name in RUN_FILES if not (folder / name).is_file()]:
         raise ValueError(
             f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
             "the folder of a run of `multigrid train` that has ended, of its default engine"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-import re
 import typing
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -12,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import tyro
 
 import multigrid
-from multigrid.cli._options import WorldOptions, check_flags, check_map
+from multigrid.cli._options import WorldOptions, check_address, check_flags, check_map
 from multigrid.cli.rollout.models import check_hidden
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
@@ -241,5 +240,4 @@ def check_rllib(options: RLlibOptions) -> None:
             "--observe has action_mask, which comes beside the vector, but RLlib's networks take one vector an agent; "
             "leave it out"
         )
-    if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
-        raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` prints it, or auto")
+    check_address(options.address)

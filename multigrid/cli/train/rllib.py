@@ -8,16 +8,11 @@ machine where ``multigrid train`` runs; env runners use free CPUs of any machine
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import logging
-import os
-import signal
-import socket
-import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +23,7 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
 from multigrid.cli._files import write_rows
 from multigrid.cli._options import LARGEST_SEED
+from multigrid.cli._ray import connected
 from multigrid.cli.train.checkpoints import (
     Checkpoints,
     find_last,
@@ -76,7 +72,9 @@ def train(options: RLlibOptions, console: Console) -> int:
         return print_finished(console, options.resume, steps)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # RLlib warns of its own deprecated calls
-    with _cluster(options):
+    # At least as many CPUs as env runners, because Ray starts an env runner only on a free CPU.
+    with connected(options.address, cpus=options.num_env_runners):
+        _check_cpus(options)
         folder = open_run(options, "ray")
         with resumable(console, folder):
             algorithm = _settings(options, steps).build_algo()
@@ -103,47 +101,13 @@ def _restore(algorithm: Algorithm, checkpoint: Path, options: RLlibOptions) -> C
     return curve
 
 
-@contextlib.contextmanager
-def _cluster(options: RLlibOptions) -> Iterator[None]:
-    """Start Ray or join a cluster, and shut it down or leave it at the end; keep Ray if it was initialized before."""
-    initialized = ray.is_initialized()
-    if not initialized:
-        handler = signal.getsignal(signal.SIGTERM)
-        _start(options)
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)  # Ray's own handler kills its processes before anything can clean up
-    try:
-        cpus = int(ray.cluster_resources().get("CPU", 0))
-        if cpus < options.num_env_runners:
-            raise ValueError(
-                f"--num-env-runners is {options.num_env_runners}, but the cluster has {cpus} CPUs; "
-                "use fewer, or add nodes with `ray start --address=...`"
-            )
-        yield
-    finally:
-        if not initialized:
-            ray.shutdown()
-
-
-def _start(options: RLlibOptions) -> None:
-    if options.address is not None:
-        if options.address != "auto":
-            _reach(options.address)
-        ray.init(options.address, log_to_driver=False, logging_level=logging.ERROR)
-        return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # by default Ray sends usage statistics to its developers
-    # At least as many CPUs as env runners, because Ray starts an env runner only on a free CPU.
-    cpus = max(os.cpu_count() or 1, options.num_env_runners)
-    ray.init("local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-
-
-def _reach(address: str) -> None:
-    """Raise a ConnectionError unless a server answers at an address; Ray itself retries for minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except (OSError, OverflowError) as error:
-        raise ConnectionError(f"--address is {address}, but no Ray cluster answers there: {error}") from error
+def _check_cpus(options: RLlibOptions) -> None:
+    cpus = int(ray.cluster_resources().get("CPU", 0))
+    if cpus < options.num_env_runners:
+        raise ValueError(
+            f"--num-env-runners is {options.num_env_runners}, but the cluster has {cpus} CPUs; "
+            "use fewer, or add nodes with `ray start --address=...`"
+        )
 
 
 def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
