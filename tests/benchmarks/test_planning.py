@@ -31,7 +31,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The message for a missing or different file is one line that names it and the clone; nothing is written."""
     (clone / EXPERIMENTS / "05-puzzles-mapf.yaml").write_text("")
-    for name, wrong in (("random", "01-random/maps.yaml is missing"), ("puzzles", "mapf.yaml has the SHA-256 sum")):
+    for name, wrong in (("random", "01-random/maps.yaml is missing"), ("puzzles", "mapf.yaml differs from the file")):
         assert main(["--data", str(clone), "--output", str(tmp_path / "out"), "--sets", name]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert wrong in line
