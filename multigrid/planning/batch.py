@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Action
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.next_step import choose_in_worlds
 from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.search import Rule, check_collisions
-from multigrid.planning.tables import Tables
-from multigrid.planning.team import Team, make_team
+from multigrid.planning.tables import States, Tables
+from multigrid.planning.team import NUM_SCORES, Team, make_team
 
 __all__ = ["Batch", "States", "check_rules"]
-
-States: TypeAlias = Mapping[str, Any]
-"""The states of E worlds, as `MultiGridVectorEnv.get_state` returns them."""
 
 
 def check_rules(config: GridConfig) -> None:
@@ -90,33 +85,31 @@ class Batch:
         team = make_team(self.tables.neighbours[map_index], self._no_tables, no_goals, self._rule)
         return team._replace(degrees=self.tables.degrees[map_index], distances=self.tables.distances)
 
-    def locate(self, states: States) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return the cells of agents and targets, and the rows of `Tables.distances` for these, int32 (E, N) each.
-
-        The cell of an agent that has left is `NOWHERE`.
-        """
-        maps = np.asarray(states["map_index"])[:, None]
-        self.tables.build(maps[:, 0])
-        cells, goals = (
-            self.tables.index[maps, places[..., 0], places[..., 1]] for places in (states["location"], states["target"])
-        )
-        cells[states["status"] == LEFT] = NOWHERE
-        rows = self.tables.find_rows(np.repeat(maps, goals.shape[1], axis=1).ravel(), goals.ravel())
-        return cells, goals, rows.reshape(goals.shape)
-
-    def choose(self, states: States) -> NDArray[np.int64]:
+    def choose(self, states: States, scores: NDArray[np.float32] | None = None) -> NDArray[np.int64]:
         """Return the actions of all agents, int64 (E * N,), in the order of rows.
 
         Those of agents that have arrived and of worlds whose episodes are over have no effect.
+
+        Args:
+            states: of E worlds.
+            scores: float32 (E * N, 5), of the actions of each agent, which prefers those with larger scores, unless it
+                has to exchange places with another; by default it prefers shorter ways to its target. Under "none" they
+                are not used.
         """
-        cells, goals, rows = self.locate(states)
+        cells, goals, rows = self.tables.locate(states)
         actions = np.full(cells.shape, self._rest)
+        if scores is None:
+            ranking = np.empty((len(cells), 0, NUM_SCORES), np.float32)
+        else:
+            ranking = scores.reshape(*cells.shape, NUM_SCORES)
+            # PIBT also lets agents stay that have no such action; they do so only where no move is left.
+            ranking = np.where(np.arange(NUM_SCORES) < self._num_actions, ranking, np.float32(-np.inf))
         choose_in_worlds(
             self._team,
             self._settings,
             (self.tables.neighbours, self.tables.degrees),
             (np.asarray(states["map_index"]), np.asarray(states["steps"]), np.asarray(states["episode_over"])),
-            (cells, goals, rows, states["arrival_step"]),
+            (cells, goals, rows, states["arrival_step"], ranking),
             actions,
         )
         return actions.ravel()

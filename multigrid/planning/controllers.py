@@ -104,7 +104,7 @@ class _InWindows(_Pibt):
             self._plan = Windowed(batch.make_team(map_index), env.config.on_target, self._seed)
             self._env = weakref.ref(env)
         self._last = (batch, map_index, steps)
-        cells, goals, rows = (part[0] for part in batch.locate(states))
+        cells, goals, rows = (part[0] for part in batch.tables.locate(states))
         after = self._plan.advance(cells, goals, rows, states["arrival_step"][0], steps)
         actions: list[int] = batch.find_actions(map_index, cells, after).tolist()
         return actions

@@ -30,13 +30,14 @@ def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, age
         settings: the rule on target, of collisions, the number of actions, and the seed.
         graphs: neighbours int32 (M, C, 5), and degrees int32 (M, C).
         worlds: the map, the steps and whether the episode is over, (E,) each.
-        agents: cells, goals, tables, and steps of the last arrivals, (E, N) each.
+        agents: cells, goals, tables, and steps of the last arrivals, (E, N) each, and scores, float32 (E, N, 5), or
+            (E, 0, 5) without scores.
         actions: int64 (E, N), those of agents whose actions have no effect are left as they are.
     """
     neighbours, degrees = graphs
     scratch = borrowed(scratch)
     maps, steps, over = worlds
-    cells, goals, rows, arrival_steps = agents
+    cells, goals, rows, arrival_steps, scores = agents
     for e in range(maps.shape[0]):
         if over[e]:
             continue
@@ -60,6 +61,8 @@ def choose_in_worlds(scratch: Team, settings: Any, graphs: Any, worlds: Any, age
             scratch.stack,
             scratch.rule,
             scratch.generator,
+            scores[e],
+            scratch.ranked,
         )
         team = borrowed(own)
         if settings[1] == NONE:

@@ -223,7 +223,11 @@ def _pull(team: Team, agent: int) -> None:
 
 @inlined
 def _consider(team: Team, agent: int) -> None:
-    """Sort the cells that an agent can be in after the step: the nearest to its target first, ties at random."""
+    """Sort the cells that an agent can be in after the step: the best first.
+
+    Those are the nearest to its target, ties at random, or those with the largest scores, if it has some. An agent that
+    has to exchange places with another goes backwards, whatever its scores.
+    """
     options, distances = team.options[agent], team.distances[team.rows[agent]]
     here = team.now[agent]
     count = 0
@@ -247,6 +251,25 @@ def _consider(team: Team, agent: int) -> None:
     if team.pulled[agent] != NOBODY:
         for k in range(count // 2):
             options[k], options[count - 1 - k] = options[count - 1 - k], options[k]
+    elif team.scores.shape[0] > 0:
+        _rank(team, agent)
+
+
+@inlined
+def _rank(team: Team, agent: int) -> None:
+    """Sort the options of an agent by their scores, the largest first."""
+    options, scores, neighbours = team.options[agent], team.scores[agent], team.neighbours[team.now[agent]]
+    count = 0
+    for a in range(scores.shape[0]):
+        if neighbours[a] != NOWHERE:
+            place = count
+            while place > 0 and scores[team.ranked[place - 1]] < scores[a]:
+                team.ranked[place] = team.ranked[place - 1]
+                place -= 1
+            team.ranked[place] = a
+            count += 1
+    for k in range(count):
+        options[k] = neighbours[team.ranked[k]]
 
 
 @inlined

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.arrays import LEFT
 from multigrid.planning.compiled import kernel
 from multigrid.planning.graph import NOWHERE, build_graph, fill_distances
 
-__all__ = ["Tables"]
+__all__ = ["States", "Tables"]
+
+States: TypeAlias = Mapping[str, Any]
+"""The states of E worlds, as `MultiGridVectorEnv.get_state` returns them."""
 
 _MOST_BYTES = 2**28
 _NO_SLOT = -1
@@ -66,6 +71,23 @@ class Tables:
             self.neighbours[m, :num_cells] = graph.neighbours
             self.degrees[m, :num_cells] = (graph.neighbours != NOWHERE).sum(axis=1) - 1
             self._is_built[m] = True
+
+    def locate(self, states: States) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the cells of agents and targets, and the rows of `distances` for these, int32 (E, N) each.
+
+        The cell of an agent that has left is `NOWHERE`.
+
+        Args:
+            states: of E worlds.
+        """
+        maps = np.asarray(states["map_index"])[:, None]
+        self.build(maps[:, 0])
+        cells, goals = (
+            self.index[maps, places[..., 0], places[..., 1]] for places in (states["location"], states["target"])
+        )
+        cells[states["status"] == LEFT] = NOWHERE
+        rows = self.find_rows(np.repeat(maps, goals.shape[1], axis=1).ravel(), goals.ravel())
+        return cells, goals, rows.reshape(goals.shape)
 
     def find_rows(self, maps: NDArray[np.int64], goals: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the rows of `distances` with the tables of some goals, of int32 (R,).

@@ -13,10 +13,13 @@ from multigrid.planning.graph import NOWHERE
 from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.search import Rule
 
-__all__ = ["UNDECIDED", "Team", "make_team"]
+__all__ = ["NUM_SCORES", "UNDECIDED", "Team", "make_team"]
 
 UNDECIDED = -2
 """In place of the next cell of an agent that has not chosen yet."""
+
+NUM_SCORES = 5
+"""The number of scores of an agent that has some: one for each action, with stay."""
 
 _NUM_OPTIONS = 5
 
@@ -66,6 +69,11 @@ class Team(NamedTuple):
     """int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`."""
     generator: Any
     """int64 (1,), see `multigrid.planning.random_numbers`."""
+    scores: Any
+    """float32 (N, 5): the score of each action; agents prefer larger ones to shorter distances, unless they have to
+    exchange places with another. Or (0, 5): none have scores."""
+    ranked: Any
+    """int32 (5,): the actions of one agent while they are sorted."""
 
 
 def make_team(
@@ -105,4 +113,6 @@ def make_team(
         stack=np.zeros(num_agents, np.int32),
         rule=np.array([ON_TARGET_RULES.index(on_target)]),
         generator=make_generator(seed),
+        scores=np.empty((0, NUM_SCORES), np.float32),
+        ranked=np.empty(_NUM_OPTIONS, np.int32),
     )
