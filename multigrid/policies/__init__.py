@@ -1,4 +1,4 @@
-"""Policies that need no training: baselines for rollouts, and the other agents of ``multigrid play``.
+"""Baselines, which need no training, and the learned policy that comes with this package.
 
 A policy is called before each step of a `MultiGridEnv`, with the environment and its last observations, and returns
 an action for every agent in ``env.agents``.
@@ -14,5 +14,6 @@ an action for every agent in ``env.agents``.
 """
 
 from multigrid.policies.baselines import Policy, random_policy, shortest_path_policy
+from multigrid.policies.learned import Pretrained, pretrained
 
-__all__ = ["Policy", "random_policy", "shortest_path_policy"]
+__all__ = ["Policy", "Pretrained", "pretrained", "random_policy", "shortest_path_policy"]

@@ -72,7 +72,7 @@ REFUSED = {
     "rollout": [
         (
             "--policy nowhere",
-            "policy is nowhere, which has no config.json .* expected random, shortest-path, pibt, windowed, lacam or",
+            "policy is nowhere, which has no config.json .* expected random, shortest-path, .*, pretrained-shield or",
         ),
         ("--policy torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),

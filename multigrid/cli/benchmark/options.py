@@ -42,7 +42,8 @@ class BenchmarkOptions:
     """mapf: an episode ends when all agents stand on their targets; lmapf: lifelong, with one target after the
     other."""
     policy: tuple[str, ...] = ()
-    """random, shortest-path; the planners pibt, windowed, lacam and cbs; or folders of runs of ``multigrid train``.
+    """random, shortest-path; the planners pibt, windowed, lacam and cbs; the learned pretrained and pretrained-shield;
+    or folders of runs of ``multigrid train``.
     By default random, shortest-path, pibt, and lacam or, for lmapf, windowed."""
     agents: tuple[int, ...] = ()
     """Play only the instances with these numbers of agents, such as ``--agents 8 16``."""

@@ -63,8 +63,10 @@ class RolloutOptions(EpisodeOptions):
     """
 
     policy: str = "shortest-path"
-    """random, shortest-path; the planners pibt, windowed and lacam; or the folder of a run of ``multigrid train``. Of a
-    model only weights are read; no code in it is run."""
+    """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained or pretrained-shield; or the
+    folder of a run of ``multigrid train``. Of a model only weights are read; no code in it is run."""
+    shield: bool = False
+    """With --policy pretrained: the same as pretrained-shield, agents whose moves are all granted."""
     output: Path | None = None
     """A folder that does not exist yet; by default rollouts/DATE-TIME if kinds of files are given."""
     gif: bool = False
@@ -107,7 +109,12 @@ class _Policy:
 def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     """Parse the flags, as `parse_episodes`."""
     policy = read_some(_Policy, arguments, _PROGRAM).policy
-    return parse_episodes(RolloutOptions, arguments, _PROGRAM, [policy])
+    options = parse_episodes(RolloutOptions, arguments, _PROGRAM, [policy])
+    if not options.shield:
+        return options
+    if policy != "pretrained":
+        raise ValueError(f"--shield goes with --policy pretrained; --policy is {policy}")
+    return dataclasses.replace(options, policy="pretrained-shield", shield=False)
 
 
 def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str, policies: Sequence[str]) -> _Options:

@@ -13,7 +13,7 @@ from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.training import sample_rows
-from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
@@ -29,6 +29,8 @@ BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     "random": random_policy,
     "shortest-path": shortest_path_policy,
     **{method: _make_planner(method) for method in get_args(planning.ControllerMethod)},
+    "pretrained": lambda generator: pretrained(seed=generator),
+    "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
 }
 """The built-in policies, by name."""
 

@@ -1,0 +1,148 @@
+"""The learned policy that comes with this package, alone or with a shield."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_seed, shorten
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.planning.batch import Batch
+from multigrid.planning.compiled import announce_compilation
+from multigrid.planning.learned.network import Weights, load_weights, score
+from multigrid.planning.learned.surroundings import Surroundings
+from multigrid.planning.tables import States, Tables
+
+__all__ = ["Pretrained", "pretrained"]
+
+_FILE = Path(__file__).with_name("pretrained.npz")
+_TEMPERATURE, _SHIELDED_TEMPERATURE = 1.0, 0.5
+
+
+def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
+    r"""Return the learned policy that comes with this package.
+
+    One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
+    each cell is to its target, the other agents and where they want to go; see `multigrid.planning.learned`. The
+    lengths of ways are knowledge of the map. Agents sample their actions, each for itself.
+
+    Args:
+        shield: let priority inheritance with backtracking make the agents' choices compatible, so that each move is
+            granted: then agents coordinate, as under ``planning.controller("pibt")`` (Veerapaneni et al., 2024, call it
+            CS-PIBT). Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
+            The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
+            where agents never block one another, all take shortest paths.
+        seed: a seed of the actions, or a generator that samples them.
+
+    Raises:
+        TypeError, ValueError: `seed` is no integer and no generator, or negative.
+
+    >>> from multigrid import parallel_env
+    >>> env, policy = parallel_env(walls="a..A\nb..B", allow_stay=True), pretrained(shield=True)
+    >>> observations, _ = env.reset()
+    >>> while env.agents:
+    ...     observations, *_ = env.step(policy(env, observations))
+    >>> env.metrics()["csr"]
+    1.0
+    """
+    return Pretrained(_load(), shield=shield, seed=seed)
+
+
+@functools.cache
+def _load() -> Weights:
+    return load_weights(_FILE)
+
+
+class Pretrained:
+    """A policy of a network: a function of an environment and its last observations, which are not used.
+
+    Args:
+        weights: of the network.
+        shield: as for `pretrained`.
+        seed: as for `pretrained`.
+        temperature: what scores are divided by before they become probabilities; None for 1, or 0.5 with a shield.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        shield: bool = False,
+        seed: int | np.random.Generator = 0,
+        temperature: float | None = None,
+    ) -> None:
+        self._weights = weights
+        self._shield = shield
+        self._generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(check_seed(seed))
+        default = _SHIELDED_TEMPERATURE if shield else _TEMPERATURE
+        self._temperature = np.float32(default if temperature is None else temperature)
+        self._env: Any = lambda: None
+        self._config: GridConfig | None = None
+        self._batch: Batch | None = None
+        self._surroundings: Surroundings | None = None
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        """Return an action for each agent in ``env.agents``.
+
+        Call it before each step, as `act`.
+
+        Raises:
+            ValueError: a shield does not support the environment's rules.
+            ResetNeeded: the environment had no reset yet.
+        """
+        del observations
+        state: Any = env.get_state()
+        states = {name: np.asarray(state[name])[None] for name in {*Batch.FIELDS, *Surroundings.FIELDS}}
+        actions = self._choose(env, states, 1).tolist()
+        by_agent = dict(zip(env.possible_agents, actions, strict=True))
+        return {agent: by_agent[agent] for agent in env.agents}
+
+    def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
+        """Return the actions of all agents of all worlds, int64 (num_envs,).
+
+        Call it before each step: agents remember with which move they came.
+
+        Args:
+            vector_env: an environment after its reset.
+
+        Raises:
+            TypeError: it is something else.
+            ValueError: a shield does not support the environment's rules.
+            ResetNeeded: a world had no reset yet.
+
+        >>> from multigrid import vector_env
+        >>> envs, policy = vector_env(2, size=(6, 4), num_agents=3), pretrained()
+        >>> _ = envs.reset(seed=0)
+        >>> policy.act(envs).shape
+        (6,)
+        """
+        worlds = getattr(vector_env, "unwrapped", None)
+        if not isinstance(worlds, MultiGridVectorEnv):
+            raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
+        return self._choose(worlds, worlds.get_state(), worlds.num_worlds)
+
+    def _choose(self, env: Any, states: States, num_worlds: int) -> NDArray[np.int64]:
+        if env is not self._env() or env.config is not self._config:
+            self._begin(env, num_worlds)
+        assert self._surroundings is not None
+        scores = score(self._weights, self._surroundings.observe(states))
+        scores += self._temperature * self._generator.gumbel(size=scores.shape).astype(np.float32)
+        if self._batch is not None:
+            return self._batch.choose(states, scores)
+        actions: NDArray[np.int64] = scores[:, : env.config.num_actions].argmax(axis=1)
+        return actions
+
+    def _begin(self, env: Any, num_worlds: int) -> None:
+        config: GridConfig = env.config
+        announce_compilation()
+        self._batch = Batch(config, num_worlds) if self._shield else None
+        tables = Tables(config.is_wall, num_worlds * config.num_agents) if self._batch is None else self._batch.tables
+        self._surroundings = Surroundings(tables, num_worlds, config.num_agents)
+        self._env, self._config = weakref.ref(env), config

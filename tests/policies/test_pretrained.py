@@ -1,0 +1,202 @@
+"""The learned policy: what it computes, on every face, and that with a shield no move is refused."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import multigrid
+from multigrid import GridConfig, MultiGridEnv, policies, vector_env
+from multigrid.actions import BLOCKED
+from multigrid.planning.learned.network import describe_ways, load_weights, save_weights, score
+from multigrid.planning.learned.surroundings import Surroundings
+from multigrid.planning.tables import Tables
+from multigrid.policies.learned import Pretrained
+
+# Without Numba, a step takes a second.
+pytestmark = pytest.mark.heavy
+
+FILE = Path(multigrid.__file__).parent / "policies" / "pretrained.npz"
+WALLS = """
+    .......#...
+    .##.#..#.#.
+    .#..#....#.
+    ...##.##...
+    .#......#..
+"""
+CROWDED = GridConfig(walls=WALLS, num_agents=14, on_target="stay", collisions="soft", allow_stay=True, max_cycles=60)
+
+
+def play(env: MultiGridEnv, policy: policies.Policy, seed: int) -> list[Any]:
+    """The locations and outcomes in each step of an episode."""
+    observations, _ = env.reset(seed=seed)
+    seen: list[Any] = []
+    while env.agents:
+        observations, *_ = env.step(policy(env, observations))
+        state: Any = env.get_state()
+        seen.append((state["location"].tolist(), state["outcomes"].tolist()))
+    return seen
+
+
+def test_scores_are_those_of_the_layers() -> None:
+    """The scores are those of the sum of the codes' vectors, and of three dense layers with ReLU, written slowly."""
+    weights = load_weights(FILE)
+    env = MultiGridEnv(CROWDED)
+    env.reset(seed=2)
+    surroundings = Surroundings(Tables(CROWDED.is_wall, 14), 1, 14)
+    for _ in range(3):
+        state: Any = env.get_state()
+        windows = surroundings.observe({name: np.asarray(state[name])[None] for name in Surroundings.FIELDS})
+        scores = score(weights, windows)
+        for agent in range(14):
+            units = weights.bias.astype(np.float64) + describe_ways(windows.ways)[agent] @ weights.ways
+            for cell in range(121):
+                units = units + weights.ground[cell, windows.grounds[agent, cell]]
+                for bit in range(12):
+                    if int(windows.agents[agent, cell]) >> bit & 1:
+                        units = units + weights.agents[cell, bit]
+            units = np.maximum(np.maximum(units, 0) @ weights.second + weights.second_bias, 0)
+            units = np.maximum(units @ weights.third + weights.third_bias, 0)
+            np.testing.assert_allclose(scores[agent], units @ weights.last + weights.last_bias, atol=1e-3)
+        env.step({agent: 4 if number % 3 else number % 4 for number, agent in enumerate(env.agents)})
+
+
+@pytest.mark.parametrize("collisions", ["symmetric", "soft"])
+@pytest.mark.parametrize("on_target", ["stay", "leave", "park", "restart"])
+def test_with_a_shield_no_move_is_refused(collisions: str, on_target: str) -> None:
+    """In whole episodes of crowded worlds, under all rules that a shield supports, every request is granted."""
+    config = GridConfig(
+        walls=WALLS,
+        num_agents=14,
+        collisions=collisions,  # type: ignore[arg-type]
+        on_target=on_target,  # type: ignore[arg-type]
+        allow_stay=True,
+        max_cycles=40,
+    )
+    env = MultiGridEnv(config)
+    for seed in range(3):
+        outcomes = {
+            outcome for _, step in play(env, policies.pretrained(shield=True, seed=seed), seed) for outcome in step
+        }
+        assert not outcomes & set(BLOCKED)
+        assert 0 in outcomes
+
+
+def test_with_a_shield_an_agent_that_cannot_stay_moves_on() -> None:
+    """Where an agent is alone and has no stay action, the choices of the shield are moves, and none is refused."""
+    config = GridConfig(walls="#...\n...#\n.#..", num_agents=1, max_cycles=12, allow_stay=False)
+    env, weights = MultiGridEnv(config), load_weights(FILE)
+    # A network that would stay everywhere.
+    weights = weights._replace(last_bias=np.array([0, 0, 0, 0, 99], np.float32))
+    for seed in range(3):
+        outcomes = {
+            outcome for _, step in play(env, Pretrained(weights, shield=True, seed=seed), seed) for outcome in step
+        }
+        assert outcomes == {0}
+
+
+def test_alone_it_plays_under_any_rules() -> None:
+    """Without a shield it acts under every rule, and in worlds in which agents cannot stay."""
+    for collisions in ("symmetric", "soft", "priority", "block_both", "none"):
+        config = GridConfig(size=(7, 4), num_agents=3, collisions=collisions, max_cycles=20)  # type: ignore[arg-type]
+        assert len(play(MultiGridEnv(config), policies.pretrained(), seed=0)) <= 20
+
+
+@pytest.mark.parametrize("shield", [False, True])
+def test_many_worlds_act_as_one(shield: bool) -> None:
+    """In a vector env of one world, `act` gives the actions of a call with a MultiGridEnv, for two episodes."""
+    envs, env = vector_env(1, CROWDED), MultiGridEnv(CROWDED)
+    together, alone = (policies.pretrained(shield=shield, seed=5) for _ in range(2))
+    envs.reset(seed=3)
+    observations, _ = env.reset(seed=3)
+    episodes = 0
+    while episodes < 2:
+        actions = together.act(envs)
+        if not env.agents:
+            # The step that resets the world ignores the actions.
+            episodes += 1
+            observations, _ = env.reset()
+            alone._generator.gumbel(size=(14, 5))
+        else:
+            by_agent = alone(env, observations)
+            assert list(by_agent.values()) == actions.tolist()
+            observations, *_ = env.step(by_agent)
+        envs.step(actions)
+        np.testing.assert_array_equal(envs.get_state()["location"][0], env.get_state()["location"])
+
+
+def test_equal_seeds_give_equal_episodes() -> None:
+    """A policy with a seed plays one episode each time, another seed another one, and no global generator is used."""
+    env = MultiGridEnv(CROWDED)
+    np.random.seed(0)  # noqa: NPY002 - the global generator is what is looked at
+    before = np.random.get_state()[1].tolist()  # type: ignore[index] # noqa: NPY002
+    first, again, other = (play(env, policies.pretrained(seed=seed), seed=1) for seed in (4, 4, 5))
+    assert first == again
+    assert first != other
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index] # noqa: NPY002
+
+
+def test_a_change_of_environments_is_noticed() -> None:
+    """A policy that has played elsewhere acts in an episode as a new one with its generator does."""
+    other = MultiGridEnv(GridConfig(size=(6, 4), num_agents=3, allow_stay=True, max_cycles=9))
+    used = policies.pretrained(seed=0)
+    play(other, used, seed=0)
+    generator = np.random.default_rng(8)
+    fresh = Pretrained(load_weights(FILE), seed=np.random.default_rng(8))
+    used._generator = generator
+    assert play(MultiGridEnv(CROWDED), used, seed=2) == play(MultiGridEnv(CROWDED), fresh, seed=2)
+
+
+def test_weights_are_kept_as_float16(tmp_path: Path) -> None:
+    """What is saved is read again, rounded to float16; the file that comes with the package has at most 3 MB."""
+    weights = load_weights(FILE)
+    save_weights(weights, tmp_path / "weights.npz")
+    for one, other in zip(weights, load_weights(tmp_path / "weights.npz"), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == np.float32
+    assert FILE.stat().st_size <= 3_000_000
+
+
+def test_bad_input_is_refused() -> None:
+    """Bad seeds, and what is no vector env, are named; a shield refuses rules that it does not support."""
+    with pytest.raises(ValueError, match="seed"):
+        policies.pretrained(seed=-1)
+    with pytest.raises(TypeError, match="seed"):
+        policies.pretrained(seed="one")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"vector_env is .*; expected what multigrid\.vector_env returns"):
+        policies.pretrained().act(MultiGridEnv(CROWDED))  # type: ignore[arg-type]
+    env = MultiGridEnv(GridConfig(num_agents=2, collisions="priority", allow_stay=True))
+    observations, _ = env.reset(seed=0)
+    with pytest.raises(ValueError, match="collisions is 'priority', which no controller supports"):
+        policies.pretrained(shield=True)(env, observations)
+    env = MultiGridEnv(GridConfig(num_agents=2))
+    observations, _ = env.reset(seed=0)
+    with pytest.raises(ValueError, match="allow_stay is False"):
+        policies.pretrained(shield=True)(env, observations)
+
+
+CHECKSUM = "6ef60dd3159d21fe"
+# The share of agents that arrive, and the sum of costs, alone and with a shield.
+FIGURES = {
+    False: [(4 / 14, 802.0), (6 / 14, 789.0), (8 / 14, 731.0), (1 / 14, 831.0)],
+    True: [(1.0, 311.0), (12 / 14, 436.0), (11 / 14, 658.0), (11 / 14, 647.0)],
+}
+
+
+def test_the_weights_that_come_with_the_package() -> None:
+    """They are the ones that were measured, and reach the same figures on a few layouts, everywhere."""
+    assert hashlib.sha256(FILE.read_bytes()).hexdigest()[:16] == CHECKSUM
+    figures = {}
+    for shield in (False, True):
+        env = MultiGridEnv(CROWDED)
+        reached = []
+        for seed in range(4):
+            play(env, policies.pretrained(shield=shield, seed=seed), seed)
+            metrics = env.metrics()
+            reached.append((float(metrics["isr"]), float(metrics["sum_of_costs"])))
+        figures[shield] = reached
+    assert figures == FIGURES
