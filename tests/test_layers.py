@@ -18,7 +18,7 @@ MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sor
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "_version", "actions", "parts"},
+    {"_checks", "_files", "_processes", "_version", "actions", "parts"},
     {"maps"},
     {"config"},
     {"core"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"wrappers", "integrations", "policies", "scenarios"},
     {"benchmark"},
     {"cli", "__init__", "__main__", "registration"},
-    {"examples"},
+    {"examples", "pretraining"},
 ]
 # The documented code, which the tests take as the oracle and the bench times.
 DOCUMENTED = ("cli", "bench", "documented")
@@ -115,7 +115,7 @@ def test_who_may_import_what(parts):
         assert others <= {"pygame", "gymnasium"}
     if top == "benchmark":
         others -= {"yaml"}
-    if top not in ("integrations", "examples", "cli"):
+    if top not in ("integrations", "examples", "pretraining", "cli"):
         assert not others & (HEAVY - {"numba", "llvmlite", "pygame"})
 
 

@@ -84,6 +84,11 @@ EXCLUDED = {
         f"multigrid.benchmark.{name}": "a helper, for rows that are checked already"
         for name in ("rows.RowFile", "rows.check_runs", "rows.key_of", "scores.instance_of")
     },
+    "multigrid.policies.learned.Pretrained": "holds a network; what a user gives comes through `pretrained`",
+    **{
+        f"multigrid.pretraining.{name}": "a helper of the training, which it gives worlds of its own"
+        for name in ("held_out", "imitation", "labels", "network", "symmetry", "worlds")
+    },
     "multigrid.policies.gaps": "a helper of evaluate, for what an env has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid.maps.flat": "a helper, for maps that are checked already",

@@ -1,21 +1,17 @@
 """Play many tasks, in this process or in several; the rows come back as they are done.
 
-An engine is a function of a `Player` and tasks that yields a row for each task, in any order. It ends what it has begun
-when it is closed. Whoever iterates over it writes the rows, so that one process writes.
+An engine is a function of a `Player` and tasks that yields a row for each task, in any order. Its processes end when it
+is closed. Whoever iterates over it writes the rows, so that one process writes.
 """
 
 from __future__ import annotations
 
 import functools
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait as wait_for
 
+from multigrid._processes import worker_pool
 from multigrid.benchmark.playing import Player, Task
 from multigrid.benchmark.published import Row
 
@@ -42,43 +38,21 @@ def play_tasks(player: Player, tasks: Sequence[Task], processes: int = 1) -> Ite
 
 
 def _play_apart(player: Player, tasks: Sequence[Task], processes: int) -> Iterator[Row]:
-    before = set(multiprocessing.active_children())
-    # A forked copy of a process with threads, such as those of a progress bar, may wait for ever.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(processes, len(tasks) or 1), context, _begin)
     running: set[Future[Row]] = set()
     rest = iter(tasks)
     try:
-        while True:
-            # A few tasks wait, so that no process does, and an interruption finds few of them.
-            while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
-                running.add(pool.submit(play_kept, player, task))
-            if not running:
-                break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+        with worker_pool(min(processes, len(tasks) or 1)) as pool:
+            while True:
+                # A few tasks wait, so that no process does, and an interruption finds few of them.
+                while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
+                    running.add(pool.submit(play_kept, player, task))
+                if not running:
+                    break
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError("a process that played ended before its task did; is there enough memory?") from error
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        if running:
-            for child in set(multiprocessing.active_children()) - before:
-                child.terminate()
-        pool.shutdown()
-
-
-def _begin() -> None:
-    """Prepare a process: the parent alone reacts to Ctrl-C, and the process ends when the parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_after(sentinel: int) -> None:
-    wait_for([sentinel])
-    os._exit(1)
 
 
 def play_kept(player: Player, task: Task) -> Row:

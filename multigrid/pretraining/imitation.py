@@ -1,0 +1,149 @@
+"""Imitation in rounds: one process produces labels while another learns from those of earlier rounds.
+
+The labels of round r come from the network after round r - 2, so that both processes work all the time, and equal seeds
+give equal weights. After each round everything is on disk: the same command goes on where it was, with the same result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+
+from multigrid._files import replace_file
+from multigrid._processes import worker_pool
+from multigrid.planning.learned.network import Weights
+from multigrid.planning.learned.surroundings import Windows
+from multigrid.pretraining.labels import Labels, join, produce
+from multigrid.pretraining.network import Network
+from multigrid.pretraining.symmetry import SYMMETRIES, transform
+
+__all__ = ["Settings", "imitate"]
+
+_LAG = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What a training depends on."""
+
+    rounds: int = 300
+    """The number of rounds."""
+    seed: int = 0
+    """Of worlds, labels, weights and minibatches."""
+    labels: int = 400_000
+    """New labels a round."""
+    samples: int = 600_000
+    """Labels learned from in a round, of the last `memory` rounds."""
+    memory: int = 8
+    """The number of rounds whose labels are kept."""
+    batch_size: int = 2048
+    """Labels in a minibatch."""
+    rate: float = 2e-3
+    """The learning rate of the first round, from which it falls to 0 in a straight line."""
+    hidden: tuple[int, int, int] = (384, 128, 64)
+    """The units of the hidden layers."""
+
+
+def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weights], None]) -> Weights:
+    """Train a network, or go on, and return its weights.
+
+    Args:
+        settings: equal in all calls for a folder.
+        folder: keeps labels and the state of the training.
+        report: is called after each round with its number, the mean loss, and the weights.
+    """
+    network, optimizer, first = _load(settings, folder)
+    known: dict[int, Labels] = {}
+    with worker_pool(1) as pool:
+        waiting: dict[int, Future[None]] = {}
+
+        def order(number: int) -> None:
+            file = _labels_file(folder, number)
+            if number < settings.rounds and number not in waiting and not file.exists():
+                earlier = folder / f"weights-{number - _LAG}.npz"
+                waiting[number] = pool.submit(_produce, earlier, settings, number, file)
+
+        for number in range(first, settings.rounds):
+            order(number)
+            order(number + 1)
+            if number in waiting:
+                waiting.pop(number).result()
+            for earlier in range(max(0, number - settings.memory + 1), number + 1):
+                if earlier not in known:
+                    known[earlier] = _read(_labels_file(folder, earlier))
+            loss = _learn(network, optimizer, settings, join(list(known.values())), number)
+            forgotten = number - settings.memory + 1
+            if known.pop(forgotten, None) is not None:
+                _labels_file(folder, forgotten).unlink()
+            _save(network, optimizer, folder, number)
+            report(number, loss, network.weights())
+    return network.weights()
+
+
+def _produce(earlier: Path, settings: Settings, number: int, file: Path) -> None:
+    """Write the labels of a round to a file, in a process of its own."""
+    weights = None
+    if earlier.exists():
+        with np.load(earlier) as arrays:
+            weights = Weights(**arrays)
+    labels = produce(weights, settings.seed, number, settings.labels)
+    with replace_file(file) as temporary, temporary.open("wb") as out:
+        np.savez(out, **labels._asdict())
+
+
+def _learn(network: Network, optimizer: torch.optim.Optimizer, settings: Settings, known: Labels, number: int) -> float:
+    """Learn from some of the labels, and return the mean loss."""
+    generator = np.random.default_rng([settings.seed, number, 1])
+    optimizer.param_groups[0]["lr"] = settings.rate * (1 - number / settings.rounds)
+    order = generator.permutation(len(known.actions))[: settings.samples]
+    losses = []
+    for start in range(0, len(order), settings.batch_size):
+        chosen = order[start : start + settings.batch_size]
+        batch = transform(known.take(chosen), SYMMETRIES[generator.integers(len(SYMMETRIES))])
+        optimizer.zero_grad()
+        scores = network(Windows(batch.grounds, batch.agents, batch.ways))
+        loss = cross_entropy(scores, torch.from_numpy(batch.actions.astype(np.int64)))
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    return float(np.mean(losses))
+
+
+def _read(file: Path) -> Labels:
+    with np.load(file) as arrays:
+        return Labels(**arrays)
+
+
+def _labels_file(folder: Path, number: int) -> Path:
+    return folder / f"labels-{number}.npz"
+
+
+def _load(settings: Settings, folder: Path) -> tuple[Network, torch.optim.Optimizer, int]:
+    """Return the network, its optimizer and the number of the next round."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        network = Network(settings.hidden)
+    optimizer = torch.optim.AdamW(network.parameters(), settings.rate, weight_decay=1e-4, fused=True)
+    file = folder / "state.pt"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        return network, optimizer, 0
+    state = torch.load(file, weights_only=True)
+    network.load_state_dict(state["network"])
+    optimizer.load_state_dict(state["optimizer"])
+    return network, optimizer, state["round"] + 1
+
+
+def _save(network: Network, optimizer: torch.optim.Optimizer, folder: Path, number: int) -> None:
+    with replace_file(folder / f"weights-{number}.npz") as temporary, temporary.open("wb") as out:
+        np.savez(out, **network.weights()._asdict())
+    state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "round": number}
+    with replace_file(folder / "state.pt") as temporary:
+        torch.save(state, temporary)
+    (folder / f"weights-{number - _LAG - 1}.npz").unlink(missing_ok=True)

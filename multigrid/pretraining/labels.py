@@ -1,0 +1,137 @@
+"""Labels: the actions that LaCAM* plans from the states that the network leads to.
+
+The network plays many worlds. From time to time, LaCAM* plans the rest of an episode from the present state, and the
+actions of this plan are labels: of the present state, and of the states that the plan leads to. So the network learns
+what to do after its own mistakes (DAgger: Ross, Gordon and Bagnell, AISTATS 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import Action
+from multigrid.config import GridConfig
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.planning.graph import Graph, build_graph
+from multigrid.planning.lacam import search
+from multigrid.planning.learned.network import Weights, score
+from multigrid.planning.learned.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
+from multigrid.planning.search import Budget, Instance, count_costs
+from multigrid.planning.tables import Tables
+from multigrid.pretraining.worlds import sample_world
+
+__all__ = ["Labels", "join", "produce"]
+
+_STEPS = 128
+_FEWEST_WORLDS, _MOST_WORLDS, _NUM_AGENTS = 4, 48, 192
+_EXPANSIONS = (200, 400, 800)
+_STEPS_BETWEEN_PLANS = (4, 16)
+_FOLLOWED_STEPS = 12
+_WHOLE_PLANS = 0.25
+_KEPT_RESTS = 0.25
+_RATIO, _DELAY = 1.8, 4
+
+
+class Labels(NamedTuple):
+    """R windows and the actions that the planner takes there."""
+
+    grounds: NDArray[np.uint8]
+    """As in `Windows`."""
+    agents: NDArray[np.uint16]
+    """As in `Windows`."""
+    ways: NDArray[np.int32]
+    """As in `Windows`."""
+    actions: NDArray[np.uint8]
+    """uint8 (R,)."""
+
+    def take(self, rows: NDArray[Any]) -> Labels:
+        """Return the labels with some indices, or those where bools are True."""
+        return Labels(self.grounds[rows], self.agents[rows], self.ways[rows], self.actions[rows])
+
+
+def produce(weights: Weights | None, seed: int, number: int, count: int) -> Labels:
+    """Return at least `count` labels, in random order; they depend on the arguments alone.
+
+    Args:
+        weights: of the network that plays; None if the agents make random moves.
+        seed: of the training.
+        number: of the round.
+        count: the number of labels.
+
+    >>> labels = produce(None, seed=0, number=0, count=100)
+    >>> len(labels.actions) >= 100, labels.grounds.shape == (len(labels.actions), 121)
+    (True, True)
+    """
+    generator = np.random.default_rng([seed, number])
+    parts, total = [], 0
+    while total < count:
+        for labels in _play(weights, sample_world(generator), generator):
+            parts.append(labels)
+            total += len(labels.actions)
+    labels = join(parts)
+    return labels.take(generator.permutation(total))
+
+
+def join(parts: list[Labels]) -> Labels:
+    """Return the labels of several parts, one after the other."""
+    return Labels(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _play(weights: Weights | None, config: GridConfig, generator: np.random.Generator) -> Iterator[Labels]:
+    """Play worlds, and yield labels."""
+    num_worlds = int(np.clip(_NUM_AGENTS // config.num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
+    envs = MultiGridVectorEnv(config, num_worlds)
+    envs.reset(seed=int(generator.integers(2**31)))
+    surroundings = Surroundings(Tables(config.is_wall, num_worlds * config.num_agents), num_worlds, config.num_agents)
+    graphs = [build_graph(walls) for walls in config.is_wall]
+    left = np.zeros(num_worlds, np.int64)
+    for _ in range(_STEPS):
+        states = envs.get_state()
+        windows = surroundings.observe(states)
+        for world in np.flatnonzero(~states["episode_over"] & (left <= 0)).tolist():
+            graph = graphs[states["map_index"][world]]
+            cells, goals = (graph.index[tuple(states[name][world].T)] for name in ("location", "target"))
+            plan = _plan(graph, cells, goals, generator)
+            if plan is not None:
+                yield _label(surroundings, graph, plan, world, generator)
+            left[world] = generator.integers(*_STEPS_BETWEEN_PLANS)
+        left -= 1
+        envs.step(_choose(weights, windows, generator))
+
+
+def _choose(weights: Weights | None, windows: Windows, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Sample actions of all agents from the probabilities that the network gives them."""
+    num_agents = len(windows.ways)
+    scores = np.zeros((num_agents, len(Action))) if weights is None else score(weights, windows)
+    noise = generator.gumbel(size=scores.shape)
+    return np.asarray((scores + noise).argmax(axis=1))
+
+
+def _plan(
+    graph: Graph, cells: NDArray[np.int32], goals: NDArray[np.int32], generator: np.random.Generator
+) -> NDArray[np.int32] | None:
+    """Return the cells of agents in each step of a plan, int32 (T + 1, N); None if none is found that is worth it."""
+    seed, expansions = int(generator.integers(2**31)), int(generator.choice(_EXPANSIONS))
+    budget = Budget(time_limit=None, max_expansions=expansions).start()
+    found = search(Instance(graph, cells, goals, "stay", None), budget, seed)
+    if found.paths is None:
+        return None
+    cost = count_costs(found.paths, goals, "stay").sum()
+    return found.paths if cost <= _RATIO * found.lower_bound + _DELAY * len(goals) else None
+
+
+def _label(
+    surroundings: Surroundings, graph: Graph, plan: NDArray[np.int32], world: int, generator: np.random.Generator
+) -> Labels:
+    """Return the labels of a plan: often of its first steps only, and of few of the agents that have arrived."""
+    if generator.random() >= _WHOLE_PLANS:
+        plan = plan[: _FOLLOWED_STEPS + 1]
+    windows = surroundings.follow(graph.cells[plan], world)
+    actions = (graph.neighbours[plan[:-1]] == plan[1:, :, None]).argmax(axis=2).ravel()
+    is_resting = ((windows.agents[:, NUM_CELLS // 2] & ARRIVED) != 0) & (actions == Action.STAY)
+    kept = ~is_resting | (generator.random(len(actions)) < _KEPT_RESTS)
+    return Labels(*windows, actions.astype(np.uint8)).take(kept)
