@@ -7,6 +7,7 @@ give equal weights. After each round everything is on disk: the same command goe
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -57,7 +58,12 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
         settings: equal in all calls for a folder.
         folder: keeps labels and the state of the training.
         report: is called after each round with its number, the mean loss, and the weights.
+
+    Raises:
+        ValueError: the folder has a training with other settings.
+        OSError: a file cannot be written. The same call goes on after the last round that is saved.
     """
+    _check_settings(settings, folder)
     network, optimizer, first = _load(settings, folder)
     known: dict[int, Labels] = {}
     with worker_pool(1) as pool:
@@ -78,12 +84,26 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
                 if earlier not in known:
                     known[earlier] = _read(_labels_file(folder, earlier))
             loss = _learn(network, optimizer, settings, join(list(known.values())), number)
-            forgotten = number - settings.memory + 1
-            if known.pop(forgotten, None) is not None:
-                _labels_file(folder, forgotten).unlink()
             _save(network, optimizer, folder, number)
+            # Only now: until the round is saved, the same command repeats it with the same labels.
+            known.pop(number - settings.memory + 1, None)
+            for earlier in range(max(0, number - settings.memory), number - settings.memory + 2):
+                _labels_file(folder, earlier).unlink(missing_ok=True)
             report(number, loss, network.weights())
     return network.weights()
+
+
+def _check_settings(settings: Settings, folder: Path) -> None:
+    """Raise a ValueError if a folder has a training with other settings; else write them there."""
+    file, own = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with replace_file(file) as temporary:
+            temporary.write_text(json.dumps(own, indent=2) + "\n")
+    known = json.loads(file.read_text())
+    if differing := [name for name in own if own[name] != known.get(name)]:
+        there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
+        raise ValueError(f"{folder} has a training with {there}; got {here}; expected equal settings or another folder")
 
 
 def _produce(earlier: Path, settings: Settings, number: int, file: Path) -> None:
@@ -132,7 +152,6 @@ def _load(settings: Settings, folder: Path) -> tuple[Network, torch.optim.Optimi
     optimizer = torch.optim.AdamW(network.parameters(), settings.rate, weight_decay=1e-4, fused=True)
     file = folder / "state.pt"
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         return network, optimizer, 0
     state = torch.load(file, weights_only=True)
     network.load_state_dict(state["network"])

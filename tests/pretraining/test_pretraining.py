@@ -14,6 +14,7 @@ from multigrid import GridConfig, MultiGridEnv
 from multigrid.planning.learned.network import describe_ways, load_weights, save_weights, score
 from multigrid.planning.learned.surroundings import ARRIVED, CAME, HERE, NUM_CELLS, Surroundings, Windows
 from multigrid.planning.tables import Tables
+from multigrid.pretraining import imitation
 from multigrid.pretraining import labels as labelling
 from multigrid.pretraining.held_out import measure
 from multigrid.pretraining.imitation import Settings, imitate
@@ -150,6 +151,49 @@ def test_a_training_goes_on_exactly(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one, other)
     other = imitate(dataclasses.replace(TINY, seed=1), tmp_path / "other", lambda *_: None)
     assert not np.array_equal(whole.ground, other.ground)
+
+
+def skip_learning(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """Let rounds produce labels without learning from them; return a list that gets the labels' sums in each round."""
+    seen: list[list[int]] = []
+
+    def look_at(network: Any, optimizer: Any, settings: Any, known: Labels, number: int) -> float:
+        seen.append([number, len(known.actions), int(known.grounds.astype(int).sum())])
+        return 0.0
+
+    monkeypatch.setattr(imitation, "_learn", look_at)
+    return seen
+
+
+def test_a_training_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the state of a round cannot be written, the same command repeats this round with the same labels."""
+    settings = dataclasses.replace(TINY, rounds=3, labels=200)
+    seen, save = skip_learning(monkeypatch), imitation._save
+
+    def fail(network: Any, optimizer: Any, folder: Path, number: int) -> None:
+        if number == 1:
+            raise OSError(28, "No space left on device")
+        save(network, optimizer, folder, number)
+
+    monkeypatch.setattr(imitation, "_save", fail)
+    with pytest.raises(OSError, match="No space left"):
+        imitate(settings, tmp_path, lambda *_: None)
+    monkeypatch.setattr(imitation, "_save", save)
+    imitate(settings, tmp_path, lambda *_: None)
+    assert [number for number, *_ in seen] == [0, 1, 1, 2]
+    assert seen[1] == seen[2]
+
+
+def test_other_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder's training goes on with its own settings only; others are named, and nothing is changed."""
+    settings = dataclasses.replace(TINY, rounds=1, labels=200)
+    seen = skip_learning(monkeypatch)
+    imitate(settings, tmp_path, lambda *_: None)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"a training with rounds=1, and seed=0; got rounds=5, and seed=1; expected"):
+        imitate(dataclasses.replace(settings, rounds=5, seed=1), tmp_path, lambda *_: None)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert len(seen) == 1
 
 
 def test_a_short_training_learns(tmp_path: Path) -> None:
