@@ -18,6 +18,7 @@ WORLDS = (("random", 24), ("random", 48), ("mazes", 24))
 """The kinds of maps and the numbers of agents."""
 # Maps of trainings have generators of two numbers, see `multigrid.pretraining.labels.produce`.
 _SEED = 2_000_000_000
+_POLICY_STREAM = 2
 _SIDE, _DENSITY, _LOOPS, _NUM_MAPS = 19, 0.2, 0.25, 20
 
 
@@ -56,4 +57,5 @@ def measure(weights: Weights, episodes: int) -> dict[str, float]:
 
 
 def _make(weights: Weights, shield: bool, seed: int) -> Pretrained:  # noqa: FBT001 - of a partial
-    return Pretrained(weights, shield=shield, seed=seed)
+    # The stream of the seed alone is that of the world.
+    return Pretrained(weights, shield=shield, seed=np.random.default_rng([seed, _POLICY_STREAM]))
