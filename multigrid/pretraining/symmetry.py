@@ -54,9 +54,10 @@ SYMMETRIES = tuple(
 
 def transform(labels: Labels, symmetry: Symmetry) -> Labels:
     """Return labels, turned or mirrored."""
+    # Unlike `labels.grounds[:, symmetry.cells]`, this keeps the order in memory, for which the kernels are compiled.
     return Labels(
-        labels.grounds[:, symmetry.cells],
-        symmetry.codes[labels.agents[:, symmetry.cells]],
+        np.take(labels.grounds, symmetry.cells, axis=1),
+        symmetry.codes[np.take(labels.agents, symmetry.cells, axis=1)],
         labels.ways,
         symmetry.actions[labels.actions],
     )

@@ -74,6 +74,8 @@ def test_a_turned_world_is_seen_turned(turns: int, mirrored: bool) -> None:
     made = transform(Labels(*plain, np.arange(4, dtype=np.uint8)), symmetry)
     for part, own in zip(made[:3], turned, strict=True):
         np.testing.assert_array_equal(part, own)
+        # Kernels are compiled for arrays in C order, and again for others.
+        assert part.flags.c_contiguous
     directions = [[1, 0], [0, 1], [-1, 0], [0, -1]]
     assert [directions[action] for action in made.actions] == turn(directions, 1, turns, mirrored).tolist()
 
