@@ -255,7 +255,10 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
     """Once it has been reset with a seed, an env whose reset was interrupted in Python plays what a new one plays."""
     env = started(0, num_agents=9)
     random, torn = np.random.default_rng(0), 0
-    for _ in range(25):
+    for number in range(500):
+        # How many interruptions come in the middle of a reset depends on the machine's other work.
+        if number >= 25 and torn > 2:
+            break
         env.np_random = np.random.Generator(np.random.MT19937(1))
         with pytest.raises(InterruptError):  # noqa: PT012 - the exception may come at any of them
             interrupt(random.uniform(1e-4, 2e-3))
