@@ -84,6 +84,7 @@ EXCLUDED = {
         f"multigrid.benchmark.{name}": "a helper, for rows that are checked already"
         for name in ("rows.RowFile", "rows.check_runs", "rows.key_of", "scores.instance_of")
     },
+    "multigrid.policies.weights": "a helper of the learned policy, for files of its own",
     "multigrid.policies.learned.Pretrained": "holds a network; what a user gives comes through `pretrained`",
     **{
         f"multigrid.pretraining.{name}": "a helper of the training, which it gives worlds of its own"

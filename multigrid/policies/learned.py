@@ -16,9 +16,10 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.compiled import announce_compilation
-from multigrid.planning.learned.network import Weights, load_weights, score
+from multigrid.planning.learned.network import Weights, score
 from multigrid.planning.learned.surroundings import Surroundings
 from multigrid.planning.tables import States, Tables
+from multigrid.policies.weights import load_weights
 
 __all__ = ["Pretrained", "pretrained"]
 

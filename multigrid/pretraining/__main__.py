@@ -23,7 +23,8 @@ if __name__ == "__main__":
 import torch
 import tyro
 
-from multigrid.planning.learned.network import Weights, save_weights
+from multigrid.planning.learned.network import Weights
+from multigrid.policies.weights import save_weights
 from multigrid.pretraining.held_out import measure
 from multigrid.pretraining.imitation import Settings, imitate
 

@@ -12,10 +12,11 @@ import pytest
 import multigrid
 from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
-from multigrid.planning.learned.network import describe_ways, load_weights, save_weights, score
+from multigrid.planning.learned.network import describe_ways, score
 from multigrid.planning.learned.surroundings import Surroundings
 from multigrid.planning.tables import Tables
 from multigrid.policies.learned import Pretrained
+from multigrid.policies.weights import load_weights, save_weights
 
 # Without Numba, a step takes a second.
 pytestmark = pytest.mark.heavy

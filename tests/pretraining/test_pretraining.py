@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.planning.learned.network import describe_ways, load_weights, save_weights, score
+from multigrid.planning.learned.network import describe_ways, score
 from multigrid.planning.learned.surroundings import ARRIVED, CAME, HERE, NUM_CELLS, Surroundings, Windows
 from multigrid.planning.tables import Tables
+from multigrid.policies.weights import load_weights, save_weights
 from multigrid.pretraining import imitation
 from multigrid.pretraining import labels as labelling
 from multigrid.pretraining.held_out import measure

@@ -7,18 +7,16 @@ follow. All sums have a fixed order, so that the same weights and windows give t
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._files import replace_file
 from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.learned.surroundings import NUM_CELLS, Windows
 from multigrid.planning.team import NUM_SCORES
 
-__all__ = ["Weights", "add_gradients", "add_vectors", "describe_ways", "load_weights", "save_weights", "score"]
+__all__ = ["Weights", "add_gradients", "add_vectors", "describe_ways", "score"]
 
 NUM_WAYS = 2
 """The number of features of the way to the target, see `describe_ways`."""
@@ -48,19 +46,6 @@ class Weights(NamedTuple):
     """float32 (J, 5)."""
     last_bias: Any
     """float32 (5,)."""
-
-
-def load_weights(file: Path) -> Weights:
-    """Return the weights in a file that `save_weights` has written."""
-    with np.load(file) as arrays:
-        return Weights(*(np.ascontiguousarray(arrays[name], np.float32) for name in Weights._fields))
-
-
-def save_weights(weights: Weights, file: Path) -> None:
-    """Write weights, rounded to float16, to a file of the form .npz."""
-    arrays = {name: array.astype(np.float16) for name, array in weights._asdict().items()}
-    with replace_file(file) as temporary, temporary.open("wb") as out:
-        np.savez_compressed(out, **arrays)
 
 
 def describe_ways(ways: NDArray[np.int32]) -> NDArray[np.float32]:
