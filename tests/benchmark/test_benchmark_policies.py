@@ -22,6 +22,8 @@ from multigrid.integrations.sb3 import to_sb3
 from multigrid.planning import lacam
 from multigrid.policies import shortest_path_policy
 
+pytestmark = pytest.mark.heavy
+
 
 def stay(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
     """A policy that never moves."""
