@@ -58,6 +58,12 @@ class Windowed:
         self._old_goals = np.full(num_agents, NOWHERE, np.int32)
         self._rounds = max(_FEWEST_ROUNDS, _ROUNDS_PER_AGENT * num_agents) if rounds is None else rounds
 
+    @property
+    def paths(self) -> NDArray[np.int32]:
+        """The plan, int32 (length + 1, N): the cells of the agents now and after each step."""
+        paths: NDArray[np.int32] = self._window.paths
+        return paths
+
     def advance(
         self,
         cells: NDArray[np.int32],

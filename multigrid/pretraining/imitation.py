@@ -37,7 +37,7 @@ class Settings:
     """The number of rounds."""
     seed: int = 0
     """Of worlds, labels, weights and minibatches."""
-    labels: int = 400_000
+    labels: int = 180_000
     """New labels a round."""
     samples: int = 600_000
     """Labels learned from in a round, of the last `memory` rounds."""
@@ -47,7 +47,7 @@ class Settings:
     """Labels in a minibatch."""
     rate: float = 2e-3
     """The learning rate of the first round, from which it falls to 0 in a straight line."""
-    hidden: tuple[int, int, int] = (384, 128, 64)
+    hidden: tuple[int, int, int] = (368, 128, 64)
     """The units of the hidden layers."""
 
 

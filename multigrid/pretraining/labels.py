@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.planning.batch import Batch
 from multigrid.planning.graph import Graph, build_graph
 from multigrid.planning.lacam import search
 from multigrid.planning.learned.network import Weights, score
 from multigrid.planning.learned.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning.search import Budget, Instance, count_costs
-from multigrid.planning.tables import Tables
+from multigrid.planning.tables import States
+from multigrid.planning.windowed import Windowed
 from multigrid.pretraining.worlds import sample_world
 
 __all__ = ["Labels", "join", "produce"]
@@ -29,11 +31,13 @@ __all__ = ["Labels", "join", "produce"]
 _STEPS = 128
 _FEWEST_WORLDS, _MOST_WORLDS, _NUM_AGENTS = 4, 48, 192
 _EXPANSIONS = (200, 400, 800)
-_STEPS_BETWEEN_PLANS = (4, 16)
+_STEPS_BETWEEN_PLANS, _LIFELONG_STEPS_BETWEEN_PLANS = (4, 16), (2, 8)
 _FOLLOWED_STEPS = 12
 _WHOLE_PLANS = 0.25
 _KEPT_RESTS = 0.25
 _RATIO, _DELAY = 1.8, 4
+_LIFELONG_STEPS, _ROUNDS_PER_AGENT = 5, 40
+_SHARE_OF_SHIELDED, _SHIELDED_TEMPERATURE = 0.4, 0.5
 
 
 class Labels(NamedTuple):
@@ -86,8 +90,11 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
     num_worlds = int(np.clip(_NUM_AGENTS // config.num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
     envs = MultiGridVectorEnv(config, num_worlds)
     envs.reset(seed=int(generator.integers(2**31)))
-    surroundings = Surroundings(Tables(config.is_wall, num_worlds * config.num_agents), num_worlds, config.num_agents)
+    batch = Batch(config, num_worlds)
+    surroundings = Surroundings(batch.tables, num_worlds, config.num_agents)
     graphs = [build_graph(walls) for walls in config.is_wall]
+    pause = _LIFELONG_STEPS_BETWEEN_PLANS if config.on_target == "restart" else _STEPS_BETWEEN_PLANS
+    is_shielded = weights is not None and generator.random() < _SHARE_OF_SHIELDED
     left = np.zeros(num_worlds, np.int64)
     for _ in range(_STEPS):
         states = envs.get_state()
@@ -95,20 +102,26 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
         for world in np.flatnonzero(~states["episode_over"] & (left <= 0)).tolist():
             graph = graphs[states["map_index"][world]]
             cells, goals = (graph.index[tuple(states[name][world].T)] for name in ("location", "target"))
-            plan = _plan(graph, cells, goals, generator)
-            if plan is not None:
-                yield _label(surroundings, graph, plan, world, generator)
-            left[world] = generator.integers(*_STEPS_BETWEEN_PLANS)
+            if config.on_target == "restart":
+                plan = _plan_steps(batch, states, world, generator)
+                yield _label_travellers(surroundings, graph, plan, goals, world)
+            else:
+                plan = _plan(graph, cells, goals, generator)
+                if plan is not None:
+                    yield _label(surroundings, graph, plan, world, generator)
+            left[world] = generator.integers(*pause)
         left -= 1
-        envs.step(_choose(weights, windows, generator))
+        scores = _sample(weights, windows, _SHIELDED_TEMPERATURE if is_shielded else 1, generator)
+        envs.step(batch.choose(states, scores) if is_shielded else scores.argmax(axis=1))
 
 
-def _choose(weights: Weights | None, windows: Windows, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Sample actions of all agents from the probabilities that the network gives them."""
+def _sample(
+    weights: Weights | None, windows: Windows, temperature: float, generator: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return the network's scores with noise: the action with the largest has the probability that the network gives it."""
     num_agents = len(windows.ways)
-    scores = np.zeros((num_agents, len(Action))) if weights is None else score(weights, windows)
-    noise = generator.gumbel(size=scores.shape)
-    return np.asarray((scores + noise).argmax(axis=1))
+    scores = np.zeros((num_agents, len(Action)), np.float32) if weights is None else score(weights, windows)
+    return scores + np.float32(temperature) * generator.gumbel(size=scores.shape).astype(np.float32)
 
 
 def _plan(
@@ -122,6 +135,28 @@ def _plan(
         return None
     cost = count_costs(found.paths, goals, "stay").sum()
     return found.paths if cost <= _RATIO * found.lower_bound + _DELAY * len(goals) else None
+
+
+def _plan_steps(
+    batch: Batch, states: States, world: int, generator: np.random.Generator
+) -> NDArray[np.int32]:
+    """Return the cells of agents in each of the next steps of a lifelong world, int32 (T + 1, N)."""
+    map_index = int(states["map_index"][world])
+    rounds = _ROUNDS_PER_AGENT * states["location"].shape[1]
+    plan = Windowed(batch.make_team(map_index), "restart", int(generator.integers(2**31)), rounds=rounds)
+    cells, goals, rows = (part[world] for part in batch.tables.locate(states))
+    plan.advance(cells, goals, rows, states["arrival_step"][world], int(states["steps"][world]))
+    return plan.paths[: _LIFELONG_STEPS + 1]
+
+
+def _label_travellers(
+    surroundings: Surroundings, graph: Graph, plan: NDArray[np.int32], goals: NDArray[np.int32], world: int
+) -> Labels:
+    """Return the labels of a plan, those of each agent until it has arrived: then it would have another target."""
+    windows = surroundings.follow(graph.cells[plan], world)
+    actions = (graph.neighbours[plan[:-1]] == plan[1:, :, None]).argmax(axis=2).ravel()
+    is_travelling = np.logical_and.accumulate(plan[:-1] != goals).ravel()
+    return Labels(*windows, actions.astype(np.uint8)).take(is_travelling)
 
 
 def _label(

@@ -10,9 +10,10 @@ from multigrid.maps import generators
 
 __all__ = ["sample_world"]
 
-_SIDES, _LONG_SIDES = (9, 25), (25, 41)
-_LARGE = 0.05
-_NUM_AGENTS = (2, 4, 8, 12, 16, 24, 32, 48, 64)
+_SMALL, _SIDES, _LARGE = (4, 9), (9, 25), (25, 41)
+_SHARE_OF_SMALL, _SHARE_OF_LARGE = 0.25, 0.05
+_SHARE_OF_LIFELONG = 0.4
+_NUM_AGENTS = (2, 3, 4, 8, 12, 16, 24, 32, 48, 64)
 _MOST_CROWDED = 0.35
 _LOOPS = (0.0, 0.05, 0.1, 0.2, 0.4)
 _NUM_MAPS = 4
@@ -35,7 +36,7 @@ def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridC
                 walls=walls,
                 num_agents=num_agents,
                 collisions="soft",
-                on_target="stay",
+                on_target="restart" if generator.random() < _SHARE_OF_LIFELONG else "stay",
                 allow_stay=True,
                 max_cycles=max_cycles,
                 observe=("agent", "target"),
@@ -43,17 +44,21 @@ def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridC
 
 
 def _sample_maps(generator: np.random.Generator) -> NDArray[np.bool_]:
-    width, height = generator.integers(*(_LONG_SIDES if generator.random() < _LARGE else _SIDES), size=2).tolist()
-    kind = generator.random()
+    size = generator.random()
+    is_small = size < _SHARE_OF_SMALL
+    sides = _SMALL if is_small else _LARGE if size > 1 - _SHARE_OF_LARGE else _SIDES
+    width, height = generator.integers(*sides, size=2).tolist()
+    # On small maps there is no room for rooms.
+    kind = generator.random() * (0.85 if is_small else 1)
     if kind < 0.5:
-        density = float(generator.uniform(0, 0.35))
+        density = float(generator.uniform(0, 0.45 if is_small else 0.35))
         maps = [generators.random_map(width, height, density, generator) for _ in range(_NUM_MAPS)]
     elif kind < 0.85:
         loops = float(generator.choice(_LOOPS))
         maps = [generators.maze(width | 1, height | 1, generator, loops) for _ in range(_NUM_MAPS)]
     elif kind < 0.93:
-        size = int(generator.integers(3, 7))
-        maps = [generators.rooms(width, height, size, generator) for _ in range(_NUM_MAPS)]
+        room = int(generator.integers(3, 7))
+        maps = [generators.rooms(width, height, room, generator) for _ in range(_NUM_MAPS)]
     else:
         length, share = int(generator.integers(2, 6)), float(generator.uniform(0.6, 1))
         maps = [

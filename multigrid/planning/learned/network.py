@@ -29,7 +29,7 @@ class Weights(NamedTuple):
     ground: Any
     """float32 (121, 20, H): the vector of each code of the ground of each cell."""
     agents: Any
-    """float32 (121, 12, H): the vector of each bit of the agents' code of each cell."""
+    """float32 (121, 14, H): the vector of each bit of the agents' code of each cell."""
     ways: Any
     """float32 (2, H)."""
     bias: Any

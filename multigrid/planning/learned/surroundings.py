@@ -6,7 +6,8 @@ An agent sees a window of 11 x 11 cells with itself in the middle. Of each cell 
   target; otherwise 10 and the number of steps by which the way from there is longer than its own, limited to -8 and 8.
   Ways are shortest paths around the walls: to know their lengths is to know the map, but nothing of other agents.
 - The code of the agents in the cell, a sum of bits: an agent is `HERE`; the moves that lead it `NEARER` to its target;
-  it has `ARRIVED`; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the
+  it has `ARRIVED`; its last move was `REFUSED` because of another agent; the move with which it `CAME`; it is `CLOSE` to
+  its target, at most three steps; its way is longer than the observer's, so that it is `FARTHER`; the cell is the
   `TARGET` of another agent, unless it is the observer's. In the middle of the window is the observer's own code.
 
 It also knows the length of its way, see `Windows.ways`.
@@ -27,6 +28,8 @@ from multigrid.planning.tables import States, Tables
 __all__ = [
     "ARRIVED",
     "CAME",
+    "CLOSE",
+    "FARTHER",
     "HERE",
     "NEARER",
     "NUM_AGENT_BITS",
@@ -54,12 +57,13 @@ OWN_TARGET = 19
 NUM_GROUNDS = 20
 """Codes of the ground are below this number."""
 
-HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME = 1, 2, 32, 64, 128, 256
+HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME, CLOSE, FARTHER = 1, 2, 32, 64, 128, 256, 4096, 8192
 """Bits of agents' codes. `NEARER` and `CAME` are the bits of the first of the four moves; the others follow."""
-NUM_AGENT_BITS = 12
+NUM_AGENT_BITS = 14
 """The number of bits."""
 
 _NUM_MOVES = 4
+_CLOSEST = 3
 _FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_AGENT))
 
 
@@ -103,7 +107,8 @@ class Surroundings:
         self._came_from = self._before.copy()
         self._steps, self._maps = np.full(num_worlds, -1), np.full(num_worlds, -1)
         self._states: States = {}
-        self._board = np.zeros(tables.neighbours.shape[1], np.uint16)
+        num_cells = tables.neighbours.shape[1]
+        self._boards = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32)
         self._codes = np.zeros(num_agents, np.uint16)
 
     def observe(self, states: States) -> Windows:
@@ -155,7 +160,7 @@ class Surroundings:
         )
         tables = self._tables
         arrays = (tables.index, tables.neighbours, tables.distances)
-        _look(arrays, maps, (*agents, states["location"]), (self._board, self._codes), windows)
+        _look(arrays, maps, (*agents, states["location"]), (*self._boards, self._codes), windows)
         return windows
 
 
@@ -167,12 +172,12 @@ def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -
         tables: index int32 (M, W, H), neighbours int32 (M, C, 5), and distances int32 (K, C), as in `Tables`.
         maps: int64 (E,).
         agents: cells, goals, tables, cells before the last step, and outcomes, (E, N) each; locations, (E, N, 2).
-        scratch: zeros, uint16 (C,), and uint16 (N,).
+        scratch: zeros, uint16 (C,) and int32 (C,), and uint16 (N,).
         windows: is written; all codes are 0 before.
     """
     index, neighbours, distances = tables
     cells, goals, rows, before, outcomes, locations = agents
-    board, codes = scratch
+    board, lengths, codes = scratch
     num_agents = cells.shape[1]
     for e in range(maps.shape[0]):
         m = maps[e]
@@ -183,6 +188,7 @@ def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -
                 neighbours[m], distances[rows[e, i]], cells[e, i], goals[e, i], before[e, i], outcomes[e, i]
             )
             board[cells[e, i]] |= codes[i]
+            lengths[cells[e, i]] = max(lengths[cells[e, i]], distances[rows[e, i], cells[e, i]])
             board[goals[e, i]] |= np.uint16(TARGET)
         for i in range(num_agents):
             if cells[e, i] == NOWHERE:
@@ -190,11 +196,13 @@ def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -
             k = e * num_agents + i
             way = distances[rows[e, i]]
             windows.ways[k] = way[cells[e, i]]
-            _fill(index[m], way, board, locations[e, i], goals[e, i], windows.grounds[k], windows.agents[k])
+            boards = board, lengths
+            _fill(index[m], way, boards, locations[e, i], goals[e, i], windows.grounds[k], windows.agents[k])
             windows.agents[k, NUM_CELLS // 2] = codes[i]
         for i in range(num_agents):
             if cells[e, i] != NOWHERE:
                 board[cells[e, i]] = 0
+                lengths[cells[e, i]] = 0
                 board[goals[e, i]] = 0
 
 
@@ -210,15 +218,18 @@ def _describe(neighbours: Any, way: Any, cell: int, goal: int, before: int, outc
             code |= CAME << a
     if cell == goal:
         code |= ARRIVED
+    elif way[cell] <= _CLOSEST:
+        code |= CLOSE
     if _FIRST_REFUSAL <= outcome <= _LAST_REFUSAL:
         code |= REFUSED
     return np.uint16(code)
 
 
 @inlined
-def _fill(index: Any, way: Any, board: Any, location: Any, goal: int, grounds: Any, agents: Any) -> None:
+def _fill(index: Any, way: Any, boards: Any, location: Any, goal: int, grounds: Any, agents: Any) -> None:
     """Write the window around a location."""
     width, height = index.shape
+    board, lengths = boards
     own = way[index[location[0], location[1]]]
     for i in range(SIDE):
         x = location[0] + i - RADIUS
@@ -230,6 +241,8 @@ def _fill(index: Any, way: Any, board: Any, location: Any, goal: int, grounds: A
                 continue
             cell = index[x, y]
             agents[SIDE * i + j] = board[cell]
+            if lengths[cell] > own:
+                agents[SIDE * i + j] |= np.uint16(FARTHER)
             if cell == goal:
                 grounds[SIDE * i + j] = OWN_TARGET
                 agents[SIDE * i + j] &= np.uint16(~TARGET & 0xFFFF)
