@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark_rows import LABELS, label_of
+from benchmark_rows import LABELS
 
 from multigrid.benchmark import OTHER_SCENARIOS, Kind, Row
 from multigrid.benchmark.scores import instance_of

@@ -22,9 +22,10 @@ from multigrid.planning.learned.surroundings import Surroundings
 from multigrid.planning.tables import States, Tables
 from multigrid.policies.weights import load_weights
 
-__all__ = ["Pretrained", "pretrained"]
+__all__ = ["FILE", "Pretrained", "pretrained"]
 
-_FILE = Path(__file__).with_name("pretrained.npz")
+FILE = Path(__file__).with_name("pretrained.npz")
+"""The weights."""
 _ALONE = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
 _SHIELDED = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
 
@@ -60,7 +61,7 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
 
 @functools.cache
 def _load() -> Weights:
-    return load_weights(_FILE)
+    return load_weights(FILE)
 
 
 class Pretrained:
