@@ -1,7 +1,7 @@
 """Write the pictures of README: ``python docs/make_front.py RUN``, where RUN is a folder of ``multigrid train``.
 
-The badges and the bars are made of pyproject.toml and docs/speed.md, the crowd of the suite. The others need RUN, and
-chromium.
+The badges and the bars are made of pyproject.toml and docs/speed.md, the crowd of the suite, the policies of an episode
+of the learned policy. The others need RUN, and chromium.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import multigrid
+from multigrid.cli.rollout.play import NamedConfig, play_episode
+from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.maps import rooms
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_of
+from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios.tracing import trace_episode
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +37,9 @@ ROWS = {
 }
 INKS = {"light": "#1f2328", "dark": "#f0f6fc"}
 OURS, THEIRS = "#0072b2", "#8b949e"
+POLICIES = {"shortest paths": "shortest-path", "learned policy": "pretrained", "planner": "lacam"}
+"""What the policies of the animation are called by it, and by the command line."""
+_ROOMS, _NUM_AGENTS, _LAYOUT = (15, 13, 3), 14, 1
 _LETTER, _PADDING, _HEIGHT = 6.2, 9, 20
 
 
@@ -117,6 +124,20 @@ def write_crowd(path: Path) -> None:
     Image.fromarray(frame).quantize(128).save(path, optimize=True)
 
 
+def write_policies(path: Path) -> None:
+    """Write an animation of three policies on one layout."""
+    walls = rooms(*_ROOMS, seed=_LAYOUT)
+    config = multigrid.GridConfig(
+        walls=walls, num_agents=_NUM_AGENTS, collisions="soft", on_target="stay", allow_stay=True, max_cycles=64
+    )
+    episodes = {}
+    for name, policy in POLICIES.items():
+        result = play_episode(NamedConfig("rooms", config), make_policy_factory(policy), _LAYOUT, watch=True)
+        assert result.episode is not None
+        episodes[f"{name}: {result.episode.verdict.text}"] = result.episode
+    path.write_text(compare_svg(episodes), encoding="utf-8")
+
+
 def write_page(recording: Path, theme: str, path: Path) -> None:
     """Write a screenshot of the page of a recording."""
     with tempfile.TemporaryDirectory() as folder:
@@ -134,6 +155,7 @@ if __name__ == "__main__":
     FRONT.mkdir(exist_ok=True)
     write_drawn(FRONT)
     write_crowd(FRONT / "crowd.png")
+    write_policies(FRONT / "policies.svg")
     if len(sys.argv) > 1:
         run = Path(sys.argv[1])
         shutil.copyfile(run / "comparison.svg", FRONT / "learned.svg")

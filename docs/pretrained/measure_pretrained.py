@@ -1,4 +1,4 @@
-"""Measure the learned policy on held-out layouts, and write tables and figure: `python docs/pretrained/measure_pretrained.py`.
+"""Measure the learned policy on held-out layouts: `python docs/pretrained/measure_pretrained.py`.
 
 Plays worlds of the generators, whose maps no training has, and the scenarios of the suite; PIBT plays the same layouts.
 Writes to docs/pretrained: figures.json has all figures, figures.md the tables, training.svg the curve of the training

@@ -40,6 +40,15 @@ def test_the_crowd_is_current(front: dict[str, Any], tmp_path: Path) -> None:
     assert abs(again - committed).mean() < 0.05
 
 
+def test_the_policies_are_current(front: dict[str, Any], tmp_path: Path) -> None:
+    """The animation of three policies shows what they do on its layout; of them, shortest paths alone fail."""
+    front["write_policies"](tmp_path / "policies.svg")
+    text = (tmp_path / "policies.svg").read_text(encoding="utf-8")
+    assert (FRONT / "policies.svg").read_text(encoding="utf-8") == text, "policies.svg is old: run docs/make_front.py"
+    title = text.partition("<title>")[2].partition("</title>")[0]
+    assert ["solved" in part for part in title.split(" and ")] == [False, True, True]
+
+
 def test_badges_say_their_words(front: dict[str, Any]) -> None:
     """A badge has its two words as text and as its title."""
     assert front["badge"]("a<b", "c").count("a&lt;b") == 2

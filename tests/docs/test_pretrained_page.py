@@ -1,0 +1,70 @@
+"""The tables of the learned policy on held-out layouts: of the weights that are shipped, as the command makes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multigrid.policies.learned import FILE
+
+pytestmark = pytest.mark.heavy
+
+FOLDER = Path(__file__).parents[2] / "docs" / "pretrained"
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, Any]:
+    """What is defined in measure_pretrained.py."""
+    return runpy.run_path(str(FOLDER / "measure_pretrained.py"))
+
+
+@pytest.fixture
+def content() -> dict[str, Any]:
+    """The committed figures."""
+    loaded: dict[str, Any] = json.loads((FOLDER / "figures.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+def test_figures_are_of_the_shipped_weights(content: dict[str, Any]) -> None:
+    """Whoever changes the weights measures them again."""
+    assert content["weights"] == hashlib.sha256(FILE.read_bytes()).hexdigest()
+
+
+def test_the_tables_are_of_the_figures(modules: dict[str, Any], content: dict[str, Any]) -> None:
+    """figures.md is what the command makes of figures.json, which has all worlds and no other."""
+    assert modules["make_tables"](content) == (FOLDER / "figures.md").read_text(encoding="utf-8")
+    measured = [(cell["map"], cell["agents"], cell["on_target"]) for cell in content["cells"]]
+    assert measured == [cell[:3] for cell in modules["list_cells"]()]
+
+
+def test_a_cell_is_what_its_episodes_are(modules: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CSR of a world is the share of episodes that are solved, counted here, and the command goes on after it."""
+    import multigrid
+    from multigrid.policies import pretrained
+
+    monkeypatch.setitem(modules["measure"].__globals__, "_EPISODES", 3)
+    config = modules["make_world"]("small, 6 x 5", 4, "stay")
+    env, solved = multigrid.MultiGridEnv(config), 0.0
+    for seed in range(3):
+        observations, _ = env.reset(seed=seed)
+        policy = pretrained(seed=seed)
+        while env.agents:
+            observations, *_ = env.step(policy(env, observations))
+        solved += env.metrics()["csr"]
+    assert modules["measure"](config)["pretrained"]["csr"][0] == round(solved / 3, 4)
+
+
+def test_curves_have_the_measured_rounds(modules: dict[str, Any]) -> None:
+    """The figure of the training has a line for each run and way of acting, with the minutes of the measured rounds."""
+    runs = modules["read_runs"]()
+    assert "seed 0" in runs
+    axes = modules["draw_training"](runs).axes[0]
+    assert len(axes.lines) == 2 * len(runs)
+    first = next(row for row in runs["seed 0"] if row["mazes-24-shield"])
+    line = axes.lines[2 * list(runs).index("seed 0")]
+    assert line.get_xydata()[0].tolist() == [float(first["seconds"]) / 60, float(first["mazes-24-shield"])]
