@@ -64,7 +64,7 @@ class Patience:
             has_begun = np.ones(len(ways), bool)
             self._least, self._last = ways.copy(), np.zeros(len(ways), np.int64)
         else:
-            is_other = (steps < self._steps) | (maps != self._maps)
+            is_other = (steps == 0) | (steps < self._steps) | (maps != self._maps)
             has_begun = (is_other[:, None] | (targets != self._targets).any(axis=2)).ravel()
         now = np.repeat(steps, num_agents)
         is_nearer = has_begun | (ways < self._least)
