@@ -126,6 +126,26 @@ def test_the_code_of_the_page_runs(
     assert printed == "{'mine': 1.0, 'LaCAM': 0.0, 'Other': 0.13793103448275862}\n"
 
 
+def test_duels_are_counted(modules: dict[str, Any]) -> None:
+    """A solution beats none, a smaller sum of costs a larger one; other scenarios, and other policies, do not count."""
+    place = {"map": "m", "seed": 0, "time_limit": 0.0}
+
+    def row(number: int, algorithm: str, csr: float, cost: float, name: str = "mazes") -> dict[str, Any]:
+        figures = {"csr": csr, "sum_of_costs": cost, "throughput": cost}
+        return {**place, "set": name, "agents": number, "algorithm": algorithm, **figures}
+
+    mine = [(1.0, 9.0), (1.0, 8.0), (0.0, 5.0), (0.0, 5.0), (1.0, 30.0)]
+    theirs = [(1.0, 8.0), (1.0, 9.0), (1.0, 9.0), (0.0, 4.0), (0.0, 4.0)]
+    own = [row(number, "pretrained", *one) for number, one in enumerate(mine)]
+    own += [row(0, "pretrained", 1.0, 1.0, "warehouse"), row(0, "pibt", 1.0, 1.0)]
+    others = [row(number, "Other", *one) for number, one in enumerate(theirs)] + [row(7, "Other", 1.0, 1.0)]
+    others += [row(0, "Other", 0.0, 9.0, "warehouse")]
+    count = modules["gather"].__globals__["count_duels"]
+    assert count("mapf", own, others) == {"learned policy": {"Other": [2, 2, 1]}}
+    # In lifelong instances the largest throughput wins, whatever the rates.
+    assert count("lmapf", own, others) == {"learned policy": {"Other": [3, 2, 0]}}
+
+
 def test_a_whole_run(make: Callable[..., str], modules: dict[str, Any], tmp_path: Path) -> None:
     """The command plays all parts; the page has success, gaps, throughput and scores as they can be counted by hand."""
     page = make("--long-every", "1")
