@@ -232,7 +232,7 @@ class Session:
         return self._policy(self._env, {})
 
     def _show(self, state: State) -> None:
-        """Set a state and let the policy see it, so that it remembers it; what it chooses and samples does not count."""
+        """Set a state and let the policy see it, so that it remembers it; what it chooses does not count."""
         generator_state = self._generator.bit_generator.state
         self._env.set_state(state)
         self._choose()
