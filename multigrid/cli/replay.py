@@ -12,6 +12,7 @@ from typing import Annotated
 
 import tyro
 
+from multigrid._files import path_parts, tell_apart
 from multigrid.cli._options import parse
 from multigrid.scenarios.replay_page import show_episode
 
@@ -73,7 +74,7 @@ def _write(options: ReplayOptions) -> list[Path]:
 
 
 def _name_page(sources: Sequence[Path]) -> Path:
-    """Return the path of the page without ``--output``: beside the first recording, with the names of all."""
-    # The name of a scenario of the suite may contain dots, but has no suffix.
-    names = [source.stem if source.is_file() else source.name for source in sources]
-    return sources[0].with_name(f"{'-and-'.join(names)}.html")
+    """Return the path of the page without ``--output``: beside the first recording, under the names of all."""
+    parts = [path_parts(source) for source in sources]
+    names = [parts[0][-1]] if len(parts) == 1 else tell_apart(*parts)
+    return sources[0].parent / f"{'-and-'.join(names).replace('/', '-')}.html"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from multigrid._checks import shorten
-from multigrid._files import replace_file
+from multigrid._files import path_parts, replace_file, tell_apart
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import animated_svg, compare_svg, describe_large, still_svg
@@ -141,7 +141,10 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
     if other is None:
         return Replay(episode)
     beside = _trace(other, "other")
-    name, other_name = _tell_apart(_path_parts(source, episode), _path_parts(other, beside))
+    name, other_name = tell_apart(
+        path_parts(source) if isinstance(source, str | PathLike) else (episode.name,),
+        path_parts(other) if isinstance(other, str | PathLike) else (beside.name,),
+    )
     return Replay(dataclasses.replace(episode, name=name), dataclasses.replace(beside, name=other_name))
 
 
@@ -158,27 +161,6 @@ def _trace(source: Source, argument: str = "source") -> Episode:
         f"{argument} is of type {type(source).__name__}; expected the path of a scenario file, a name of the suite, a "
         "Scenario, an Episode, or a RecordEpisode, which records what an environment plays"
     )
-
-
-def _path_parts(source: Source, episode: Episode) -> tuple[str, ...]:
-    """Return the parts of a file's path, without its suffix, or the name of what is no file."""
-    if not isinstance(source, str | PathLike):
-        return (episode.name,)
-    path = Path(source)
-    return (path.with_suffix("") if path.is_file() else path).parts
-
-
-def _tell_apart(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, str]:
-    """Return the last parts of two paths, as many as it takes to tell them apart.
-
-    >>> _tell_apart(("runs", "pibt", "maze"), ("runs", "learned", "maze"))
-    ('pibt/maze', 'learned/maze')
-    """
-    for length in range(1, max(len(one), len(other)) + 1):
-        names = "/".join(one[-length:]), "/".join(other[-length:])
-        if names[0] != names[1]:
-            return names
-    return f"{one[-1]} (1)", f"{other[-1]} (2)"
 
 
 def _check_layouts(one: Episode, other: Episode) -> None:

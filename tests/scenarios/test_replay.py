@@ -483,6 +483,10 @@ def test_the_command_writes_two_recordings_on_one_page(recorded, tmp_path, monke
         "runs/one-and-other.svg",
         "seen.html",
     ]
+    Path("others").mkdir()
+    scenarios.save(recorded, "others/one.json")
+    assert main(["replay", "runs/one.json", "others/one.json"]) == 0
+    assert capsys.readouterr().out == "runs/runs-one-and-others-one.html\n"
     with pytest.raises(ValueError, match="step is 3, but there are two episodes, which have no still picture"):
         shown.save_svg("still.svg", step=3)
     assert not Path("still.svg").exists()
