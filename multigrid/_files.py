@@ -1,4 +1,4 @@
-"""Write files completely or not at all, and read them up to a limit."""
+"""Write files completely or not at all, read them up to a limit, and name them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["MOST_BYTES", "create_folder", "read_bytes", "replace_file"]
+__all__ = ["MOST_BYTES", "create_folder", "path_parts", "read_bytes", "replace_file", "tell_apart"]
 
 MOST_BYTES = 2**27
 """The size of the largest file that is read, 128 MiB: enough for ten million cells, or steps of agents."""
@@ -139,3 +139,28 @@ def read_bytes(path: Path) -> bytes:
 def _open_at_once(path: str, flags: int) -> int:
     # Without this flag, opening a pipe waits for a writer. Windows has neither the flag nor such pipes.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the parts of a file's path, the last one without its suffix; a name that is no file's has no suffix.
+
+    >>> path_parts("suite/maze-9x7.2")
+    ('suite', 'maze-9x7.2')
+    """
+    path = Path(path)
+    return (path.with_suffix("") if path.is_file() else path).parts or (str(path),)
+
+
+def tell_apart(one: Sequence[str], other: Sequence[str]) -> tuple[str, str]:
+    """Return the last parts of two paths, as many as differ; of equal paths the last part, with numbers.
+
+    >>> tell_apart(("runs", "pibt", "maze"), ("runs", "learned", "maze"))
+    ('pibt/maze', 'learned/maze')
+    >>> tell_apart(("maze",), ("maze",))
+    ('maze (1)', 'maze (2)')
+    """
+    for length in range(1, max(len(one), len(other)) + 1):
+        names = "/".join(one[-length:]), "/".join(other[-length:])
+        if names[0] != names[1]:
+            return names
+    return f"{one[-1]} (1)", f"{other[-1]} (2)"

@@ -253,6 +253,7 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
         "env": [small, alone],
         "vector_env": [many],
         "source": [recorded, lambda: recorded().scenario("recorded")],
+        "other": [recorded],
         "scenario": [lambda: recorded().scenario("recorded")],
         "name": [lambda: "size", lambda: multigrid.scenarios.names()[0]],
         "agent": [lambda: "agent_1"],

@@ -18,7 +18,7 @@ _COMMANDS = {
     "play": "play with the keyboard",
     "rollout": "let a policy play, and report how well it does",
     "evaluate": "compare policies on the same episodes",
-    "replay": "turn a recording into a page for the browser",
+    "replay": "turn a recording, or two of one layout, into a page for the browser",
     "benchmark": "play the POGEMA benchmark, and compare with its published results",
     "bench": "measure the speed of this package beside the documented code",
 }

@@ -1,8 +1,9 @@
-"""``multigrid replay``: turn a recording into a page for the browser."""
+"""``multigrid replay``: turn a recording, or two of one layout, into a page for the browser."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,26 +12,38 @@ from typing import Annotated
 
 import tyro
 
+from multigrid._files import path_parts, tell_apart
 from multigrid.cli._options import parse
 from multigrid.scenarios.replay_page import show_episode
 
 __all__ = ["ReplayOptions", "main"]
 
+_MOST_FILES = 2
+
 
 @dataclasses.dataclass(frozen=True)
 class ReplayOptions:
-    """Turn a recording into a page for the browser, a single file that needs no network."""
+    """Turn a recording into a page for the browser, a single file that needs no network.
+
+    Two recordings of one layout are shown side by side, in step.
+    """
 
     file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]
     """A recorded scenario, as multigrid.scenarios.save writes it, or the name of one of the suite."""
+    other: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[OTHER]")] = None
+    """Another one of the same layout: equal walls, starts, and targets or lists of targets."""
     output: Path | None = None
-    """The page to write; by default FILE with .html in place of its suffix."""
+    """The page to write; by default FILE with .html in place of its suffix, or for two FILE-and-OTHER.html beside
+    FILE."""
     svg: bool = False
     """Also write an animated SVG beside the page, for papers and READMEs."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, write the page, and return the exit code."""
+    files = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
+    if len(files) > _MOST_FILES:
+        raise ValueError(f"{len(files)} recordings came: {', '.join(files)}; expected one, or two of one layout")
     for path in _write(parse(ReplayOptions, arguments, "multigrid replay")):
         sys.stdout.write(f"{path}\n")
     return 0
@@ -38,18 +51,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def _write(options: ReplayOptions) -> list[Path]:
     """Write the page, and with ``--svg`` the picture, and return their paths."""
-    source = Path(options.file)
-    # The name of a scenario of the suite may contain dots, but has no suffix.
-    page = options.output or (source.with_suffix(".html") if source.is_file() else Path(f"{options.file}.html"))
+    sources = [Path(file) for file in (options.file, options.other) if file is not None]
+    page = options.output or _name_page(sources)
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")
     picture = page.with_suffix(".svg")
     for path in (page, picture) if options.svg else (page,):
-        if path.exists() and source.is_file() and path.samefile(source):
+        if path.exists() and any(source.is_file() and path.samefile(source) for source in sources):
             raise ValueError(f"{path} is the recording itself; expected another file to write to: use --output")
     if options.svg and picture == page:
         raise ValueError(f"--output is {page}, where --svg writes its picture; expected a name with the suffix .html")
-    episode = show_episode(options.file)
+    episode = show_episode(options.file, options.other)
     episode.save(page)
     if not options.svg:
         return [page]
@@ -59,3 +71,10 @@ def _write(options: ReplayOptions) -> list[Path]:
     for warning in caught:
         sys.stderr.write(f"multigrid replay: {warning.message}\n")
     return [page, picture]
+
+
+def _name_page(sources: Sequence[Path]) -> Path:
+    """Return the path of the page without ``--output``: beside the first recording, under the names of all."""
+    parts = [path_parts(source) for source in sources]
+    names = [parts[0][-1]] if len(parts) == 1 else tell_apart(*parts)
+    return sources[0].parent / f"{'-and-'.join(names).replace('/', '-')}.html"

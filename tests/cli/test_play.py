@@ -134,6 +134,30 @@ def test_a_planner_plays_the_others():
         Session(pair(collisions="priority"), others="pibt")
 
 
+@pytest.mark.parametrize("others", ["pretrained", "pretrained-shield"])
+@pytest.mark.parametrize("back", [1, 4, 9])
+def test_the_learned_policy_forgets_what_is_taken_back(others, back):
+    """After steps back, the others choose as they did before, though they remember with which moves agents came."""
+    session = Session(GridConfig(size=(4, 3), num_agents=6, on_target="restart"), seed=5, others=others)
+    keys = [Action(key) for key in (0, 1, 4, 2, 3, 4, 0, 1, 2)]
+
+    def play(keys):
+        for key in keys:
+            session.play(key)
+        return session.recording().actions.tolist()
+
+    played = play(keys)
+    assert len({tuple(row[1:]) for row in played}) > 4
+    for _ in range(back):
+        session.back()
+    assert play(keys[-back:]) == played
+    session.restart()
+    assert play(keys) == played
+    if others == "pretrained-shield":
+        with pytest.raises(ValueError, match="collisions is 'priority'"):
+            Session(pair(collisions="priority"), others=others)
+
+
 def test_an_agent_that_leaves_hands_over():
     """Who steers an agent that leaves goes on with the next one; Tab passes over those that have left."""
     session = Session(pair(on_target="leave"), others="idle")

@@ -392,3 +392,101 @@ def test_the_command_writes_where_its_flag_says(tmp_path, monkeypatch, capsys):
     assert names(tmp_path) == ["maze-9x7-2.html", "seen.html", "seen.svg"]
     assert Path("seen.svg").read_text() == animated_svg(trace_episode(scenarios.get("maze-9x7-2")))
     assert capsys.readouterr().out == "maze-9x7-2.html\nseen.html\nseen.svg\n"
+
+
+def begun(walls: str, **settings) -> Scenario:
+    """A recording of one step in a world of letters."""
+    env = RecordEpisode(parallel_env(walls=walls, max_cycles=9, **settings))
+    env.reset()
+    env.step(dict.fromkeys(env.agents, 0))
+    return env.scenario(walls.partition("\n")[0])
+
+
+@pytest.mark.parametrize(
+    ("walls", "settings", "said"),
+    [
+        ("a..A#\nb...B", {}, "the grids have 4 x 2 and 5 x 2 cells"),
+        ("a..A\nb.#B", {}, r"cell \[2, 1\] is a wall in only one of them"),
+        ("a..A\n....", {}, "there are 2 and 1 agents"),
+        ("a..A\n.b.B", {}, r"agent_1 starts at \[0, 1\] and \[1, 1\]"),
+        ("a.A.\nb..B", {}, r"agent_0 goes to \[3, 0\] and \[2, 0\]"),
+    ],
+)
+def test_episodes_side_by_side_have_one_layout(walls, settings, said):
+    """The first thing in which two layouts differ is named, and what to do instead; the rules may differ."""
+    room = begun("a..A\nb..B")
+    with pytest.raises(ValueError, match=f"are not of one layout: {said}; expected equal .* by itself: `multigrid rep"):
+        show_episode(room, begun(walls, **settings))
+    page = show_episode(room, begun("a..A\nb..B", collisions="soft", on_target="leave")).html
+    assert len(re.findall('type="application/json"', page)) == 2
+
+
+def test_lists_of_targets_are_part_of_a_layout():
+    """Episodes with equal first targets and other later ones are not of one layout, nor is one without a list."""
+    lists = [[[3, 0], [1, 0]], [[3, 1], [0, 1]]]
+    others = [[[3, 0], [2, 0]], [[3, 1], [0, 1]]]
+    recordings = []
+    for targets in (lists, lists, others, [[3, 0], [3, 1]]):
+        env = RecordEpisode(parallel_env(walls="....\n....", num_agents=2, on_target="restart", max_cycles=9))
+        env.reset(seed=1, options={"agents": [[0, 0], [0, 1]], "targets": targets})
+        env.step(dict.fromkeys(env.agents, 0))
+        recordings.append(env.scenario("room"))
+    assert show_episode(recordings[0], recordings[1]).other is not None
+    for other in recordings[2:]:
+        with pytest.raises(ValueError, match="not of one layout: the lists of targets differ"):
+            show_episode(recordings[0], other)
+    with pytest.raises(TypeError, match="other is of type int; expected the path"):
+        show_episode(recordings[0], 3)
+
+
+def test_names_tell_two_recordings_apart(recorded, tmp_path):
+    """Files are called by their names without suffix, by more of their paths if these are equal, else by numbers."""
+    paths = [tmp_path / "pibt" / "room.v1.json", tmp_path / "learned" / "room.v1.json", tmp_path / "again.json"]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        scenarios.save(recorded, path)
+
+    def named(*sources):
+        shown = show_episode(*sources)
+        return shown.episode.name, shown.other.name
+
+    assert named(str(paths[0]), paths[2]) == ("room.v1", "again")
+    assert named(paths[0], paths[1]) == ("pibt/room.v1", "learned/room.v1")
+    assert named(paths[2], paths[2]) == ("again (1)", "again (2)")
+    assert named(recorded, paths[2]) == ("room", "again")
+    assert named(recorded, recorded) == ("room (1)", "room (2)")
+    shown = show_episode(recorded, paths[2])
+    assert repr(shown) == "<Replay of 'room' and 'again', 4 and 4 steps>"
+    assert (show_episode(paths[2]).episode.name, show_episode(recorded).other) == ("room", None)
+
+
+def test_the_command_writes_two_recordings_on_one_page(recorded, tmp_path, monkeypatch, capsys):
+    """The page stands beside the first recording under both names, and leaves its own page alone; so does --svg."""
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    scenarios.save(recorded, "runs/one.json")
+    scenarios.save(recorder(collisions="soft").scenario("other"), "other.json")
+    assert main(["replay", "runs/one.json"]) == 0
+    alone = Path("runs/one.html").read_bytes()
+    assert main(["replay", "runs/one.json", "other.json", "--svg"]) == 0
+    assert names(tmp_path / "runs") == ["one-and-other.html", "one-and-other.svg", "one.html", "one.json"]
+    assert Path("runs/one.html").read_bytes() == alone
+    shown = show_episode("runs/one.json", "other.json")
+    assert Path("runs/one-and-other.html").read_bytes() == shown.html.encode()
+    expected = compare_svg({"one": shown.episode, "other": shown.other})
+    assert Path("runs/one-and-other.svg").read_text() == expected
+    assert main(["replay", "runs/one.json", "--output", "seen.html", "other.json"]) == 0
+    assert Path("seen.html").read_bytes() == shown.html.encode()
+    assert capsys.readouterr().out.split() == [
+        "runs/one.html",
+        "runs/one-and-other.html",
+        "runs/one-and-other.svg",
+        "seen.html",
+    ]
+    Path("others").mkdir()
+    scenarios.save(recorded, "others/one.json")
+    assert main(["replay", "runs/one.json", "others/one.json"]) == 0
+    assert capsys.readouterr().out == "runs/runs-one-and-others-one.html\n"
+    with pytest.raises(ValueError, match="step is 3, but there are two episodes, which have no still picture"):
+        shown.save_svg("still.svg", step=3)
+    assert not Path("still.svg").exists()

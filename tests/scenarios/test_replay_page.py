@@ -3,6 +3,7 @@
 Chromium draws, headless; Playwright drives it.
 """
 
+import dataclasses
 import io
 import re
 import shutil
@@ -48,10 +49,10 @@ BLOCKED_NAMES = {"edge", "wall", "occupied", "contested", "swap"}
 class Recording:
     """A played episode, and what the environment itself returned of it: cells and infos of each step."""
 
-    def __init__(self, on_target: str, seed: int, steps: int) -> None:
+    def __init__(self, on_target: str, seed: int, steps: int, moves: int | None = None) -> None:
         env = RecordEpisode(parallel_env(walls=WALLS, num_agents=NUM_AGENTS, on_target=on_target, max_cycles=steps))
         _, infos = env.reset(seed=seed)
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(seed if moves is None else moves)
         self.states, self.infos, self.rewards = [env.unwrapped.state()], [infos], [{}]
         while env.agents:
             _, rewards, _, _, infos = env.step({agent: int(random.integers(4)) for agent in env.agents})
@@ -84,6 +85,19 @@ def leaving() -> Recording:
 def parking() -> Recording:
     """An episode in which agents stay at their targets."""
     return Recording("park", seed=4, steps=48)
+
+
+@pytest.fixture(scope="module")
+def brief() -> Recording:
+    """A shorter episode of the layout of `leaving`, in which agents move otherwise."""
+    return Recording("leave", seed=5, steps=23, moves=8)
+
+
+@pytest.fixture(scope="module")
+def pair(leaving, brief) -> str:
+    """The page of two episodes side by side."""
+    named = [dataclasses.replace(one.shown.episode, name=name) for one, name in ((leaving, "long"), (brief, "<short>"))]
+    return show_episode(*named).html
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +140,10 @@ def opened(browser, tmp_path):
     assert {url for url in requests if url != "about:srcdoc"} == {path.as_uri() for path in tmp_path.iterdir()}
 
 
-def drawn(page) -> dict:
+def drawn(page, half: int = 0) -> dict:
     """What the page says that it has drawn, once it has."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return page.evaluate("multigrid.lastDrawing()")
+    return page.evaluate("half => multigrid.lastDrawing(half)", half)
 
 
 def go_to(page, step: int) -> dict:
@@ -742,3 +756,170 @@ def test_a_picture_in_a_page(opened, tmp_path):
     assert any(page.locator("img").screenshot() != first for _ in range(50))
     page = opened(svg, "film.svg", reduced_motion="reduce")
     assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_two_episodes_in_step(opened, pair, leaving, brief):
+    """Both halves show the step of the one slider, each its own episode; the shorter one stays at its last step."""
+    assert brief.steps == 23 < leaving.steps - 20
+    page = opened(pair)
+    for step in (0, 1, 9, 22, 23, 24, 41, leaving.steps):
+        go_to(page, step)
+        assert page.locator("#clock").inner_text() == f"step {step} / {leaving.steps}"
+        for half, (canvas, recording) in enumerate((("#grid", leaving), ("#other-grid", brief))):
+            own, shown = min(step, recording.steps), drawn(page, half)
+            assert (shown["time"], shown["agents"]) == (own, recording.cells(own))
+            assert shown["targets"] == recording.targets(own)
+            picture = pixels(page, canvas)
+            for agent, cell in enumerate(recording.cells(own)):
+                assert cell is None or at(picture, cell, x=0.3) == HUES[agent], (step, half, agent)
+    page = opened(pair, "playing.html", clock=True)
+    page.get_by_role("combobox", name="Steps a second").select_option("4")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.clock.run_for(3100)
+    long, short = (page.evaluate("half => multigrid.lastDrawing(half)", half) for half in (0, 1))
+    assert 12 < long["time"] == short["time"] < 13
+    page.clock.run_for(5000)
+    long, short = (page.evaluate("half => multigrid.lastDrawing(half)", half) for half in (0, 1))
+    assert (long["playing"], short["time"], short["agents"]) == (True, 23, brief.cells(23))
+    assert 31 < long["time"] < 33
+
+
+def test_each_half_has_its_name_and_figures(opened, pair, leaving, brief):
+    """Above each half stand its name and its verdict, a link to that step; the figures of both stand side by side."""
+    page = opened(pair)
+    assert (page.title(), page.locator("h1").inner_text()) == ("long and <short>", "long and <short>")
+    assert (
+        page.locator("#facts").inner_text().startswith(f"4 agents on 7 \u00d7 4 cells, {leaving.steps} and 23 steps;")
+    )
+    assert page.locator("#facts").inner_text().endswith("; collisions symmetric, on target leave")
+    episodes = [leaving.shown.episode, brief.shown.episode]
+    captions = [caption.split("\n") for caption in page.locator("figcaption").all_inner_texts()]
+    assert captions == [["A", "long", episodes[0].verdict.text], ["B", "<short>", episodes[1].verdict.text]]
+    page.locator("figcaption a").last.click()
+    assert drawn(page)["time"] == episodes[1].verdict.step == 23
+    assert page.get_by_role("img", name="B, <short>: A grid of 7 by 4 cells with 4 agents").is_visible()
+
+    def table(name):
+        terms, texts = (page.locator(f"{name} {tag}").all_inner_texts() for tag in ("dt", "dd"))
+        return dict(zip(terms, zip(texts[::2], texts[1::2], strict=True), strict=True))
+
+    figures = table("#metrics")
+    assert figures[""] == ("A", "B")
+    for label, name in (("CSR", "csr"), ("ISR", "isr"), ("sum of costs", "sum_of_costs"), ("makespan", "makespan")):
+        assert figures[label] == tuple(f"{episode.metrics[name]:g}" for episode in episodes), label
+    go_to(page, 40)
+    arrivals = tuple(str(one.cells(step).count(None)) for one, step in ((leaving, 40), (brief, 23)))
+    assert table("#now")["arrivals so far"] == arrivals
+    assert arrivals[0] != arrivals[1]
+    # Of one episode there is nothing of this.
+    page = opened(leaving.shown.html, "one.html")
+    for left_out in ("figcaption", "#other-grid", "#choices", ".timeline b"):
+        assert not page.locator(left_out).first.is_visible()
+
+
+def test_the_details_are_of_the_half_that_is_pointed_at(opened, pair, leaving, brief):
+    """An agent is followed in both; its figures are of the half that was clicked, or that the mouse is over."""
+    page, step, agent = opened(pair), 9, 2
+    go_to(page, step)
+    cells = [recording.cells(step)[agent] for recording in (leaving, brief)]
+    outcomes = [recording.outcome(agent, step) for recording in (leaving, brief)]
+    assert cells[0] != cells[1]
+    assert outcomes[0] != outcomes[1]
+
+    def shown():
+        moves = page.locator("#moves tr").first.inner_text().split("\t")
+        return rows(page, "#figures")["cell"], moves[1].split(" ")[0]
+
+    expected = [(f"{x}, {y}", outcome) for (x, y), outcome in zip(cells, outcomes, strict=True)]
+    other = page.locator("#other-grid")
+    other.click(position=place(page, cells[1]))
+    page.mouse.move(1, 1)
+    assert (drawn(page, 0)["followed"], drawn(page, 1)["followed"]) == (agent, agent)
+    assert shown() == expected[1]
+    letters = page.get_by_role("group", name="Recording").get_by_role("button")
+    assert [letter.get_attribute("aria-pressed") for letter in letters.all()] == ["false", "true"]
+    # Around the agent is a ring in the page's ink, in both halves.
+    for half, name in enumerate(("#grid", "#other-grid")):
+        assert near(at(pixels(page, name), cells[half], y=0.03), (29, 31, 36), by=12), name
+    free = next(
+        [x, y] for x in range(7) for y in range(4) if all([x, y] not in one.cells(step) for one in (leaving, brief))
+    )
+    page.locator("#grid").hover(position=place(page, free))
+    drawn(page)
+    assert shown() == expected[0]
+    page.mouse.move(1, 1)
+    drawn(page)
+    assert shown() == expected[1]
+    comes(page, f"location.hash === '#step={step}&agent={agent}&in=B'")
+    link = page.url
+    letters.first.click()
+    drawn(page)
+    assert shown() == expected[0]
+    comes(page, f"location.hash === '#step={step}&agent={agent}'")
+    page.goto("about:blank")
+    page.goto(link)
+    assert drawn(page)["followed"] == agent
+    assert shown() == expected[1]
+    other.click(position=place(page, cells[1]))
+    assert drawn(page)["followed"] == -1
+
+
+def test_the_timeline_of_two(opened, pair, leaving, brief):
+    """Each episode has a lane with its own bars, and none after its end; N goes to the next event of either."""
+    page = opened(pair)
+    picture = pixels(page, "#marks")
+    height, width, _ = picture.shape
+    pitch = (width - 12) / leaving.steps
+    events = set()
+    for lane, recording in enumerate((leaving, brief)):
+        axis = height // 4 + lane * (height // 2)
+        for step in range(1, leaving.steps):
+            names = [f"agent_{agent}" for agent in range(NUM_AGENTS) if step < recording.steps]
+            outcomes = {name: recording.outcome(int(name[-1]), step) for name in names if name in recording.infos[step]}
+            arrived = bool(names) and recording.cells(step).count(None) > recording.cells(step - 1).count(None)
+            blocked = bool(BLOCKED_NAMES & set(outcomes.values()))
+            column = int(6 + step * pitch)
+            if step != recording.steps:
+                assert near(picture[axis - 4, column], ARRIVAL) == arrived, (lane, step)
+                assert near(picture[axis + 3, column], BLOCKED) == blocked, (lane, step)
+            before = {name: recording.infos[step - 1].get(name, {}).get("outcome") for name in outcomes}
+            newly = any(
+                word in BLOCKED_NAMES and (step == 1 or Outcome(before[name]).name.lower() != word)
+                for name, word in outcomes.items()
+            )
+            if arrived or newly:
+                events.add((step, lane))
+    only = {lane: {step for step, one in events if one == lane} for lane in (0, 1)}
+    assert only[0] - only[1]
+    assert only[1] - only[0]
+    visited = []
+    while not visited or visited[-1] < 22:
+        page.keyboard.press("n")
+        visited.append(drawn(page)["time"])
+    assert visited[:-1] == sorted({step for step, _ in events if step < visited[-1]})
+
+
+def test_where_the_halves_stand(opened, pair):
+    """Two halves are side by side, on narrow screens one below the other, as flat worlds are; nothing sticks out."""
+
+    def boxes(page):
+        drawn(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.locator(".player").evaluate("player => player.scrollWidth <= player.clientWidth")
+        return [page.locator(name).bounding_box() for name in ("#grid", "#other-grid")]
+
+    for width, scheme in ((1280, "light"), (820, "dark")):
+        page = opened(pair, f"at-{width}.html", viewport={"width": width, "height": 800}, color_scheme=scheme)
+        one, other = boxes(page)
+        assert one["y"] == other["y"]
+        assert one["x"] + one["width"] < other["x"]
+        assert at(pixels(page, "#other-grid"), (2, 0)) == (WALL if scheme == "light" else DARK_WALL)
+    page = opened(pair, "narrow.html", viewport={"width": 480, "height": 844})
+    one, other = boxes(page)
+    assert one["x"] == other["x"]
+    assert one["y"] + one["height"] < other["y"]
+    controls = page.locator(".controls").bounding_box()
+    assert controls["y"] + controls["height"] < 844
+    flat = dataclasses.replace(walk(2, 6, (40, 3)), name="flat")
+    one, other = boxes(opened(show_episode(flat, flat).html, "flat.html", viewport={"width": 1280, "height": 800}))
+    assert one["y"] + one["height"] < other["y"]

@@ -38,8 +38,8 @@ class PlayOptions(WorldOptions):
     seed: int | None = None
     """The seed of the layouts and of the other agents; by default a random one."""
     others: Others = "shortest-path"
-    """The policy of the other agents. Idle agents stay, and those of the planner pibt wait for one another; a world of
-    several agents is then played with --allow-stay."""
+    """The policy of the other agents. Idle agents stay, and those of the planner pibt and of the learned pretrained,
+    alone or with a shield, wait for one another; a world of several agents is then played with --allow-stay."""
     record: Path | None = None
     """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default
     F saves to play-DATE-TIME.json."""

@@ -17,13 +17,13 @@ from multigrid.core.blockers import NO_ACTION, NOBODY, find_blockers
 from multigrid.envs.annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
-from multigrid.policies import Policy, random_policy, shortest_path_policy
+from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
 from multigrid.rendering.scene import Scene, find_settled
 from multigrid.scenarios import RecordEpisode, Scenario
 
 __all__ = ["Others", "Refusal", "Session", "moves_by_sight"]
 
-Others = Literal["idle", "random", "shortest-path", "pibt"]
+Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-shield"]
 """The policy of the agents that the player does not steer."""
 
 
@@ -62,13 +62,13 @@ class Session:
     """A game for one player: in each step the player steers one agent, and the others follow a policy.
 
     Every layout is a `Scenario`, so that it can be restarted and recorded at any time. A step back also restores the
-    random generator of the others' policy: equal actions then lead to equal states.
+    random generator of the others' policy, and what the policy remembers: equal actions then lead to equal states.
 
     Args:
         world: a configuration, from which layouts are sampled; or a scenario, whose recorded actions are ignored.
         seed: the seed of the layouts and of the others' policy.
-        others: the policy of the other agents. "idle" agents stay, and those of "pibt" wait for one another, so a world
-            of several agents is then played with ``allow_stay=True``.
+        others: the policy of the other agents. "idle" agents stay, and those of "pibt" and of the learned policies wait
+            for one another, so a world of several agents is then played with ``allow_stay=True``.
 
     Raises:
         ValueError: the seed is negative, or the policy does not support the rules.
@@ -84,7 +84,7 @@ class Session:
         if seed < 0:
             raise ValueError(f"seed is {seed}; expected at least 0")
         config = world.config if isinstance(world, Scenario) else world
-        if others in ("idle", "pibt") and config.num_agents > 1:
+        if others not in ("random", "shortest-path") and config.num_agents > 1:
             config = dataclasses.replace(config, allow_stay=True)
         self.seed = seed
         self.others = others
@@ -104,9 +104,8 @@ class Session:
         self.steered = 0
         """The index of the agent that the player steers."""
         self._begin()
-        if others == "pibt":
-            # Rules that it does not support are reported before there is a window.
-            self._choose()
+        # Rules that the policy does not support are reported, and its kernels compiled, before there is a window.
+        self._show(self.state)
 
     def _name(self) -> str:
         return f"seed {self.seed}" + (f", layout {self.layout + 1}" if self.layout else "")
@@ -232,6 +231,13 @@ class Session:
     def _choose(self) -> dict[str, int]:
         return self._policy(self._env, {})
 
+    def _show(self, state: State) -> None:
+        """Set a state and let the policy see it, so that it remembers it; what it chooses does not count."""
+        generator_state = self._generator.bit_generator.state
+        self._env.set_state(state)
+        self._choose()
+        self._generator.bit_generator.state = generator_state
+
     def back(self) -> bool:
         """Undo the last step and return True; return False if there is none."""
         if not self._past:
@@ -239,6 +245,9 @@ class Session:
             return False
         moment = self._past.pop()
         self._played.pop()
+        if self._past:
+            # The learned policy remembers with which moves agents came: it needs the state before.
+            self._show(self._past[-1].state)
         self._env.set_state(moment.state)
         self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
         self._generator.bit_generator.state = moment.generator_state
@@ -299,4 +308,6 @@ _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
     "shortest-path": shortest_path_policy,
     # It keeps nothing from step to step, so that a step back need not restore it.
     "pibt": lambda generator: planning.controller("pibt", seed=int(generator.integers(2**32))),
+    "pretrained": lambda generator: pretrained(seed=generator),
+    "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
 }

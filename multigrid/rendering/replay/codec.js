@@ -28,52 +28,78 @@ function unpack(text, rows, length) {
   return values;
 }
 
-const data = JSON.parse(document.getElementById("episode").textContent);
-const { width, height, agents: numAgents, steps: lastStep } = data;
-const moments = lastStep + 1;
-const series = {};
-for (const name of ["cells", "targets", "present", "arrivals", "outcomes", "refused"]) {
-  series[name] = unpack(data[name], numAgents, moments);
-}
-const distancePlaces = unpack(data.distances.places, numAgents, moments);
-const rewardPlaces = unpack(data.rewards.places, moments, numAgents);
-const blockers = unpack(data.blockers, numAgents * data.most_blockers, moments);
-const walls = unpack(data.walls, 1, width * height);
+// What is known of an episode, by agent and step.
+function readEpisode(data) {
+  const { width, height, agents: numAgents, steps: lastStep } = data;
+  const moments = lastStep + 1;
+  const series = {};
+  for (const name of ["cells", "targets", "present", "arrivals", "outcomes", "refused"]) {
+    series[name] = unpack(data[name], numAgents, moments);
+  }
+  const distancePlaces = unpack(data.distances.places, numAgents, moments);
+  const rewardPlaces = unpack(data.rewards.places, moments, numAgents);
+  const blockers = unpack(data.blockers, numAgents * data.most_blockers, moments);
+  const blockedOutcomes = data.outcome_names.map((_, outcome) => data.blocked.includes(outcome));
 
-const cellOf = (agent, step) => series.cells[agent * moments + step];
-const targetOf = (agent, step) => series.targets[agent * moments + step];
-const isPresent = (agent, step) => series.present[agent * moments + step] === 1;
-const arrivalsOf = (agent, step) => series.arrivals[agent * moments + step];
-const outcomeOf = (agent, step) => series.outcomes[agent * moments + step];
-const distanceOf = (agent, step) => data.distances.values[distancePlaces[agent * moments + step]];
-const isSettled = (agent, step) => isPresent(agent, step) && distanceOf(agent, step) === 0;
-const rewardOf = (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]];
+  const isPresent = (agent, step) => series.present[agent * moments + step] === 1;
+  const arrivalsOf = (agent, step) => series.arrivals[agent * moments + step];
+  const outcomeOf = (agent, step) => series.outcomes[agent * moments + step];
+  const distanceOf = (agent, step) => data.distances.values[distancePlaces[agent * moments + step]];
+  // The reset is no move.
+  const isBlocked = (agent, step) => step > 0 && blockedOutcomes[outcomeOf(agent, step)];
+  return {
+    data,
+    lastStep,
+    walls: unpack(data.walls, 1, width * height),
+    cellOf: (agent, step) => series.cells[agent * moments + step],
+    targetOf: (agent, step) => series.targets[agent * moments + step],
+    isPresent,
+    arrivalsOf,
+    outcomeOf,
+    distanceOf,
+    isSettled: (agent, step) => isPresent(agent, step) && distanceOf(agent, step) === 0,
+    rewardOf: (agent, step) => data.rewards.values[rewardPlaces[step * numAgents + agent]],
+    isBlocked,
+    // The way that a refused move would have gone, in cells, or null: it was not refused, or is not known.
+    refusedMove: (agent, step) => data.moves[series.refused[agent * moments + step] - 1] ?? null,
+    blockersOf(agent, step) {
+      const found = [];
+      for (let row = agent * data.most_blockers; row < (agent + 1) * data.most_blockers; row++) {
+        const blocker = blockers[row * moments + step];
+        if (blocker > 0) found.push(blocker - 1);
+      }
+      return found;
+    },
+    // An arrival, or a refused move unless it is refused like the one before.
+    isEvent: (agent, step) =>
+      step <= lastStep &&
+      (arrivalsOf(agent, step) > arrivalsOf(agent, step - 1) ||
+        (isBlocked(agent, step) && outcomeOf(agent, step) !== outcomeOf(agent, step - 1))),
+  };
+}
+
+// One episode, or two of one layout, which are shown side by side in step.
+const episodes = Array.from(document.querySelectorAll("script[type='application/json']"), element =>
+  readEpisode(JSON.parse(element.textContent)),
+);
+const { width, height, agents: numAgents, palettes } = episodes[0].data;
+const isComparison = episodes.length > 1;
+const lastStep = Math.max(...episodes.map(episode => episode.lastStep));
+const letters = ["A", "B"];
 const columnOf = cell => cell % width;
 const rowOf = cell => Math.floor(cell / width);
 
-const blockedOutcomes = data.outcome_names.map((_, outcome) => data.blocked.includes(outcome));
-// The reset is no move.
-const isBlocked = (agent, step) => step > 0 && blockedOutcomes[outcomeOf(agent, step)];
-// The way that a refused move would have gone, in cells, or null: it was not refused, or is not known.
-const refusedMove = (agent, step) => data.moves[series.refused[agent * moments + step] - 1] ?? null;
-function blockersOf(agent, step) {
-  const found = [];
-  for (let row = agent * data.most_blockers; row < (agent + 1) * data.most_blockers; row++) {
-    const blocker = blockers[row * moments + step];
-    if (blocker > 0) found.push(blocker - 1);
-  }
-  return found;
-}
-// An arrival, or a refused move unless it is refused like the one before.
-const isEvent = (agent, step) =>
-  arrivalsOf(agent, step) > arrivalsOf(agent, step - 1) ||
-  (isBlocked(agent, step) && outcomeOf(agent, step) !== outcomeOf(agent, step - 1));
-
-// What all parts of the page look at. A time of 2.5 is half-way from step 2 to step 3.
-const state = { time: 0, playing: false, speed: 4, followed: -1, hovered: -1 };
+// What all parts of the page look at. A time of 2.5 is half-way from step 2 to step 3. An agent is followed and hovered
+// in both episodes; the details are of one: the one under the pointer, or the one chosen last.
+const state = { time: 0, playing: false, speed: 4, followed: -1, hovered: -1, chosen: 0, pointed: -1 };
 const focus = () => (state.hovered >= 0 ? state.hovered : state.followed);
+const detailed = () => (state.pointed >= 0 ? state.pointed : state.chosen);
+// An episode that has ended stays at its last step.
+const timeIn = episode => Math.min(state.time, episode.lastStep);
 // The step whose move is being made, or was made last.
-const currentStep = () => (calm.matches ? Math.floor(state.time) : Math.ceil(state.time));
+const stepAt = time => (calm.matches ? Math.floor(time) : Math.ceil(time));
+const currentStep = () => stepAt(state.time);
+const stepIn = episode => stepAt(timeIn(episode));
 const byId = id => document.getElementById(id);
 
 // A colour of page.css, as the canvas wants it, in the scheme of the moment.

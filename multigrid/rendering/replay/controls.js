@@ -8,19 +8,20 @@ const link = byId("link");
 const speeds = [1, 2, 4, 8, 16, 32, 64];
 let due = false;
 let last = null;
-let displayed = { step: -1, focus: -2 };
+const nothing = { step: -1, focus: -2, details: -1 };
+let displayed = nothing;
 
 function draw() {
-  drawScene();
-  const [step, marked] = [currentStep(), focus()];
-  if (marked !== displayed.focus) drawMarks();
-  if (marked !== displayed.focus || step !== displayed.step) {
+  for (const scene of scenes) scene.draw();
+  const now = { step: currentStep(), focus: focus(), details: detailed() };
+  if (now.focus !== displayed.focus) drawMarks();
+  if (Object.keys(now).some(part => now[part] !== displayed[part])) {
     showNow();
     showAgent();
-    scrub.value = String(step);
+    scrub.value = String(now.step);
     link.href = address();
   }
-  displayed = { step, focus: marked };
+  displayed = now;
 }
 
 function tick(now) {
@@ -61,20 +62,26 @@ function goTo(step) {
 function goToEvent(way) {
   const agents = state.followed >= 0 ? [state.followed] : Array.from({ length: numAgents }, (_, agent) => agent);
   let step = way > 0 ? Math.floor(state.time) : Math.ceil(state.time);
+  const happens = () => episodes.some(episode => agents.some(agent => episode.isEvent(agent, step)));
   do step += way;
-  while (step > 0 && step < lastStep && !agents.some(agent => isEvent(agent, step)));
+  while (step > 0 && step < lastStep && !happens());
   goTo(step);
 }
 
-// The part of the address that names a step and an agent. Within a notebook there is no address.
+// The part of the address that names a step, an agent and, of two recordings, the second one. Within a notebook there is
+// no address.
 const hasAddress = location.protocol !== "about:";
-const address = () => `#step=${currentStep()}${state.followed >= 0 ? `&agent=${state.followed}` : ""}`;
+function address() {
+  const agent = state.followed >= 0 ? `&agent=${state.followed}` : "";
+  return `#step=${currentStep()}${agent}${agent && state.chosen ? `&in=${letters[state.chosen]}` : ""}`;
+}
 
 function readAddress() {
   const named = new URLSearchParams(location.hash.slice(1));
   const number = (name, most) => (/^\d+$/.test(named.get(name) ?? "") && Number(named.get(name)) <= most ? Number(named.get(name)) : -1);
   if (number("step", lastStep) < 0) return;
-  followAgent(number("agent", numAgents - 1));
+  const second = isComparison && named.get("in") === letters[1];
+  followAgent(number("agent", numAgents - 1), Number(second));
   goTo(number("step", lastStep));
 }
 
@@ -89,16 +96,15 @@ function writeAddress() {
 const stepBack = () => goTo(Math.ceil(state.time) - 1);
 const stepForward = () => goTo(Math.floor(state.time) + 1);
 
-function followAgent(agent) {
-  state.followed = agent;
-  state.hovered = -1;
+function followAgent(agent, chosen = state.chosen) {
+  Object.assign(state, { followed: agent, hovered: -1, chosen });
   writeAddress();
   soon();
 }
 
 function restyle() {
-  fitScene();
-  displayed = { step: -1, focus: -2 };
+  fitScenes();
+  displayed = nothing;
   soon();
 }
 
@@ -126,10 +132,13 @@ byId("forward").addEventListener("click", stepForward);
 byId("last").addEventListener("click", () => goTo(lastStep));
 byId("previous-event").addEventListener("click", () => goToEvent(-1));
 byId("next-event").addEventListener("click", () => goToEvent(1));
-verdict.addEventListener("click", event => {
-  event.preventDefault();
-  goTo(data.verdict.step);
-});
+verdicts.forEach((verdict, index) =>
+  verdict.addEventListener("click", event => {
+    event.preventDefault();
+    goTo(episodes[index].data.verdict.step);
+  }),
+);
+choices.forEach((choice, index) => choice.addEventListener("click", () => followAgent(state.followed, index)));
 link.hidden = !hasAddress;
 link.addEventListener("click", event => {
   event.preventDefault();
@@ -178,51 +187,49 @@ addEventListener("keydown", event => {
 });
 
 const hint = byId("hint");
-function hover(event) {
-  const agent = event.pointerType === "touch" ? -1 : agentAt(event);
+function hover(event, half) {
+  const agent = event.pointerType === "touch" ? -1 : scenes[half].agentAt(event);
   hint.hidden = agent < 0;
   if (agent >= 0) {
-    const step = currentStep();
-    hint.textContent = agentName(agent) + (isBlocked(agent, step) ? `: ${outcomeText(agent, step)}` : "");
-    const box = byId("stage").getBoundingClientRect();
+    const episode = episodes[half];
+    const step = stepIn(episode);
+    hint.textContent = agentName(agent) + (episode.isBlocked(agent, step) ? `: ${outcomeText(episode, agent, step)}` : "");
+    const box = stage.getBoundingClientRect();
     const left = event.clientX - box.left + 12;
     hint.style.left = `${Math.min(left, box.width - hint.offsetWidth)}px`;
     hint.style.top = `${Math.max(0, event.clientY - box.top - 30)}px`;
   }
-  if (agent !== state.hovered) {
-    state.hovered = agent;
-    soon();
-  }
+  point(agent, half);
 }
-canvas.addEventListener("pointermove", hover);
-canvas.addEventListener("pointerleave", () => {
-  hint.hidden = true;
-  state.hovered = -1;
+function point(agent, half) {
+  if (agent === state.hovered && half === state.pointed) return;
+  Object.assign(state, { hovered: agent, pointed: half });
   soon();
+}
+scenes.forEach(({ canvas, agentAt }, half) => {
+  canvas.addEventListener("pointermove", event => hover(event, half));
+  canvas.addEventListener("pointerleave", () => {
+    hint.hidden = true;
+    point(-1, -1);
+  });
+  canvas.addEventListener("click", event => {
+    const agent = agentAt(event);
+    const again = agent === state.followed && half === state.chosen;
+    followAgent(again ? -1 : agent, half);
+  });
 });
-canvas.addEventListener("click", event => {
-  const agent = agentAt(event);
-  followAgent(agent === state.followed ? -1 : agent);
-});
-new ResizeObserver(restyle).observe(byId("stage"));
+new ResizeObserver(restyle).observe(stage);
 addEventListener("resize", restyle);
 scheme.addEventListener("change", showTheme);
 calm.addEventListener("change", soon);
 
-// For tests: what the last drawing put on the canvas. Places are in cells, x and y of a
-// disc's or a square's cell, with parts between two steps, and null for an agent that has left; side is a cell's in
-// CSS pixels.
+// For tests: what the last drawing put on a canvas, as `lastDrawing` of scene.js says; side is a cell's in CSS pixels.
 window.multigrid = Object.freeze({
-  lastDrawing: () => ({
-    time: drawnTime,
+  lastDrawing: (half = 0) => ({
+    ...scenes[half].lastDrawing(),
     playing: state.playing,
     followed: state.followed,
     side: side / devicePixelRatio,
-    agents: Array.from(shown, (there, agent) => (there ? [xs[agent], ys[agent]] : null)),
-    targets: Array.from(shown, (there, agent) => {
-      const cell = targetOf(agent, Math.floor(drawnTime));
-      return there ? [columnOf(cell), rowOf(cell)] : null;
-    }),
   }),
 });
 

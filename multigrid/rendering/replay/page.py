@@ -29,12 +29,18 @@ FLOORS: dict[str, Colour] = {"light": (255, 255, 255), "dark": (39, 43, 51)}
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 
 
-def replay_page(episode: Episode) -> str:
+def replay_page(episode: Episode, other: Episode | None = None) -> str:
     """Return an HTML page, in ASCII, that shows an episode; equal episodes give equal pages.
 
     The page plays, pauses, steps, scrubs, and follows an agent; "?" lists its keys. With ``#step=21&agent=3`` at the
     end of its address, it opens at that step and follows that agent. Its content security policy forbids the network.
     For tests, ``window.multigrid.lastDrawing()`` returns the latest drawing.
+
+    Args:
+        episode: the episode.
+        other: another episode of the same layout, to show beside it in step; the shorter one stays at its last step.
+            The agent's figures are those of the one that is clicked, and of the other with ``&in=B`` in the address;
+            ``lastDrawing(1)`` is its drawing.
 
     >>> import multigrid.scenarios
     >>> from multigrid.scenarios.tracing import trace_episode
@@ -46,18 +52,23 @@ def replay_page(episode: Episode) -> str:
     for scheme, floor in FLOORS.items():
         style = style.replace(f"{{{{{scheme}_floor}}}}", hexadecimal(floor))
     script = "".join(map(_resource, _SCRIPTS))
-    # A "<" can end a script element, even inside quotes.
-    data = json.dumps(_data(episode), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    title = html.escape(episode.name).encode("ascii", "xmlcharrefreplace").decode("ascii")
+    episodes = {"episode": episode} if other is None else {"episode": episode, "other-episode": other}
+    title = " and ".join(episode.name for episode in episodes.values())
     parts = {
-        "title": title,
+        "title": html.escape(title).encode("ascii", "xmlcharrefreplace").decode("ascii"),
         "style": style,
         "script": script,
-        "data": data,
+        "data": "\n".join(_data_element(name, episode) for name, episode in episodes.items()),
         "style_hash": _hash(style),
         "script_hash": _hash(script),
     }
     return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _resource("page.html"))
+
+
+def _data_element(name: str, episode: Episode) -> str:
+    # A "<" can end a script element, even inside quotes.
+    data = json.dumps(_data(episode), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{data}</script>'
 
 
 def _data(episode: Episode) -> dict[str, Any]:

@@ -1,32 +1,39 @@
 
-// The world on its canvas. Sizes are in device pixels, so that cells have whole ones. The time, xs, ys and shown are
-// those of the last drawing.
-const canvas = byId("grid");
-const pen = canvas.getContext("2d");
+// The worlds on their canvases. Sizes are in device pixels, so that cells have whole ones.
+const stage = byId("stage");
 const ground = document.createElement("canvas");
-const xs = new Float64Array(numAgents);
-const ys = new Float64Array(numAgents);
-const shown = new Uint8Array(numAgents);
 let side = 0;
-let drawnTime = 0;
 const inks = {};
-let palette = data.palettes.light;
+let palette = palettes.light;
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
-function fitScene() {
+// The side of a cell, in CSS pixels, with which all worlds fit into so many columns.
+function sideIn(columns) {
+  const style = getComputedStyle(stage);
+  const room = (stage.clientWidth - (columns - 1) * parseFloat(style.columnGap)) / columns;
+  const chrome = (document.fullscreenElement ? 176 : innerWidth > 820 ? 270 : 300) + (isComparison ? 32 : 0);
+  const caption = Math.max(...captions.map(one => one.offsetHeight));
+  const rows = episodes.length / columns;
+  const tall = (Math.max(260, innerHeight - chrome) - (rows - 1) * parseFloat(style.rowGap)) / rows - caption;
+  return Math.min(room / width, Math.max(tall, 160) / height, 120);
+}
+
+function fitScenes() {
   const ratio = devicePixelRatio;
-  const room = byId("stage").clientWidth * ratio;
-  const chrome = document.fullscreenElement ? 176 : innerWidth > 820 ? 270 : 300;
-  const tall = Math.max(260, innerHeight - chrome) * ratio;
-  const exact = Math.min(room / width, tall / height, 120 * ratio);
-  palette = data.palettes[usesDark() ? "dark" : "light"];
+  // On narrow screens below one another; elsewhere in the way that gives larger cells.
+  const beside = isComparison && innerWidth > 600 && sideIn(2) >= sideIn(1);
+  stage.classList.toggle("beside", beside);
+  const exact = sideIn(beside ? 2 : 1) * ratio;
+  palette = palettes[usesDark() ? "dark" : "light"];
   side = exact >= 3 ? Math.floor(exact) : exact;
-  canvas.width = ground.width = Math.max(1, Math.floor(side * width));
-  canvas.height = ground.height = Math.max(1, Math.floor(side * height));
-  canvas.style.width = `${canvas.width / ratio}px`;
-  canvas.style.height = `${canvas.height / ratio}px`;
+  for (const canvas of [ground, ...scenes.map(scene => scene.canvas)]) {
+    canvas.width = Math.max(1, Math.floor(side * width));
+    canvas.height = Math.max(1, Math.floor(side * height));
+    canvas.style.width = `${canvas.width / ratio}px`;
+    canvas.style.height = `${canvas.height / ratio}px`;
+  }
   for (const name of ["floor", "grid", "wall", "blocked", "arrival", "ink", "edge"]) inks[name] = themeColour(name);
   drawGround(ratio);
 }
@@ -43,6 +50,7 @@ function drawGround(ratio) {
   for (let row = 1; row < height; row++) brush.fillRect(0, Math.round(row * side), ground.width, thickness);
   brush.globalAlpha = 1;
   brush.fillStyle = inks.wall;
+  const { walls } = episodes[0];
   for (let cell = 0; cell < walls.length; cell++) {
     if (!walls[cell]) continue;
     const left = Math.floor(columnOf(cell) * side);
@@ -57,163 +65,192 @@ function drawGround(ratio) {
 
 const middle = place => (place + 0.5) * side;
 
-function roundedSquare(cell, inset) {
-  const size = side * (1 - 2 * inset);
-  pen.beginPath();
-  pen.roundRect((columnOf(cell) + inset) * side, (rowOf(cell) + inset) * side, size, size, size * 0.26);
-}
+// The drawing of one episode. Places and the time are those of the last drawing.
+function makeScene(episode, canvas) {
+  const { cellOf, targetOf, isPresent, isSettled, isBlocked, blockersOf, refusedMove } = episode;
+  const pen = canvas.getContext("2d");
+  const xs = new Float64Array(numAgents);
+  const ys = new Float64Array(numAgents);
+  const shown = new Uint8Array(numAgents);
+  let drawnTime = 0;
 
-function drawScene() {
-  const before = Math.floor(state.time);
-  const share = calm.matches ? 0 : state.time - before;
-  const after = share > 0 ? before + 1 : before;
-  const marked = focus();
-  const fade = agent => (state.followed >= 0 && agent !== state.followed && agent !== state.hovered ? 0.35 : 1);
-  pen.globalAlpha = 1;
-  pen.drawImage(ground, 0, 0);
-
-  const outline = Math.max(1, side * 0.055);
-  for (let agent = 0; agent < numAgents; agent++) {
-    shown[agent] = isPresent(agent, before);
-    if (!shown[agent]) continue;
-    const cell = cellOf(agent, before);
-    const next = cellOf(agent, after);
-    xs[agent] = columnOf(cell) + (columnOf(next) - columnOf(cell)) * share;
-    ys[agent] = rowOf(cell) + (rowOf(next) - rowOf(cell)) * share;
-    const settled = isSettled(agent, before);
-    const strength = fade(agent) * (isPresent(agent, after) ? 1 : 1 - share);
-    roundedSquare(targetOf(agent, before), settled ? 0.07 : 0.12);
-    pen.fillStyle = pen.strokeStyle = palette.colours[agent];
-    pen.globalAlpha = strength * (settled ? 1 : side < 8 ? 0.45 : 0.2);
-    pen.fill();
-    if (settled || side < 8) continue;
-    pen.globalAlpha = strength;
-    pen.lineWidth = outline;
-    pen.stroke();
-  }
-  if (marked >= 0) drawPath(marked);
-  for (let agent = 0; agent < numAgents; agent++) {
-    if (!shown[agent] || isSettled(agent, before) || fade(agent) < 1) continue;
-    const target = targetOf(agent, before);
-    pen.globalAlpha = isPresent(agent, after) ? 1 : 1 - share;
-    writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
-  }
-  const inTheWay = marked >= 0 && isBlocked(marked, after) ? blockersOf(marked, after) : [];
-  for (let agent = 0; agent < numAgents; agent++) {
-    if (shown[agent] && agent !== marked) drawAgent(agent, before, after, share, fade(agent));
-  }
-  if (marked >= 0 && shown[marked]) drawAgent(marked, before, after, share, 1);
-  inTheWay.forEach(markBlocker);
-  drawnTime = state.time;
-}
-
-// A number in the middle of its place, where there is room for it.
-function writeNumber(agent, x, y, radius, ink) {
-  const number = String(agent);
-  const size = radius * (number.length > 2 ? 0.86 : 1.1);
-  if (size < 6.5 * devicePixelRatio) return;
-  pen.fillStyle = ink;
-  pen.font = `600 ${size}px system-ui, sans-serif`;
-  pen.textAlign = "center";
-  pen.textBaseline = "middle";
-  pen.fillText(number, x, y + size * 0.06);
-}
-
-function drawAgent(agent, before, after, share, strength) {
-  const x = middle(xs[agent]);
-  const y = middle(ys[agent]);
-  const settled = isSettled(agent, before);
-  const radius = side * (settled ? 0.27 : 0.34);
-  const circle = size => {
+  function roundedSquare(cell, inset) {
+    const size = side * (1 - 2 * inset);
     pen.beginPath();
-    pen.arc(x, y, size, 0, 2 * Math.PI);
-  };
-  pen.globalAlpha = strength * (isPresent(agent, after) ? 1 : 1 - share);
-  pen.fillStyle = palette.colours[agent];
-  circle(radius);
-  pen.fill();
-  if (side >= 8) {
-    pen.strokeStyle = palette.rims[agent];
-    pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
-    pen.stroke();
+    pen.roundRect((columnOf(cell) + inset) * side, (rowOf(cell) + inset) * side, size, size, size * 0.26);
   }
-  writeNumber(agent, x, y, side * 0.34, palette.inks[agent]);
-  if (isBlocked(agent, after)) {
-    pen.strokeStyle = inks.blocked;
-    pen.lineWidth = Math.max(1.2, side * 0.07);
-    circle(side * 0.42);
-    pen.stroke();
-    if (side >= 8) drawWish(x, y, refusedMove(agent, after));
-  }
-  if (agent === focus()) {
-    pen.strokeStyle = inks.ink;
-    pen.lineWidth = Math.max(1.5, side * 0.06);
-    if (settled) roundedSquare(cellOf(agent, before), 0.02);
-    else circle(Math.max(side * 0.47, 4 * devicePixelRatio));
-    pen.stroke();
-  }
-}
 
-// An arrow head towards the cell that a refused agent asked for.
-function drawWish(x, y, move) {
-  if (move === null) return;
-  const [across, down] = move;
-  const point = (ahead, aside) => pen.lineTo(x + side * (across * ahead - down * aside), y + side * (down * ahead + across * aside));
-  pen.fillStyle = inks.blocked;
-  pen.beginPath();
-  point(0.62, 0);
-  point(0.42, 0.17);
-  point(0.42, -0.17);
-  pen.fill();
-}
+  function draw() {
+    const time = timeIn(episode);
+    const before = Math.floor(time);
+    const share = calm.matches ? 0 : time - before;
+    const after = share > 0 ? before + 1 : before;
+    const marked = focus();
+    const fade = agent => (state.followed >= 0 && agent !== state.followed && agent !== state.hovered ? 0.35 : 1);
+    pen.globalAlpha = 1;
+    pen.drawImage(ground, 0, 0);
 
-// A dashed ring around an agent that was in the way of the marked one.
-function markBlocker(agent) {
-  if (!shown[agent]) return;
-  pen.globalAlpha = 1;
-  pen.strokeStyle = inks.blocked;
-  pen.lineWidth = Math.max(1.5, side * 0.07);
-  pen.setLineDash([side * 0.12, side * 0.1]);
-  pen.beginPath();
-  pen.arc(middle(xs[agent]), middle(ys[agent]), Math.max(side * 0.46, 4 * devicePixelRatio), 0, 2 * Math.PI);
-  pen.stroke();
-  pen.setLineDash([]);
-}
-
-// Where the agent has been, and dotted where it will go.
-function drawPath(agent) {
-  const line = (from, to, points) => {
-    pen.beginPath();
-    for (const [x, y] of points) pen.lineTo(middle(x), middle(y));
-    for (let step = from; step <= to; step++) {
-      pen.lineTo(middle(columnOf(cellOf(agent, step))), middle(rowOf(cellOf(agent, step))));
+    const outline = Math.max(1, side * 0.055);
+    for (let agent = 0; agent < numAgents; agent++) {
+      shown[agent] = isPresent(agent, before);
+      if (!shown[agent]) continue;
+      const cell = cellOf(agent, before);
+      const next = cellOf(agent, after);
+      xs[agent] = columnOf(cell) + (columnOf(next) - columnOf(cell)) * share;
+      ys[agent] = rowOf(cell) + (rowOf(next) - rowOf(cell)) * share;
+      const settled = isSettled(agent, before);
+      const strength = fade(agent) * (isPresent(agent, after) ? 1 : 1 - share);
+      roundedSquare(targetOf(agent, before), settled ? 0.07 : 0.12);
+      pen.fillStyle = pen.strokeStyle = palette.colours[agent];
+      pen.globalAlpha = strength * (settled ? 1 : side < 8 ? 0.45 : 0.2);
+      pen.fill();
+      if (settled || side < 8) continue;
+      pen.globalAlpha = strength;
+      pen.lineWidth = outline;
+      pen.stroke();
     }
-  };
-  const before = Math.floor(state.time);
-  const here = [[xs[agent], ys[agent]]];
-  pen.strokeStyle = palette.colours[agent];
-  pen.lineWidth = Math.max(1.5, side * 0.13);
-  pen.lineCap = pen.lineJoin = "round";
-  pen.globalAlpha = 1;
-  line(before + 1, lastStep, shown[agent] ? here : []);
-  pen.setLineDash([0, Math.max(4, side * 0.28)]);
-  pen.stroke();
-  pen.setLineDash([]);
-  line(0, before, []);
-  if (shown[agent]) pen.lineTo(middle(xs[agent]), middle(ys[agent]));
-  pen.stroke();
+    if (marked >= 0) drawPath(marked);
+    for (let agent = 0; agent < numAgents; agent++) {
+      if (!shown[agent] || isSettled(agent, before) || fade(agent) < 1) continue;
+      const target = targetOf(agent, before);
+      pen.globalAlpha = isPresent(agent, after) ? 1 : 1 - share;
+      writeNumber(agent, middle(columnOf(target)), middle(rowOf(target)), side * 0.34, inks.ink);
+    }
+    const inTheWay = marked >= 0 && isBlocked(marked, after) ? blockersOf(marked, after) : [];
+    for (let agent = 0; agent < numAgents; agent++) {
+      if (shown[agent] && agent !== marked) drawAgent(agent, before, after, share, fade(agent));
+    }
+    if (marked >= 0 && shown[marked]) drawAgent(marked, before, after, share, 1);
+    inTheWay.forEach(markBlocker);
+    drawnTime = time;
+  }
+
+  // A number in the middle of its place, where there is room for it.
+  function writeNumber(agent, x, y, radius, ink) {
+    const number = String(agent);
+    const size = radius * (number.length > 2 ? 0.86 : 1.1);
+    if (size < 6.5 * devicePixelRatio) return;
+    pen.fillStyle = ink;
+    pen.font = `600 ${size}px system-ui, sans-serif`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillText(number, x, y + size * 0.06);
+  }
+
+  function drawAgent(agent, before, after, share, strength) {
+    const x = middle(xs[agent]);
+    const y = middle(ys[agent]);
+    const settled = isSettled(agent, before);
+    const radius = side * (settled ? 0.27 : 0.34);
+    const circle = size => {
+      pen.beginPath();
+      pen.arc(x, y, size, 0, 2 * Math.PI);
+    };
+    pen.globalAlpha = strength * (isPresent(agent, after) ? 1 : 1 - share);
+    pen.fillStyle = palette.colours[agent];
+    circle(radius);
+    pen.fill();
+    if (side >= 8) {
+      pen.strokeStyle = palette.rims[agent];
+      pen.lineWidth = Math.max(1, side * (settled ? 0.06 : 0.04));
+      pen.stroke();
+    }
+    writeNumber(agent, x, y, side * 0.34, palette.inks[agent]);
+    if (isBlocked(agent, after)) {
+      pen.strokeStyle = inks.blocked;
+      pen.lineWidth = Math.max(1.2, side * 0.07);
+      circle(side * 0.42);
+      pen.stroke();
+      if (side >= 8) drawWish(x, y, refusedMove(agent, after));
+    }
+    if (agent === focus()) {
+      pen.strokeStyle = inks.ink;
+      pen.lineWidth = Math.max(1.5, side * 0.06);
+      if (settled) roundedSquare(cellOf(agent, before), 0.02);
+      else circle(Math.max(side * 0.47, 4 * devicePixelRatio));
+      pen.stroke();
+    }
+  }
+
+  // An arrow head towards the cell that a refused agent asked for.
+  function drawWish(x, y, move) {
+    if (move === null) return;
+    const [across, down] = move;
+    const point = (ahead, aside) => pen.lineTo(x + side * (across * ahead - down * aside), y + side * (down * ahead + across * aside));
+    pen.fillStyle = inks.blocked;
+    pen.beginPath();
+    point(0.62, 0);
+    point(0.42, 0.17);
+    point(0.42, -0.17);
+    pen.fill();
+  }
+
+  // A dashed ring around an agent that was in the way of the marked one.
+  function markBlocker(agent) {
+    if (!shown[agent]) return;
+    pen.globalAlpha = 1;
+    pen.strokeStyle = inks.blocked;
+    pen.lineWidth = Math.max(1.5, side * 0.07);
+    pen.setLineDash([side * 0.12, side * 0.1]);
+    pen.beginPath();
+    pen.arc(middle(xs[agent]), middle(ys[agent]), Math.max(side * 0.46, 4 * devicePixelRatio), 0, 2 * Math.PI);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
+  // Where the agent has been, and dotted where it will go.
+  function drawPath(agent) {
+    const line = (from, to, points) => {
+      pen.beginPath();
+      for (const [x, y] of points) pen.lineTo(middle(x), middle(y));
+      for (let step = from; step <= to; step++) {
+        pen.lineTo(middle(columnOf(cellOf(agent, step))), middle(rowOf(cellOf(agent, step))));
+      }
+    };
+    const before = Math.floor(timeIn(episode));
+    const here = [[xs[agent], ys[agent]]];
+    pen.strokeStyle = palette.colours[agent];
+    pen.lineWidth = Math.max(1.5, side * 0.13);
+    pen.lineCap = pen.lineJoin = "round";
+    pen.globalAlpha = 1;
+    line(before + 1, episode.lastStep, shown[agent] ? here : []);
+    pen.setLineDash([0, Math.max(4, side * 0.28)]);
+    pen.stroke();
+    pen.setLineDash([]);
+    line(0, before, []);
+    if (shown[agent]) pen.lineTo(middle(xs[agent]), middle(ys[agent]));
+    pen.stroke();
+  }
+
+  // The agent under a point of the page, or -1.
+  function agentAt(event) {
+    const box = canvas.getBoundingClientRect();
+    const x = (event.clientX - box.left) * devicePixelRatio;
+    const y = (event.clientY - box.top) * devicePixelRatio;
+    let best = -1;
+    let least = Math.max(side / 2, 9 * devicePixelRatio);
+    for (let agent = 0; agent < numAgents; agent++) {
+      const away = shown[agent] ? Math.hypot(middle(xs[agent]) - x, middle(ys[agent]) - y) : Infinity;
+      if (away < least) [best, least] = [agent, away];
+    }
+    return best;
+  }
+
+  // For tests: places are in cells, x and y of a disc's or a square's cell, with parts between two steps, and null for
+  // an agent that has left.
+  const lastDrawing = () => ({
+    time: drawnTime,
+    agents: Array.from(shown, (there, agent) => (there ? [xs[agent], ys[agent]] : null)),
+    targets: Array.from(shown, (there, agent) => {
+      const cell = targetOf(agent, Math.floor(drawnTime));
+      return there ? [columnOf(cell), rowOf(cell)] : null;
+    }),
+  });
+
+  return { canvas, draw, agentAt, lastDrawing };
 }
 
-// The agent under a point of the page, or -1.
-function agentAt(event) {
-  const box = canvas.getBoundingClientRect();
-  const x = (event.clientX - box.left) * devicePixelRatio;
-  const y = (event.clientY - box.top) * devicePixelRatio;
-  let best = -1;
-  let least = Math.max(side / 2, 9 * devicePixelRatio);
-  for (let agent = 0; agent < numAgents; agent++) {
-    const away = shown[agent] ? Math.hypot(middle(xs[agent]) - x, middle(ys[agent]) - y) : Infinity;
-    if (away < least) [best, least] = [agent, away];
-  }
-  return best;
-}
+document.body.classList.toggle("two", isComparison);
+const halves = Array.from(stage.querySelectorAll("figure"));
+const captions = halves.map(half => half.querySelector("figcaption"));
+const scenes = episodes.map((episode, index) => makeScene(episode, halves[index].querySelector("canvas")));
