@@ -245,9 +245,10 @@ class Session:
             return False
         moment = self._past.pop()
         self._played.pop()
-        if self._past:
-            # The learned policy remembers with which moves agents came: it needs the state before.
-            self._show(self._past[-1].state)
+        if self.others.startswith("pretrained"):
+            # The learned policy remembers with which moves agents came, and since when they have come no nearer.
+            for earlier in self._past:
+                self._show(earlier.state)
         self._env.set_state(moment.state)
         self.state, self.totals, self.steered = moment.state, moment.totals, moment.steered
         self._generator.bit_generator.state = moment.generator_state
