@@ -22,8 +22,8 @@ function sideIn(columns) {
 
 function fitScenes() {
   const ratio = devicePixelRatio;
-  // On narrow screens below one another; elsewhere in the way that gives larger cells.
-  const beside = isComparison && innerWidth > 600 && sideIn(2) >= sideIn(1);
+  // Below one another on narrow screens, and wherever cells are then much larger: flat worlds.
+  const beside = isComparison && innerWidth > 600 && sideIn(1) < 1.5 * sideIn(2);
   stage.classList.toggle("beside", beside);
   const exact = sideIn(beside ? 2 : 1) * ratio;
   palette = palettes[usesDark() ? "dark" : "light"];
