@@ -25,6 +25,8 @@ __all__ = ["Pretrained", "pretrained"]
 
 _FILE = Path(__file__).with_name("pretrained.npz")
 _TEMPERATURE, _SHIELDED_TEMPERATURE = 1.0, 0.5
+# Generators of integer seeds get this number, too: the stream of the seed alone is that of a world with this seed.
+_STREAM = 2
 
 
 def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
@@ -40,7 +42,8 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
             CS-PIBT). Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
             The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
             where agents never block one another, all take shortest paths.
-        seed: a seed of the actions, or a generator that samples them.
+        seed: a seed of the actions, which may be that of the world, too: their streams differ; or a generator that
+            samples the actions.
 
     Raises:
         TypeError, ValueError: `seed` is no integer and no generator, or negative.
@@ -81,7 +84,9 @@ class Pretrained:
     ) -> None:
         self._weights = weights
         self._shield = shield
-        self._generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(check_seed(seed))
+        if not isinstance(seed, np.random.Generator):
+            seed = np.random.default_rng([check_seed(seed), _STREAM])
+        self._generator = seed
         default = _SHIELDED_TEMPERATURE if shield else _TEMPERATURE
         self._temperature = np.float32(default if temperature is None else temperature)
         self._env: Any = lambda: None
