@@ -133,6 +133,18 @@ def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
             assert found[-1].startswith(b"4,")
 
 
+def test_rows_of_rounds_that_are_repeated_are_dropped(tmp_path: Path) -> None:
+    """Of a file with three rounds, of which one was saved, one row is kept; the seconds go on from it."""
+    file = tmp_path / "progress.csv"
+    rows = [[str(number), f"{100 * number}.5", "0.125", *[""] * len(FIGURES)] for number in (1, 2, 3)]
+    file.write_text("".join(",".join(row) + "\n" for row in (COLUMNS, *rows)))
+    Progress(file, 1).add(2, 0.25, {})
+    first, second = read_rows(file)
+    assert list(first.values()) == rows[0]
+    assert (second["round"], second["loss"]) == ("2", "0.2500")
+    assert 100.5 <= float(second["seconds"]) < 200
+
+
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("flags", "complaint"),
