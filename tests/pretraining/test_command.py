@@ -232,5 +232,5 @@ def test_the_help_says_what_a_training_takes(capsys: pytest.CaptureFixture[str])
         command.main(["--help"])
     assert ended.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
-    for part in ("--folder", "--episodes", "--rounds", "60 minutes on two cores", "1 GB", "progress.csv"):
+    for part in ("--folder", "--episodes", "--rounds", "60 minutes on two cores", "0.7 GB", "progress.csv"):
         assert part in text
