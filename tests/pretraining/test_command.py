@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from few_labels import produce_few
 from helpers import AROUND, names, read_rows
 from multigrid.policies.weights import load_weights
 from multigrid.pretraining import command, imitation
@@ -28,7 +29,8 @@ SMALL = "--rounds 4 --labels 200 --samples 300 --memory 2 --batch-size 64 --hidd
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """What `measure` returns; it takes no time."""
+    """What `measure` returns; it takes no time, and labels take little."""
+    produce_few(monkeypatch)
     figures = {name: 0.25 + number for number, name in enumerate(FIGURES)}
     monkeypatch.setattr(command, "measure", lambda *_: figures)
     return figures

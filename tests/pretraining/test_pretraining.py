@@ -7,6 +7,7 @@ import functools
 import multiprocessing
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.planning.learned.network import Weights, describe_ways, score
 from multigrid.planning.learned.surroundings import (
@@ -36,7 +38,7 @@ from multigrid.pretraining.symmetry import SYMMETRIES, transform
 
 pytestmark = pytest.mark.heavy
 
-TINY = Settings(rounds=4, labels=3000, samples=4000, memory=2, batch_size=256, hidden=(16, 16, 8))
+TINY = Settings(rounds=4, labels=500, samples=2000, memory=2, batch_size=256, hidden=(16, 16, 8))
 
 
 def look(env: MultiGridEnv, surroundings: Surroundings) -> Windows:
@@ -157,12 +159,30 @@ def kill_the_worker(monkeypatch: pytest.MonkeyPatch) -> Any:
     return report
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Torch uses one thread, as in the command: the layers are small, and more threads wait for one another."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels take little time."""
+    produce_few(monkeypatch)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The weights of a training that was not interrupted."""
-    return imitate(TINY, tmp_path_factory.mktemp("whole"), lambda *_: None)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        produce_few(monkeypatch)
+        return imitate(TINY, tmp_path_factory.mktemp("whole"), lambda *_: None)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     ("end", "error", "done"),
     [
@@ -186,6 +206,7 @@ def test_a_training_goes_on_exactly(
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.usefixtures("few")
 def test_a_killed_worker_is_said_in_a_sentence(tmp_path: Path) -> None:
     """Where the process that produces labels is killed, the error says what is lost, and what to do."""
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -196,6 +217,7 @@ def test_a_killed_worker_is_said_in_a_sentence(tmp_path: Path) -> None:
             imitate(dataclasses.replace(TINY, labels=200), tmp_path, kill_the_worker(monkeypatch))
 
 
+@pytest.mark.usefixtures("few")
 def test_another_seed_gives_other_weights(whole: Any, tmp_path: Path) -> None:
     """The weights depend on the seed, already after a round."""
     other = imitate(dataclasses.replace(TINY, seed=1, rounds=1), tmp_path, lambda *_: None)
@@ -214,6 +236,7 @@ def skip_learning(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     return seen
 
 
+@pytest.mark.usefixtures("few")
 def test_a_training_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the state of a round cannot be written, the same command repeats this round with the same labels."""
     settings = dataclasses.replace(TINY, rounds=3, labels=200)
@@ -233,6 +256,7 @@ def test_a_training_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytes
     assert seen[1] == seen[2]
 
 
+@pytest.mark.usefixtures("few")
 def test_other_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder's training goes on with its own settings only; others are named, and nothing is changed."""
     settings = dataclasses.replace(TINY, rounds=1, labels=200)
