@@ -7,39 +7,69 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
+from typing import Any
 
 __all__ = ["worker_pool"]
 
 
 @contextlib.contextmanager
-def worker_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool of processes. After an error or Ctrl-C they end at once; they never outlive this process.
 
     Args:
         processes: their number.
+        loss: says what is lost if one of them ends before its task is done; the message of the error.
 
     Yields:
         The pool. Functions that it is to run, and their arguments, are pickled.
+
+    Raises:
+        ChildProcessError: a process ended before its task was done, for example because it was killed or the machine
+            ran out of memory.
     """
     before = set(multiprocessing.active_children())
     # A forked copy of a process with threads, such as those of a progress bar, may wait for ever.
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin)
+    pool = _Pool(processes, multiprocessing.get_context("spawn"), _begin)
     try:
         yield pool
-    except BaseException:
+    except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise ChildProcessError(loss) from error
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
+class _Pool(ProcessPoolExecutor):
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a task; a process that this starts ignores Ctrl-C while it still imports its modules, too."""
+        with _blocked_interrupts():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextlib.contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """Block SIGINT in this thread, and for ever in the processes that it starts, which inherit that."""
+    if os.name == "nt":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin() -> None:
     """Prepare a process: the parent alone reacts to Ctrl-C, and the process ends when the parent has ended."""
+    # Where signals cannot be blocked, this has to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -18,6 +18,17 @@ settings.register_profile("multigrid", parent=settings.default, deadline=None)
 settings.load_profile("multigrid")
 
 
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone of the POGEMA benchmark with a set of two puzzles, whose sums are known."""
+    # Most tests need neither this nor what it imports.
+    from tiny_clone import trust, write_clone
+
+    folder = write_clone(tmp_path / "clone")
+    trust(folder, monkeypatch)
+    return folder
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let whoever has the time ask for larger proofs, and .ci/run for less."""
     parser.addoption("--all-worlds", action="store_true", help="play every joint action in more and larger worlds")

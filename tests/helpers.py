@@ -21,6 +21,16 @@ AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
 """The environment of a Python in another process that imports the package under test."""
 
 
+WALLS = """
+    .......#...
+    .##.#..#.#.
+    .#..#....#.
+    ...##.##...
+    .#......#..
+"""
+"""A map with corridors in which agents meet, not square and not symmetric."""
+
+
 def run_python(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:
     """Run Python in another process, to its end, and return its exit code and output as text."""
     keywords = {"env": AROUND, "capture_output": True, "text": True, "timeout": 300, **keywords}

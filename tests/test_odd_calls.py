@@ -88,7 +88,9 @@ EXCLUDED = {
     "multigrid.policies.learned.Pretrained": "holds a network; what a user gives comes through `pretrained`",
     **{
         f"multigrid.pretraining.{name}": "a helper of the training, which it gives worlds of its own"
-        for name in ("held_out", "imitation", "labels", "network", "symmetry", "worlds")
+        for name in (
+            *("command", "held_out", "imitation", "label_files", "labels", "network", "progress", "symmetry", "worlds"),
+        )
     },
     "multigrid.policies.gaps": "a helper of evaluate, for what an env has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
 
 from multigrid._processes import worker_pool
 from multigrid.benchmark.playing import Player, Task
@@ -18,6 +17,7 @@ from multigrid.benchmark.published import Row
 __all__ = ["play_kept", "play_tasks"]
 
 _WAITING = 2
+_LOSS = "a process that played ended before its task did; is there enough memory?"
 
 
 def play_tasks(player: Player, tasks: Sequence[Task], processes: int = 1) -> Iterator[Row]:
@@ -40,19 +40,16 @@ def play_tasks(player: Player, tasks: Sequence[Task], processes: int = 1) -> Ite
 def _play_apart(player: Player, tasks: Sequence[Task], processes: int) -> Iterator[Row]:
     running: set[Future[Row]] = set()
     rest = iter(tasks)
-    try:
-        with worker_pool(min(processes, len(tasks) or 1)) as pool:
-            while True:
-                # A few tasks wait, so that no process does, and an interruption finds few of them.
-                while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
-                    running.add(pool.submit(play_kept, player, task))
-                if not running:
-                    break
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-    except BrokenProcessPool as error:
-        raise ChildProcessError("a process that played ended before its task did; is there enough memory?") from error
+    with worker_pool(min(processes, len(tasks) or 1), _LOSS) as pool:
+        while True:
+            # A few tasks wait, so that no process does, and an interruption finds few of them.
+            while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
+                running.add(pool.submit(play_kept, player, task))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
 
 
 def play_kept(player: Player, task: Task) -> Row:

@@ -26,8 +26,9 @@ __all__ = ["FILE", "Pretrained", "pretrained"]
 
 FILE = Path(__file__).with_name("pretrained.npz")
 """The weights."""
-_ALONE = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
-_SHIELDED = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
+_TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=4, arrived=0.3)
+# Generators of integer seeds get this number, too: the stream of the seed alone is that of a world with this seed.
+_STREAM = 2
 
 
 def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
@@ -43,7 +44,8 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
             CS-PIBT). Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
             The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
             where agents never block one another, all take shortest paths.
-        seed: a seed of the actions, or a generator that samples them.
+        seed: a seed of the actions, which may be that of the world, too: their streams differ; or a generator that
+            samples the actions.
 
     Raises:
         TypeError, ValueError: `seed` is no integer and no generator, or negative.
@@ -84,8 +86,10 @@ class Pretrained:
     ) -> None:
         self._weights = weights
         self._shield = shield
-        self._generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(check_seed(seed))
-        self._temperatures = temperatures or (_SHIELDED if shield else _ALONE)
+        if not isinstance(seed, np.random.Generator):
+            seed = np.random.default_rng([check_seed(seed), _STREAM])
+        self._generator = seed
+        self._temperatures = _TEMPERATURES if temperatures is None else temperatures
         self._patience = Patience(self._temperatures)
         self._env: Any = lambda: None
         self._config: GridConfig | None = None

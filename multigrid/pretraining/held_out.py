@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import maze, random_map
@@ -12,9 +15,11 @@ from multigrid.planning.learned.network import Weights
 from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
 
-__all__ = ["WORLDS", "measure", "sample_held_out"]
+__all__ = ["FIGURES", "WORLDS", "measure", "sample_held_out"]
 
-WORLDS = (
+Kind: TypeAlias = Literal["random", "mazes", "small"]
+
+WORLDS: tuple[tuple[Kind, int, OnTarget], ...] = (
     ("random", 24, "stay"),
     ("random", 48, "stay"),
     ("mazes", 24, "stay"),
@@ -23,14 +28,26 @@ WORLDS = (
     ("mazes", 24, "restart"),
 )
 """The kinds of maps, the numbers of agents, and what happens on targets."""
+
+FIGURES = tuple(
+    f"{kind}-{num_agents}{'-lifelong' * (on_target == 'restart')}{'-shield' * shield}"
+    for kind, num_agents, on_target in WORLDS
+    for shield in (False, True)
+)
+"""The names of the figures of `measure`: of each world, alone and with a shield."""
+
 # Maps of trainings have generators of two numbers, see `multigrid.pretraining.labels.produce`.
 _SEED = 2_000_000_000
-_POLICY_STREAM = 2
 _SIDE, _DENSITY, _LOOPS, _NUM_MAPS = 19, 0.2, 0.25, 20
 _SMALL_SIDES, _SMALL_DENSITY = (6, 5), 0.3
+_MAKERS: dict[Kind, Callable[[np.random.Generator], NDArray[np.bool_]]] = {
+    "random": lambda generator: random_map(_SIDE, _SIDE, _DENSITY, generator),
+    "mazes": lambda generator: maze(_SIDE, _SIDE, generator, _LOOPS),
+    "small": lambda generator: random_map(*_SMALL_SIDES, _SMALL_DENSITY, generator),
+}
 
 
-def sample_held_out(kind: str, num_agents: int, on_target: OnTarget = "stay") -> GridConfig:
+def sample_held_out(kind: Kind, num_agents: int, on_target: OnTarget = "stay") -> GridConfig:
     """Return a world with twenty maps of 19 x 19 cells: a fifth of them walls, or mazes. Episodes have 128 steps.
 
     Maps of the kind "small" have 6 x 5 cells, and episodes 32 steps.
@@ -39,16 +56,8 @@ def sample_held_out(kind: str, num_agents: int, on_target: OnTarget = "stay") ->
     20
     """
     generator = np.random.default_rng(_SEED)
-    maps = [
-        maze(_SIDE, _SIDE, generator, _LOOPS)
-        if kind == "mazes"
-        else random_map(*_SMALL_SIDES, _SMALL_DENSITY, generator)
-        if kind == "small"
-        else random_map(_SIDE, _SIDE, _DENSITY, generator)
-        for _ in range(_NUM_MAPS)
-    ]
     return GridConfig(
-        walls=np.stack(maps),
+        walls=np.stack([_MAKERS[kind](generator) for _ in range(_NUM_MAPS)]),
         num_agents=num_agents,
         collisions="soft",
         on_target=on_target,
@@ -59,21 +68,19 @@ def sample_held_out(kind: str, num_agents: int, on_target: OnTarget = "stay") ->
 
 
 def measure(weights: Weights, episodes: int) -> dict[str, float]:
-    """Return a figure for each of the `WORLDS`, alone and with a shield.
+    """Return the `FIGURES` by name.
 
-    It is the share of episodes that are solved; in lifelong worlds, the number of arrivals a step.
+    Each is the share of episodes that are solved; in lifelong worlds, the number of arrivals a step.
     """
-    shares = {}
+    values = []
     for kind, num_agents, on_target in WORLDS:
         config = sample_held_out(kind, num_agents, on_target)
+        metric = "throughput" if on_target == "restart" else "csr"
         for shield in (False, True):
             make = functools.partial(_make, weights, shield)
-            result = evaluate(config, make, range(episodes), per_episode=True)
-            name = f"{kind}-{num_agents}{'-lifelong' * (on_target == 'restart')}{'-shield' * shield}"
-            shares[name] = result["throughput" if on_target == "restart" else "csr"].mean
-    return shares
+            values.append(evaluate(config, make, range(episodes), per_episode=True)[metric].mean)
+    return dict(zip(FIGURES, values, strict=True))
 
 
 def _make(weights: Weights, shield: bool, seed: int) -> Pretrained:  # noqa: FBT001 - of a partial
-    # The stream of the seed alone is that of the world.
-    return Pretrained(weights, shield=shield, seed=np.random.default_rng([seed, _POLICY_STREAM]))
+    return Pretrained(weights, shield=shield, seed=seed)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +21,19 @@ from multigrid._files import replace_file
 from multigrid._processes import worker_pool
 from multigrid.planning.learned.network import Weights
 from multigrid.planning.learned.surroundings import Windows
-from multigrid.pretraining.labels import Labels, join, produce
+from multigrid.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
+from multigrid.pretraining.labels import Labels, join
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.symmetry import SYMMETRIES, transform
 
-__all__ = ["Settings", "imitate"]
+__all__ = ["Settings", "count_rounds", "imitate"]
 
 _LAG = 2
+_STATE = "state.pt"
+_LOSS = (
+    "the process that produces labels ended before they were done, and they are lost; is there enough memory? The same "
+    "command goes on after the last round"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,24 +63,27 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
 
     Args:
         settings: equal in all calls for a folder.
-        folder: keeps labels and the state of the training.
-        report: is called after each round with its number, the mean loss, and the weights.
+        folder: keeps the state of the training and, until its end, labels.
+        report: is called after each round, before it is saved, with its number, which is counted from 1, the mean loss,
+            and the weights. A round that was not saved is repeated by the next call.
 
     Raises:
         ValueError: the folder has a training with other settings.
-        OSError: a file cannot be written. The same call goes on after the last round that is saved.
+        OSError: a file cannot be written.
+        ChildProcessError: the process that produces labels was killed. After all these errors but the first, the same
+            call goes on after the last round that is saved.
     """
     _check_settings(settings, folder)
     network, optimizer, first = _load(settings, folder)
     known: dict[int, Labels] = {}
-    with worker_pool(1) as pool:
+    with worker_pool(1, _LOSS) as pool:
         waiting: dict[int, Future[None]] = {}
 
         def order(number: int) -> None:
-            file = _labels_file(folder, number)
+            file = labels_file(folder, number)
             if number < settings.rounds and number not in waiting and not file.exists():
                 earlier = folder / f"weights-{number - _LAG}.npz"
-                waiting[number] = pool.submit(_produce, earlier, settings, number, file)
+                waiting[number] = pool.submit(write_labels, file, earlier, settings.seed, number, settings.labels)
 
         for number in range(first, settings.rounds):
             order(number)
@@ -82,15 +92,22 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
                 waiting.pop(number).result()
             for earlier in range(max(0, number - settings.memory + 1), number + 1):
                 if earlier not in known:
-                    known[earlier] = _read(_labels_file(folder, earlier))
+                    known[earlier] = read_labels(labels_file(folder, earlier))
             loss = _learn(network, optimizer, settings, join(list(known.values())), number)
+            report(number + 1, loss, network.weights())
             _save(network, optimizer, folder, number)
             # Only now: until the round is saved, the same command repeats it with the same labels.
             known.pop(number - settings.memory + 1, None)
             for earlier in range(max(0, number - settings.memory), number - settings.memory + 2):
-                _labels_file(folder, earlier).unlink(missing_ok=True)
-            report(number, loss, network.weights())
+                labels_file(folder, earlier).unlink(missing_ok=True)
+    remove_labels(folder)
     return network.weights()
+
+
+def count_rounds(folder: Path) -> int:
+    """Return the number of rounds of the training in a folder that are saved."""
+    state = _read_state(folder)
+    return 0 if state is None else state["round"] + 1
 
 
 def _check_settings(settings: Settings, folder: Path) -> None:
@@ -104,17 +121,6 @@ def _check_settings(settings: Settings, folder: Path) -> None:
     if differing := [name for name in own if own[name] != known.get(name)]:
         there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
         raise ValueError(f"{folder} has a training with {there}; got {here}; expected equal settings or another folder")
-
-
-def _produce(earlier: Path, settings: Settings, number: int, file: Path) -> None:
-    """Write the labels of a round to a file, in a process of its own."""
-    weights = None
-    if earlier.exists():
-        with np.load(earlier) as arrays:
-            weights = Weights(**arrays)
-    labels = produce(weights, settings.seed, number, settings.labels)
-    with replace_file(file) as temporary, temporary.open("wb") as out:
-        np.savez(out, **labels._asdict())
 
 
 def _learn(network: Network, optimizer: torch.optim.Optimizer, settings: Settings, known: Labels, number: int) -> float:
@@ -135,34 +141,30 @@ def _learn(network: Network, optimizer: torch.optim.Optimizer, settings: Setting
     return float(np.mean(losses))
 
 
-def _read(file: Path) -> Labels:
-    with np.load(file) as arrays:
-        return Labels(**arrays)
-
-
-def _labels_file(folder: Path, number: int) -> Path:
-    return folder / f"labels-{number}.npz"
-
-
 def _load(settings: Settings, folder: Path) -> tuple[Network, torch.optim.Optimizer, int]:
     """Return the network, its optimizer and the number of the next round."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         network = Network(settings.hidden)
     optimizer = torch.optim.AdamW(network.parameters(), settings.rate, weight_decay=1e-4, fused=True)
-    file = folder / "state.pt"
-    if not file.exists():
+    state = _read_state(folder)
+    if state is None:
         return network, optimizer, 0
-    state = torch.load(file, weights_only=True)
     network.load_state_dict(state["network"])
     optimizer.load_state_dict(state["optimizer"])
     return network, optimizer, state["round"] + 1
+
+
+def _read_state(folder: Path) -> dict[str, Any] | None:
+    """Return what `_save` has written; None before the first round is saved."""
+    file = folder / _STATE
+    return torch.load(file, weights_only=True) if file.exists() else None
 
 
 def _save(network: Network, optimizer: torch.optim.Optimizer, folder: Path, number: int) -> None:
     with replace_file(folder / f"weights-{number}.npz") as temporary, temporary.open("wb") as out:
         np.savez(out, **network.weights()._asdict())
     state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "round": number}
-    with replace_file(folder / "state.pt") as temporary:
+    with replace_file(folder / _STATE) as temporary:
         torch.save(state, temporary)
     (folder / f"weights-{number - _LAG - 1}.npz").unlink(missing_ok=True)

@@ -29,17 +29,34 @@ from multigrid.pretraining.worlds import sample_world
 
 __all__ = ["Labels", "join", "produce"]
 
+# The steps for which the worlds of a configuration are played; those that end begin another episode.
 _STEPS = 128
-_FEWEST_WORLDS, _MOST_WORLDS, _NUM_AGENTS = 4, 48, 192
+# As many worlds of a configuration are played at once as have this number of agents together, within limits: so
+# configurations with few agents and with many give about as many labels.
+_NUM_AGENTS, _FEWEST_WORLDS, _MOST_WORLDS = 192, 4, 48
+# LaCAM* expands at most one of these numbers of nodes, at random: more give better plans, fewer take less time.
 _EXPANSIONS = (200, 400, 800)
+# The number of steps until a world's next plan is random, from the first number to below the second; plans of lifelong
+# worlds give labels of fewer steps, and are made more often.
 _STEPS_BETWEEN_PLANS, _LIFELONG_STEPS_BETWEEN_PLANS = (4, 16), (2, 8)
-_FOLLOWED_STEPS = 12
-_WHOLE_PLANS = 0.25
+# A plan gives labels of its first steps, because the network itself seldom reaches the states of later ones; but this
+# share of plans give labels of all steps, for states in which most agents have arrived are reached seldom, too.
+_FOLLOWED_STEPS, _WHOLE_PLANS = 12, 0.25
+# The share that is kept of labels of agents that stay on their targets: they are many, and easy to learn.
 _KEPT_RESTS = 0.25
+# A plan is imitated if its cost is at most this many times the lower bound and this many steps for each agent: others
+# lead agents on detours for which nothing in their sight is the reason.
 _RATIO, _DELAY = 1.8, 4
-_LIFELONG_STEPS, _ROUNDS_PER_AGENT = 5, 40
+# Lifelong plans have more steps, but later ones depend more and more on targets that nobody knows yet.
+_LIFELONG_STEPS = 5
+# How often a lifelong plan is improved for each agent: more often than by a controller, which goes on with the plan of
+# the step before, while these plans are new.
+_ROUNDS_PER_AGENT = 40
+# The share of configurations that are played with a shield, which leads to other states.
 _SHARE_OF_SHIELDED = 0.4
-_LEAST_CALM, _MOST_CALM, _PATIENCE = 0.1, 0.5, (2, 11)
+# The range of the lowest temperature, and that of the steps before it rises, from the first number to below the second:
+# see `Temperatures`. They vary, so that the policy's own can be chosen afterwards.
+_CALM, _PATIENCE = (0.1, 0.5), (2, 11)
 
 
 class Labels(NamedTuple):
@@ -88,7 +105,7 @@ def join(parts: list[Labels]) -> Labels:
 
 
 def _play(weights: Weights | None, config: GridConfig, generator: np.random.Generator) -> Iterator[Labels]:
-    """Play worlds, and yield labels."""
+    """Play worlds of a configuration, and yield the labels of each plan."""
     num_worlds = int(np.clip(_NUM_AGENTS // config.num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
     envs = MultiGridVectorEnv(config, num_worlds)
     envs.reset(seed=int(generator.integers(2**31)))
@@ -97,7 +114,7 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
     graphs = [build_graph(walls) for walls in config.is_wall]
     pause = _LIFELONG_STEPS_BETWEEN_PLANS if config.on_target == "restart" else _STEPS_BETWEEN_PLANS
     is_shielded = weights is not None and generator.random() < _SHARE_OF_SHIELDED
-    calm = float(generator.uniform(_LEAST_CALM, _MOST_CALM))
+    calm = float(generator.uniform(*_CALM))
     patience = Patience(Temperatures(calm, 1.0, int(generator.integers(*_PATIENCE)), arrived=calm))
     left = np.zeros(num_worlds, np.int64)
     for _ in range(_STEPS):
@@ -107,12 +124,10 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
             graph = graphs[states["map_index"][world]]
             cells, goals = (graph.index[tuple(states[name][world].T)] for name in ("location", "target"))
             if config.on_target == "restart":
-                plan = _plan_steps(batch, states, world, generator)
-                yield _label_travellers(surroundings, graph, plan, goals, world)
-            else:
-                plan = _plan(graph, cells, goals, generator)
-                if plan is not None:
-                    yield _label(surroundings, graph, plan, world, generator)
+                steps = _plan_steps(batch, states, world, generator)
+                yield _label_travellers(surroundings, graph, steps, goals, world)
+            elif (plan := _plan(graph, cells, goals, generator)) is not None:
+                yield _label(surroundings, graph, plan, world, generator)
             left[world] = generator.integers(*pause)
         left -= 1
         scores = _sample(weights, windows, patience.observe(states, windows.ways), generator)
@@ -122,10 +137,12 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
 def _sample(
     weights: Weights | None, windows: Windows, temperatures: NDArray[np.float32], generator: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Return the network's scores with noise, so that the largest is a sample of the actions' probabilities."""
+    """Return scores with noise: the largest is that of an action with the probability that the network gives it."""
     num_agents = len(windows.ways)
     scores = np.zeros((num_agents, len(Action)), np.float32) if weights is None else score(weights, windows)
-    return scores + temperatures[:, None] * generator.gumbel(size=scores.shape).astype(np.float32)
+    noise: NDArray[np.float32] = generator.gumbel(size=scores.shape).astype(np.float32)
+    scores += temperatures[:, None] * noise
+    return scores
 
 
 def _plan(

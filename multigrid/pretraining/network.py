@@ -20,6 +20,7 @@ from multigrid.planning.team import NUM_SCORES
 
 __all__ = ["Network"]
 
+# The standard deviation of the vectors' parts at the beginning: the sums of windows are then of the order of 1.
 _SPREAD = 0.06
 
 

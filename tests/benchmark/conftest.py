@@ -1,4 +1,4 @@
-"""The clone that the tests read, and the real one."""
+"""The real clone of the benchmark."""
 
 from __future__ import annotations
 
@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tiny_clone import trust, write_clone
-
 REAL = Path(__file__).parents[3] / "shared" / "pogema-benchmark"
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with a set of two puzzles, whose sums are known."""
-    folder = write_clone(tmp_path / "clone")
-    trust(folder, monkeypatch)
-    return folder
 
 
 @pytest.fixture

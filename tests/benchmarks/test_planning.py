@@ -17,15 +17,7 @@ from benchmarks.planning.table import format_table, list_lines
 from multigrid.benchmark import SETS
 from multigrid.planning import Problem, lacam, solver
 from multigrid.planning.search import Found, Instance, Interrupted
-from tiny_clone import EXPERIMENTS, result, trust, write_clone
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the benchmark's form with a set of two puzzles."""
-    folder = write_clone(tmp_path / "clone")
-    trust(folder, monkeypatch)
-    return folder
+from tiny_clone import EXPERIMENTS, result, trust
 
 
 def test_a_folder_that_is_no_clone_is_named(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,7 +102,35 @@ def test_planners_are_policies(policy: str, on_target: str, capsys: pytest.Captu
     metrics = world["metrics"]
     assert metrics["throughput"]["mean"] > 1.0 if on_target == "restart" else metrics["csr"]["mean"] == 1.0
     assert main(["rollout", *flags.split()]) == 2
-    assert "allow_stay=True" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    # LaCAM* refuses a world only where its plan has an agent wait.
+    assert ("allow_stay=True" if policy == "lacam" else "--allow-stay") in error
+
+
+@pytest.mark.parametrize("command", ["rollout --policy", "evaluate"])
+@pytest.mark.parametrize("policy", ["pibt", "windowed", "pretrained-shield"])
+def test_a_policy_that_lets_agents_wait_names_the_flag(
+    command: str, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the default grid agents cannot stay: who needs that is refused in a line that says what to add."""
+    assert main([*command.split(), policy, "--episodes", "1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    said = f"{policy} lets agents wait for one another, but those of grid-5x5-2 cannot stay; add --allow-stay, or name"
+    program = "rollout" if "rollout" in command else "evaluate"
+    assert line.startswith(f"multigrid {program}: {said}")
+    # One agent waits for nobody.
+    assert main([*command.split(), policy, "--episodes", "1", "--num-agents", "1", "--json"]) == 0
+
+
+def test_a_shield_is_a_flag_or_a_part_of_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """--policy pretrained --shield, pretrained-shield, and both together are one policy; others have no shield."""
+    flags = "--size 6 4 --num-agents 6 --allow-stay --max-cycles 20 --episodes 2"
+    names = ("pretrained --shield", "pretrained-shield", "pretrained-shield --shield", "pretrained")
+    shown = [rollout(f"--policy {name} {flags}", capsys) for name in names]
+    assert [content["policy"] for content in shown] == [*["pretrained-shield"] * 3, "pretrained"]
+    assert shown[0] == shown[1] == shown[2]
+    assert main(["rollout", "--policy", "pibt", "--shield"]) == 2
+    assert "--shield goes with --policy pretrained; --policy is pibt" in capsys.readouterr().err
 
 
 def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:

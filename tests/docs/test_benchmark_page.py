@@ -18,7 +18,6 @@ from markdown_it import MarkdownIt
 from multigrid.benchmark import Line
 from multigrid.benchmark.rows import read_rows
 from multigrid.policies.intervals import UNDEFINED, Estimate
-from tiny_clone import trust, write_clone
 
 pytestmark = pytest.mark.heavy
 
@@ -35,14 +34,6 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What make_benchmark.py defines or imports."""
     monkeypatch.syspath_prepend(FOLDER)
     return runpy.run_path(str(FOLDER / "make_benchmark.py"))
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with a set of two puzzles, whose sums are known."""
-    folder = write_clone(tmp_path / "clone")
-    trust(folder, monkeypatch)
-    return folder
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
-from multigrid.planning.learned.surroundings import NUM_CELLS, Surroundings
+from multigrid.planning.learned.surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
 from multigrid.planning.tables import Tables
 
-WALLS = """
-    .......#...
-    .##.#..#.#.
-    .#..#....#.
-    ...##.##...
-    .#......#..
-"""
 FIELDS = Surroundings.FIELDS
 SHIFTS = [(1, 0), (0, 1), (-1, 0), (0, -1)]
 RULES = [
@@ -50,11 +44,13 @@ def describe(env: MultiGridEnv, before: Any, agent: int) -> tuple[list[int], lis
     free = set(map(tuple, np.argwhere(~env.config.is_wall[0]).tolist()))
     places, targets = (list(map(tuple, state[name].tolist())) for name in ("location", "target"))
     present = [i for i in range(len(places)) if state["status"][i] != 2]
+    steps_left = {i: walk(free, targets[i])[places[i]] for i in present}
 
     def code(i: int) -> int:
         way = walk(free, targets[i])
         x, y = places[i]
         bits = 1 + 32 * (places[i] == targets[i]) + 64 * (state["outcomes"][i] in {4, 5, 6})
+        bits += 4096 * (steps_left[i] in {1, 2, 3})
         for k, (dx, dy) in enumerate(SHIFTS):
             bits += 2 * 2**k * (way.get((x + dx, y + dy), 999) < way[x, y])
             bits += 256 * 2**k * (before is not None and (before[i][0] + dx, before[i][1] + dy) == places[i])
@@ -74,7 +70,7 @@ def describe(env: MultiGridEnv, before: Any, agent: int) -> tuple[list[int], lis
             bits = 0
             for i in present:
                 if places[i] == cell:
-                    bits |= code(i)
+                    bits |= code(i) | 8192 * (steps_left[i] > steps_left[agent])
                 if targets[i] == cell and cell != targets[agent]:
                     bits |= 128
             codes.append(code(agent) if dx == dy == 0 else bits)
@@ -99,9 +95,9 @@ def test_windows_are_as_described(rules: dict[str, Any]) -> None:
                 seen |= set(expected[1])
             before = state["location"].tolist()
             env.step({agent: int(generator.integers(5)) for agent in env.agents})
-    # The episodes have agents that came from each side, were refused, and see targets and arrivals.
-    shown = {k for k in range(12) if any(bits & 2**k for bits in seen)}
-    assert shown == set(range(12)) - {"stay": set(), "leave": {5}, "restart": {5}, "park": {6}}[rules["on_target"]]
+    # The episodes have agents that came from each side, were refused, and see targets, arrivals and longer ways.
+    shown = {k for k in range(NUM_AGENT_BITS) if any(bits & 2**k for bits in seen)}
+    assert shown == set(range(14)) - {"stay": set(), "leave": {5}, "restart": {5}, "park": {6}}[rules["on_target"]]
 
 
 def test_worlds_do_not_mix() -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import multigrid
+from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
-from multigrid.planning.learned.network import Weights, describe_ways, score
-from multigrid.planning.learned.surroundings import Surroundings
+from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.planning.learned.network import Weights, score
+from multigrid.planning.learned.surroundings import Surroundings, Windows
 from multigrid.planning.tables import Tables
 from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights
@@ -22,13 +24,6 @@ from multigrid.policies.weights import load_weights, save_weights
 pytestmark = pytest.mark.heavy
 
 FILE = Path(multigrid.__file__).parent / "policies" / "pretrained.npz"
-WALLS = """
-    .......#...
-    .##.#..#.#.
-    .#..#....#.
-    ...##.##...
-    .#......#..
-"""
 CROWDED = GridConfig(walls=WALLS, num_agents=14, on_target="stay", collisions="soft", allow_stay=True, max_cycles=60)
 
 
@@ -43,27 +38,48 @@ def play(env: MultiGridEnv, policy: policies.Policy, seed: int) -> list[Any]:
     return seen
 
 
-def test_scores_are_those_of_the_layers() -> None:
-    """The scores are those of the sum of the codes' vectors, and of three dense layers with ReLU, written slowly."""
-    weights = load_weights(FILE)
+def score_slowly(weights: Weights, windows: Windows, agent: int) -> Any:
+    """The scores of an agent, in float64, by dense layers on one-hot codes."""
+    layers = Weights(*(part.astype(np.float64) for part in weights))
+    way = float(windows.ways[agent])
+    units = layers.bias + min(way, 64) / 32 * layers.ways[0] + 1 / (1 + way) * layers.ways[1]
+    for cell in range(121):
+        codes = np.zeros(20)
+        codes[windows.grounds[agent, cell]] = 1
+        bits = [int(windows.agents[agent, cell]) >> bit & 1 for bit in range(14)]
+        units = units + codes @ layers.ground[cell] + np.array(bits) @ layers.agents[cell]
+    units = np.maximum(np.maximum(units, 0) @ layers.second + layers.second_bias, 0)
+    units = np.maximum(units @ layers.third + layers.third_bias, 0)
+    return units @ layers.last + layers.last_bias
+
+
+def sample_weights(generator: np.random.Generator) -> Weights:
+    """Weights of a small network, with which units and scores are of the order of 1 in all layers."""
+    shapes = [(121, 20, 24), (121, 14, 24), (2, 24), (24,), (24, 16), (16,), (16, 8), (8,), (8, 5), (5,)]
+    spreads = [0.06, 0.06, 0.5, 0.5, 0.3, 0.5, 0.4, 0.5, 0.5, 0.5]
+    return Weights(
+        *(generator.normal(0, spread, shape).astype(np.float32) for spread, shape in zip(spreads, shapes, strict=True))
+    )
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["sampled", "shipped"])
+def test_scores_are_those_of_the_layers(own: bool) -> None:
+    """The scores are those of the codes' vectors and of three dense layers with ReLU, to 1e-5 of the largest score."""
+    weights = load_weights(FILE) if own else sample_weights(np.random.default_rng(6))
     env = MultiGridEnv(CROWDED)
     env.reset(seed=2)
     surroundings = Surroundings(Tables(CROWDED.is_wall, 14), 1, 14)
+    seen = 0
     for _ in range(3):
         state: Any = env.get_state()
         windows = surroundings.observe({name: np.asarray(state[name])[None] for name in Surroundings.FIELDS})
-        scores = score(weights, windows)
-        for agent in range(14):
-            units = weights.bias.astype(np.float64) + describe_ways(windows.ways)[agent] @ weights.ways
-            for cell in range(121):
-                units = units + weights.ground[cell, windows.grounds[agent, cell]]
-                for bit in range(12):
-                    if int(windows.agents[agent, cell]) >> bit & 1:
-                        units = units + weights.agents[cell, bit]
-            units = np.maximum(np.maximum(units, 0) @ weights.second + weights.second_bias, 0)
-            units = np.maximum(units @ weights.third + weights.third_bias, 0)
-            np.testing.assert_allclose(scores[agent], units @ weights.last + weights.last_bias, atol=1e-3)
+        seen |= int(np.bitwise_or.reduce(windows.agents, axis=None))
+        expected = np.array([score_slowly(weights, windows, agent) for agent in range(14)])
+        np.testing.assert_allclose(score(weights, windows), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
         env.step({agent: 4 if number % 3 else number % 4 for number, agent in enumerate(env.agents)})
+    # Among the codes are those of both halves of their 14 bits.
+    assert seen & 127
+    assert seen >> 7
 
 
 @pytest.mark.parametrize("collisions", ["symmetric", "soft"])
@@ -139,6 +155,28 @@ def test_equal_seeds_give_equal_episodes() -> None:
     assert first == again
     assert first != other
     assert np.random.get_state()[1].tolist() == before  # type: ignore[index] # noqa: NPY002
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_its_stream_is_not_that_of_a_world(seed: int) -> None:
+    """Its numbers are not those of a world with its seed; `multigrid rollout` gives it the same ones."""
+    own, world = policies.pretrained(seed=seed)._generator, np.random.default_rng(seed)
+    assert not np.isin(own.random(1000), world.random(1000)).any()
+    for name, shield in (("pretrained", False), ("pretrained-shield", True)):
+        by_command = make_policy_factory(name)(seed)
+        assert isinstance(by_command, Pretrained)
+        expected = policies.pretrained(shield=shield, seed=seed)._generator.bit_generator.state
+        assert by_command._generator.bit_generator.state == expected
+
+
+def test_a_generator_is_used_as_it_is() -> None:
+    """A generator in place of a seed samples the actions itself, and goes on with its stream."""
+    given, same = np.random.default_rng(3), np.random.default_rng(3)
+    env = MultiGridEnv(CROWDED)
+    observations, _ = env.reset(seed=1)
+    policies.pretrained(seed=given)(env, observations)
+    same.gumbel(size=(14, 5))
+    assert given.bit_generator.state == same.bit_generator.state
 
 
 def test_a_change_of_environments_is_noticed() -> None:

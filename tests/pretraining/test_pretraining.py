@@ -1,8 +1,13 @@
-"""Training of the learned policy: labels, symmetries, the network in torch, and that a training goes on exactly."""
+"""Training of the learned policy: symmetries, the network in torch, and that a training goes on exactly."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +15,30 @@ import numpy as np
 import pytest
 import torch
 
+from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.planning.learned.network import describe_ways, score
-from multigrid.planning.learned.surroundings import ARRIVED, CAME, HERE, NUM_CELLS, Surroundings, Windows
+from multigrid.planning.learned.network import Weights, describe_ways, score
+from multigrid.planning.learned.surroundings import (
+    CAME,
+    NUM_AGENT_BITS,
+    NUM_CELLS,
+    Surroundings,
+    Windows,
+)
 from multigrid.planning.tables import Tables
+from multigrid.policies.evaluation import evaluate
+from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights
 from multigrid.pretraining import imitation
-from multigrid.pretraining import labels as labelling
-from multigrid.pretraining.held_out import measure
-from multigrid.pretraining.imitation import Settings, imitate
+from multigrid.pretraining.held_out import sample_held_out
+from multigrid.pretraining.imitation import Settings, count_rounds, imitate
 from multigrid.pretraining.labels import Labels, produce
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.symmetry import SYMMETRIES, transform
 
 pytestmark = pytest.mark.heavy
 
-TINY = Settings(rounds=4, labels=3000, samples=4000, memory=2, batch_size=256, hidden=(16, 16, 8))
+TINY = Settings(rounds=4, labels=500, samples=2000, memory=2, batch_size=256, hidden=(16, 16, 8))
 
 
 def look(env: MultiGridEnv, surroundings: Surroundings) -> Windows:
@@ -81,36 +94,6 @@ def test_a_turned_world_is_seen_turned(turns: int, mirrored: bool) -> None:
     assert [directions[action] for action in made.actions] == turn(directions, 1, turns, mirrored).tolist()
 
 
-def test_labels_are_the_planner_s() -> None:
-    """An agent that sees no other and is far from its target takes a step that brings it nearer, as in a short plan."""
-    found = produce(None, seed=3, number=0, count=40_000)
-    middle = found.agents[:, NUM_CELLS // 2].astype(int)
-    others = (found.agents & HERE != 0).sum(axis=1) - 1
-    chosen = (others == 0) & (middle & ARRIVED == 0) & (found.ways > 12) & (found.actions < 4)
-    assert chosen.sum() > 100
-    assert ((middle[chosen] >> (1 + found.actions[chosen])) & 1).mean() > 0.95
-
-
-def test_labels_depend_on_the_arguments_alone() -> None:
-    """Equal arguments give equal labels; another round or another seed gives other ones."""
-    weights = Network((16, 16, 8)).weights()
-    one, again, other, seeded = (
-        produce(weights, seed, number, 2000) for seed, number in ((0, 1), (0, 1), (0, 2), (1, 1))
-    )
-    for part, own in zip(one, again, strict=True):
-        np.testing.assert_array_equal(part, own)
-    assert not any(np.array_equal(one.grounds, labels.grounds) for labels in (other, seeded))
-
-
-def test_plans_that_are_not_worth_it_give_no_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan whose costs are far above the shortest paths is not imitated."""
-    monkeypatch.setattr(labelling, "_RATIO", 0.1)
-    monkeypatch.setattr(labelling, "_DELAY", 0)
-    generator = np.random.default_rng(0)
-    config = GridConfig(size=(6, 4), num_agents=3, allow_stay=True, on_target="stay", collisions="soft", max_cycles=50)
-    assert list(labelling._play(None, config, generator)) == []
-
-
 def test_torch_and_the_kernels_give_the_same_scores(tmp_path: Path) -> None:
     """The scores without torch are torch's to 1e-5, and gradients of the vectors are torch's own."""
     torch.manual_seed(0)
@@ -125,7 +108,7 @@ def test_torch_and_the_kernels_give_the_same_scores(tmp_path: Path) -> None:
 
     network(windows).square().sum().backward()
     cells = torch.arange(NUM_CELLS)
-    bits = (torch.from_numpy(windows.agents.astype(np.int64))[..., None] >> torch.arange(12)) & 1
+    bits = (torch.from_numpy(windows.agents.astype(np.int64))[..., None] >> torch.arange(NUM_AGENT_BITS)) & 1
     by_torch = [network.ground.grad, network.agents.grad]
     ground, agents = (part.detach().clone().requires_grad_() for part in (network.ground, network.agents))
     sums = ground[cells, torch.from_numpy(windows.grounds.astype(np.int64))].sum(1)
@@ -136,23 +119,108 @@ def test_torch_and_the_kernels_give_the_same_scores(tmp_path: Path) -> None:
         torch.testing.assert_close(own, expected, atol=1e-3, rtol=1e-3)
 
 
-def test_a_training_goes_on_exactly(tmp_path: Path) -> None:
-    """A training that ended after two of four rounds, and goes on, has the weights of one that was not interrupted."""
+class EndedError(Exception):
+    """Ends a training."""
 
-    class EndedError(Exception):
-        pass
 
-    def end_after_two(number: int, *_: Any) -> None:
-        if number == 1:
+def end_in_report(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """End in the second round, before it is saved."""
+
+    def report(number: int, *_: Any) -> None:
+        if number == 2:
             raise EndedError
 
-    whole = imitate(TINY, tmp_path / "whole", lambda *_: None)
-    with pytest.raises(EndedError):
-        imitate(TINY, tmp_path / "parts", end_after_two)
-    parts = imitate(TINY, tmp_path / "parts", lambda *_: None)
+    return report
+
+
+def end_after_saving(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """End when the second round is saved, and its old labels are still there."""
+    save = imitation._save
+
+    def save_and_end(*arguments: Any) -> None:
+        save(*arguments)
+        if arguments[-1] == 1:
+            raise EndedError
+
+    monkeypatch.setattr(imitation, "_save", save_and_end)
+    return lambda *_: None
+
+
+def kill_the_worker(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Kill the process that produces labels in the second round, as for lack of memory."""
+
+    def report(number: int, *_: Any) -> None:
+        if number == 2:
+            (child,) = multiprocessing.active_children()
+            assert child.pid is not None
+            os.kill(child.pid, signal.SIGKILL)
+            child.join()
+
+    return report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Torch uses one thread, as in the command: the layers are small, and more threads wait for one another."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels take little time."""
+    produce_few(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The weights of a training that was not interrupted."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        produce_few(monkeypatch)
+        return imitate(TINY, tmp_path_factory.mktemp("whole"), lambda *_: None)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("end", "error", "done"),
+    [
+        (end_in_report, EndedError, (1,)),
+        (end_after_saving, EndedError, (2,)),
+        (kill_the_worker, ChildProcessError, (2, 3)),
+    ],
+)
+def test_a_training_goes_on_exactly(
+    end: Any, error: type[Exception], done: tuple[int, ...], whole: Any, tmp_path: Path
+) -> None:
+    """A training that ended in a round, and goes on, has the weights of one that was not interrupted."""
+    with pytest.MonkeyPatch.context() as monkeypatch, pytest.raises(error):
+        imitate(TINY, tmp_path, end(monkeypatch))
+    first = count_rounds(tmp_path)
+    assert first in done
+    rounds: list[int] = []
+    parts = imitate(TINY, tmp_path, lambda number, *_: rounds.append(number))
+    assert rounds == list(range(first + 1, 5))
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)
-    other = imitate(dataclasses.replace(TINY, seed=1), tmp_path / "other", lambda *_: None)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_killed_worker_is_said_in_a_sentence(tmp_path: Path) -> None:
+    """Where the process that produces labels is killed, the error says what is lost, and what to do."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        skip_learning(monkeypatch)
+        with pytest.raises(
+            ChildProcessError, match=r"labels ended before .* they are lost; .* same command goes on after"
+        ):
+            imitate(dataclasses.replace(TINY, labels=200), tmp_path, kill_the_worker(monkeypatch))
+
+
+@pytest.mark.usefixtures("few")
+def test_another_seed_gives_other_weights(whole: Any, tmp_path: Path) -> None:
+    """The weights depend on the seed, already after a round."""
+    other = imitate(dataclasses.replace(TINY, seed=1, rounds=1), tmp_path, lambda *_: None)
     assert not np.array_equal(whole.ground, other.ground)
 
 
@@ -168,6 +236,7 @@ def skip_learning(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     return seen
 
 
+@pytest.mark.usefixtures("few")
 def test_a_training_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the state of a round cannot be written, the same command repeats this round with the same labels."""
     settings = dataclasses.replace(TINY, rounds=3, labels=200)
@@ -187,6 +256,7 @@ def test_a_training_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytes
     assert seen[1] == seen[2]
 
 
+@pytest.mark.usefixtures("few")
 def test_other_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder's training goes on with its own settings only; others are named, and nothing is changed."""
     settings = dataclasses.replace(TINY, rounds=1, labels=200)
@@ -199,12 +269,21 @@ def test_other_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(seen) == 1
 
 
+def share_solved(weights: Weights) -> float:
+    """The share of a few held-out episodes with 24 agents on random maps that a shielded policy solves."""
+    make = functools.partial(make_shielded, weights)
+    return evaluate(sample_held_out("random", 24), make, range(6), per_episode=True)["csr"].mean
+
+
+def make_shielded(weights: Weights, seed: int) -> Pretrained:
+    """A shielded policy."""
+    return Pretrained(weights, shield=True, seed=seed)
+
+
 def test_a_short_training_learns(tmp_path: Path) -> None:
     """From nothing, a training of less than a minute solves more held-out episodes than an untrained network."""
-    settings = Settings(rounds=8, labels=40_000, samples=120_000, memory=8, batch_size=512, hidden=(64, 32, 16))
+    settings = Settings(rounds=6, labels=20_000, samples=60_000, memory=8, batch_size=256, hidden=(48, 32, 16))
     losses: list[float] = []
     weights = imitate(settings, tmp_path, lambda _, loss, __: losses.append(loss))
     assert losses[-1] < 0.6 * losses[0]
-    before = measure(Network((64, 32, 16)).weights(), episodes=6)["random-24-shield"]
-    after = measure(weights, episodes=6)["random-24-shield"]
-    assert before == 0 < after
+    assert share_solved(Network((48, 32, 16)).weights()) == 0 < share_solved(weights)

@@ -28,7 +28,7 @@ from multigrid.cli.benchmark.policies import find_contestant
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies import Policy
 from ray_machines import NODE, Machines, descendants, gone, two_machines
-from tiny_clone import Starter, starting, trust, wait_for_rows, write_clone
+from tiny_clone import Starter, starting, wait_for_rows
 
 # Processes of the cluster cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -76,14 +76,6 @@ def machines() -> Iterator[Machines]:
     """Two nodes on this machine, each with one CPU, which this process has joined."""
     with two_machines() as started:
         yield started
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with a set of two puzzles, whose sums are known."""
-    folder = write_clone(tmp_path / "clone")
-    trust(folder, monkeypatch)
-    return folder
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ class RolloutOptions(EpisodeOptions):
     """random, shortest-path; the planners pibt, windowed and lacam; the learned pretrained or pretrained-shield; or the
     folder of a run of ``multigrid train``. Of a model only weights are read; no code in it is run."""
     shield: bool = False
-    """With --policy pretrained: the same as pretrained-shield, agents whose moves are all granted."""
+    """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
     output: Path | None = None
     """A folder that does not exist yet; by default rollouts/DATE-TIME if kinds of files are given."""
     gif: bool = False
@@ -112,7 +112,7 @@ def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     options = parse_episodes(RolloutOptions, arguments, _PROGRAM, [policy])
     if not options.shield:
         return options
-    if policy != "pretrained":
+    if policy not in ("pretrained", "pretrained-shield"):
         raise ValueError(f"--shield goes with --policy pretrained; --policy is {policy}")
     return dataclasses.replace(options, policy="pretrained-shield", shield=False)
 

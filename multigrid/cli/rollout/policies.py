@@ -18,7 +18,16 @@ from multigrid.policies import Policy, pretrained, random_policy, shortest_path_
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["BUILT_IN", "RUN_FILES", "PolicyFactory", "act", "make_policy", "make_policy_factory", "trained_config"]
+__all__ = [
+    "BUILT_IN",
+    "COORDINATED",
+    "RUN_FILES",
+    "PolicyFactory",
+    "act",
+    "make_policy",
+    "make_policy_factory",
+    "trained_config",
+]
 
 
 def _make_planner(method: planning.ControllerMethod) -> Callable[[np.random.Generator], Policy]:
@@ -33,6 +42,9 @@ BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
 }
 """The built-in policies, by name."""
+
+COORDINATED = ("pibt", "windowed", "pretrained-shield")
+"""Those whose agents have to wait for one another, whatever the layout."""
 
 RUN_FILES = ("config.json", "model.zip")
 """The files of a trained model that are read."""

@@ -12,9 +12,10 @@ from typing import Any
 import multigrid.scenarios as stored
 from multigrid.cli.rollout.options import EpisodeOptions
 from multigrid.cli.rollout.play import NamedConfig
-from multigrid.cli.rollout.policies import BUILT_IN, trained_config
+from multigrid.cli.rollout.policies import BUILT_IN, COORDINATED, trained_config
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
+from multigrid.planning.batch import check_rules
 from multigrid.scenarios.suite import find_scenario, name_nearest
 
 __all__ = ["find_worlds", "fit_world", "match_observations", "suite_worlds"]
@@ -52,9 +53,28 @@ def fit_world(world: NamedConfig, policy: str) -> NamedConfig:
         policy: the name of a built-in policy, for which the world stays as it is, or the folder of a trained model.
 
     Raises:
-        ValueError: the model does not fit the world.
+        ValueError: the model does not fit the world, or the policy lets agents wait that cannot stay.
     """
+    if policy in COORDINATED and _lacks_stay(world.config):
+        raise ValueError(
+            f"{policy} lets agents wait for one another, but those of {world.name} cannot stay; add --allow-stay, or "
+            "name a scenario with allow_stay=True"
+        )
     return world if policy in BUILT_IN else match_observations(world, trained_config(Path(policy)))
+
+
+def _lacks_stay(config: GridConfig) -> bool:
+    """Return whether planners support the rules of a configuration but for `allow_stay`."""
+    can_stay = dataclasses.replace(config, allow_stay=True)
+    return not config.allow_stay and _is_supported(can_stay) and not _is_supported(config)
+
+
+def _is_supported(config: GridConfig) -> bool:
+    try:
+        check_rules(config)
+    except ValueError:
+        return False
+    return True
 
 
 def _grid_name(maps: Sequence[str], config: GridConfig) -> str:

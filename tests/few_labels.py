@@ -1,0 +1,21 @@
+"""Labels that take little time, for tests of what a training does with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from multigrid.pretraining import label_files, labels
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def write_few_labels(*arguments: Any) -> None:
+    """As `write_labels`, in the process that produces labels, but worlds are played for a few steps only."""
+    labels._STEPS = 6
+    label_files.write_labels(*arguments)
+
+
+def produce_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trainings produce such labels."""
+    monkeypatch.setattr("multigrid.pretraining.imitation.write_labels", write_few_labels)

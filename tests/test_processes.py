@@ -1,0 +1,80 @@
+"""Processes that work for another one: what becomes of them, and of it, when one of them ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from multiprocessing.process import BaseProcess
+
+import pytest
+
+from multigrid._processes import worker_pool
+
+LOSS = "the sum is lost; the same command adds it up again"
+
+
+def kill(child: BaseProcess) -> None:
+    """Kill a process by its id."""
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+
+
+def kill_in_a_task(children: list[BaseProcess]) -> None:
+    """Kill one of two workers while both work; `children` gets both."""
+    before = set(multiprocessing.active_children())
+    with worker_pool(2, LOSS) as pool:
+        tasks = [pool.submit(time.sleep, 120) for _ in range(2)]
+        children += set(multiprocessing.active_children()) - before
+        kill(children[0])
+        tasks[1].result()
+
+
+def kill_between_tasks() -> None:
+    """Kill a worker that waits for a task, and then give it one."""
+    before = set(multiprocessing.active_children())
+    with worker_pool(1, LOSS) as pool:
+        pool.submit(os.getpid).result()
+        (child,) = set(multiprocessing.active_children()) - before
+        kill(child)
+        child.join()
+        pool.submit(os.getpid).result()
+
+
+def divide() -> None:
+    """Let a worker divide by zero."""
+    with worker_pool(1, LOSS) as pool:
+        pool.submit(divmod, 1, 0).result()
+
+
+def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence() -> None:
+    """Where a worker is killed in its task, the error says what is lost, and the other workers end, too."""
+    children: list[BaseProcess] = []
+    with pytest.raises(ChildProcessError, match=f"^{LOSS}$"):
+        kill_in_a_task(children)
+    assert len(children) == 2
+    for child in children:
+        child.join(timeout=60)
+        assert child.exitcode is not None
+
+
+def test_a_worker_that_is_killed_without_a_task_is_the_same_error() -> None:
+    """Where a worker is killed while it waits, the next task notices it."""
+    with pytest.raises(ChildProcessError, match=f"^{LOSS}$"):
+        kill_between_tasks()
+
+
+def test_errors_of_tasks_are_their_own() -> None:
+    """What a task raises is raised as it is."""
+    with pytest.raises(ZeroDivisionError):
+        divide()
+
+
+def test_workers_never_see_an_interrupt() -> None:
+    """Ctrl-C reaches all processes of a terminal: in workers it is blocked from their start on, here as before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with worker_pool(1, LOSS) as pool:
+        assert signal.SIGINT in pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ()).result()
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    assert signal.SIGINT not in before
