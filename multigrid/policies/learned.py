@@ -26,7 +26,7 @@ __all__ = ["FILE", "Pretrained", "pretrained"]
 
 FILE = Path(__file__).with_name("pretrained.npz")
 """The weights."""
-_TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=4, arrived=0.3)
+_TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
 # Generators of integer seeds get this number, too: the stream of the seed alone is that of a world with this seed.
 _STREAM = 2
 
