@@ -202,7 +202,7 @@ def read_runs() -> dict[str, list[dict[str, str]]]:
     runs = {}
     for file in sorted((FOLDER / "training").glob("*.csv")):
         with file.open(newline="") as lines:
-            runs[file.stem] = list(csv.DictReader(lines))
+            runs[file.stem.replace("-", " ")] = list(csv.DictReader(lines))
     return runs
 
 
