@@ -90,10 +90,11 @@ def compare_svg(episodes: Mapping[str, Episode], *, seconds_per_step: float = 0.
     columns = sum(episode.walls.shape[0] for episode in episodes.values())
     side = max(_SMALLEST_CELL, min(_LARGEST_COMPARED, _LONGEST_COMPARISON // columns))
     left, height, panels = 0, 0, []
+    fitting = (_fit_letters(name, _CAPTION, side * one.walls.shape[0]) for name, one in episodes.items())
+    style = f'{_CAPTION_STYLE} font-size="{min(fitting, key=float)}"'
     for caption, episode in episodes.items():
         width = side * episode.walls.shape[0]
         text = html.escape(_UNWRITABLE.sub(chr(0xFFFD), caption))
-        style = f'{_CAPTION_STYLE} font-size="{_fit_letters(caption, _CAPTION, width)}"'
         panels += [
             f'<text x="{_number(left + width / 2)}" y="20" {style}>{text}</text>',
             f'<g transform="translate({left} {_CAPTION_HEIGHT})">',
