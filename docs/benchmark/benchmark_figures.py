@@ -47,6 +47,8 @@ _LOOKS = {
     "Follower": _Look(_RED, "D", "--"),
 }
 
+# Of the legend, as parts of the height of a panel.
+_TOP, _LINE = 1.05, 0.105
 _LEARNED = ("learned policy, shielded", "learned policy")
 
 
@@ -136,7 +138,7 @@ def _draw_legend(axes: Any, names: Sequence[str]) -> None:
     axes.axis("off")
     own = [name for name in names if _LOOKS[name].dashes != "--"]
     others = [name for name in names if name not in own]
-    for title, group, top in (("this package", own, 1.0), ("published", others, 0.5)):
+    for title, group, top in (("this package", own, _TOP), ("published", others, _TOP - _LINE * (len(own) + 1.5))):
         if group:
             handles = [Line2D([], [], **_line(_LOOKS[name]), label=name) for name in group]
             if axes.get_legend():  # the next call would drop it
