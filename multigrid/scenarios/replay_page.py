@@ -35,10 +35,14 @@ class Replay:
     As the value of a notebook's cell, it is displayed as the page, in an iframe.
 
     Raises:
+        TypeError: an argument is no `multigrid.rendering.scene.Episode`.
         ValueError: the two episodes have different layouts; the message says what differs.
     """
 
     def __init__(self, episode: Episode, other: Episode | None = None) -> None:
+        for name, one in (("episode", episode), ("other", episode if other is None else other)):
+            if not isinstance(one, Episode):
+                raise TypeError(f"{name} is of type {type(one).__name__}; expected an Episode: see show_episode")
         if other is not None:
             _check_layouts(episode, other)
         self.episode = episode
