@@ -30,12 +30,14 @@ class _Look(NamedTuple):
     dashes: str = "-"
 
 
-# Own algorithms have whole lines, published ones dashed lines and hollow marks.
+# Own algorithms have whole lines, or dots and dashes; published ones dashed lines and hollow marks.
 _LOOKS = {
     "LaCAM* (10 s)": _Look(_SKY, "P"),
     "LaCAM* (1 s)": _Look(_BLUE, "o"),
     "windowed planning": _Look(_BLUE, "o"),
     "PIBT": _Look(_GREEN, "s"),
+    "learned policy, shielded": _Look(_SKY, "*"),
+    "learned policy": _Look(_SKY, "p", "-."),
     "shortest paths": _Look(_PURPLE, "v"),
     "LaCAM": _Look(_GREY, "X", "--"),
     "RHCR": _Look(_GREY, "X", "--"),
@@ -45,10 +47,12 @@ _LOOKS = {
     "Follower": _Look(_RED, "D", "--"),
 }
 
+_LEARNED = ("learned policy, shielded", "learned policy")
+
 
 def draw_success(lines: Sequence[Line]) -> Figure:
     """Draw the CSR."""
-    shown = ("LaCAM* (1 s)", "PIBT", "shortest paths", "LaCAM", "SCRIMP", "DCC")
+    shown = ("LaCAM* (1 s)", *_LEARNED, "PIBT", "shortest paths", "LaCAM", "SCRIMP", "DCC")
     figure, all_axes = _draw(lines, shown, "csr", 100, "instances solved (CSR)")
     for axes in all_axes:
         axes.set_ylim(-3, 103)
@@ -58,7 +62,7 @@ def draw_success(lines: Sequence[Line]) -> Figure:
 
 def draw_gaps(lines: Sequence[Line]) -> Figure:
     """Draw the gap to the proven bound."""
-    shown = ("LaCAM* (10 s)", "LaCAM* (1 s)", "PIBT", "LaCAM", "SCRIMP", "DCC")
+    shown = ("LaCAM* (10 s)", "LaCAM* (1 s)", *_LEARNED, "PIBT", "LaCAM", "SCRIMP", "DCC")
     certain = [line for line in lines if line.bounded >= LEAST_SOLVED]
     figure, all_axes = _draw(certain, shown, "gap", 100, "cost above the bound")
     ticks = (0, 5, 20, 50, 100, 200)
@@ -74,7 +78,7 @@ def draw_gaps(lines: Sequence[Line]) -> Figure:
 
 def draw_throughput(lines: Sequence[Line]) -> Figure:
     """Draw the throughput of lifelong path finding."""
-    shown = ("windowed planning", "PIBT", "shortest paths", "RHCR", "MATS-LP", "Follower")
+    shown = ("windowed planning", *_LEARNED, "PIBT", "shortest paths", "RHCR", "MATS-LP", "Follower")
     figure, all_axes = _draw(lines, shown, "throughput", 1, "throughput (arrivals a step)")
     for axes in all_axes:
         axes.set_ylim(0, None)
@@ -130,7 +134,7 @@ def _draw_line(axes: Any, lines: Sequence[Line], measure: Measure, factor: float
 
 def _draw_legend(axes: Any, names: Sequence[str]) -> None:
     axes.axis("off")
-    own = [name for name in names if _LOOKS[name].dashes == "-"]
+    own = [name for name in names if _LOOKS[name].dashes != "--"]
     others = [name for name in names if name not in own]
     for title, group, top in (("this package", own, 1.0), ("published", others, 0.5)):
         if group:
@@ -151,7 +155,7 @@ def _draw_legend(axes: Any, names: Sequence[str]) -> None:
 
 
 def _line(look: _Look) -> dict[str, Any]:
-    is_own = look.dashes == "-"
+    is_own = look.dashes != "--"
     return {
         "color": look.colour,
         "marker": look.mark,

@@ -14,6 +14,7 @@ from benchmark_tables import (
     GROUPS,
     TITLES,
     bounds_table,
+    duels_table,
     estimate_table,
     order,
     ordinal,
@@ -111,6 +112,14 @@ are left out here.
 package are added.
 
 """
+_DUELS = """\
+## The learned policy, instance by instance
+
+Wins / losses / ties of [the learned policy](../pretrained.md) against each published algorithm, on the instances that \
+both have rows of. A smaller sum of costs wins, and so does a solution against none; in lifelong instances the larger \
+throughput wins. Sets whose published rows are of other scenarios are left out.
+
+"""
 _COMPARE = """\
 ## Before you compare
 
@@ -187,6 +196,8 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     text += [_BOUNDS, *bounds_table(own, facts), *_sum_up(own, facts), _SCORES]
     for kind in ("mapf", "lmapf"):
         text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
+    duels = {kind: facts[kind]["duels"] for kind in ("mapf", "lmapf")}
+    text += [_DUELS, *duels_table(duels)] if any(duels.values()) else []
     text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", _COMPUTED, *_say_rows(rows), _OWN_POLICY]
     return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
 

@@ -40,10 +40,10 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("mapf", "mapf", ("random", "shortest-path", "pibt", "lacam"), "MAPF"),
+    Part("mapf", "mapf", ("random", "shortest-path", "pibt", "pretrained", "pretrained-shield", "lacam"), "MAPF"),
     Part("mapf-10s", "mapf", ("lacam",), "MAPF, more time"),
     Part("bounds", "mapf", ("cbs",), "bounds"),
-    Part("lmapf", "lmapf", ("random", "shortest-path", "pibt", "windowed"), "LMAPF"),
+    Part("lmapf", "lmapf", ("random", "shortest-path", "pibt", "pretrained", "pretrained-shield", "windowed"), "LMAPF"),
 )
 """The parts, in the order of the page."""
 
@@ -51,6 +51,8 @@ LABELS = {
     "lacam": "LaCAM*",
     "windowed": "windowed planning",
     "cbs": "CBS",
+    "pretrained-shield": "learned policy, shielded",
+    "pretrained": "learned policy",
     "pibt": "PIBT",
     "shortest-path": "shortest paths",
     "random": "random play",

@@ -20,6 +20,7 @@ __all__ = [
     "GROUPS",
     "TITLES",
     "bounds_table",
+    "duels_table",
     "estimate_table",
     "order",
     "ordinal",
@@ -124,6 +125,18 @@ def scores_table(by_missing: Mapping[str, Mapping[str, Mapping[str, float | None
         for name in names
     ]
     return [*table(["algorithm", *columns], rows), ""]
+
+
+def duels_table(by_kind: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]) -> list[str]:
+    """Return a table of wins, losses and ties.
+
+    Args:
+        by_kind: what `count_duels` of `benchmark_duels` returns for each kind.
+    """
+    columns = {(kind, own): found for kind, duels in by_kind.items() for own, found in duels.items()}
+    names = sorted({name for found in columns.values() for name in found})
+    rows = [[name, *(" / ".join(map(str, found.get(name, []))) for found in columns.values())] for name in names]
+    return [*table(["against", *(f"{kind.upper()}, {own}" for kind, own in columns)], rows), ""]
 
 
 def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.learned.network import Weights, score
+from multigrid.planning.learned.patience import Patience, Temperatures
 from multigrid.planning.learned.surroundings import Surroundings
 from multigrid.planning.tables import States, Tables
 from multigrid.policies.weights import load_weights
@@ -24,7 +25,8 @@ from multigrid.policies.weights import load_weights
 __all__ = ["Pretrained", "pretrained"]
 
 _FILE = Path(__file__).with_name("pretrained.npz")
-_TEMPERATURE, _SHIELDED_TEMPERATURE = 1.0, 0.5
+_ALONE = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
+_SHIELDED = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
 
 
 def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
@@ -68,7 +70,7 @@ class Pretrained:
         weights: of the network.
         shield: as for `pretrained`.
         seed: as for `pretrained`.
-        temperature: what scores are divided by before they become probabilities; None for 1, or 0.5 with a shield.
+        temperatures: how random the actions are; None for those of `pretrained`.
     """
 
     def __init__(
@@ -77,13 +79,13 @@ class Pretrained:
         *,
         shield: bool = False,
         seed: int | np.random.Generator = 0,
-        temperature: float | None = None,
+        temperatures: Temperatures | None = None,
     ) -> None:
         self._weights = weights
         self._shield = shield
         self._generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(check_seed(seed))
-        default = _SHIELDED_TEMPERATURE if shield else _TEMPERATURE
-        self._temperature = np.float32(default if temperature is None else temperature)
+        self._temperatures = temperatures or (_SHIELDED if shield else _ALONE)
+        self._patience = Patience(self._temperatures)
         self._env: Any = lambda: None
         self._config: GridConfig | None = None
         self._batch: Batch | None = None
@@ -133,8 +135,10 @@ class Pretrained:
         if env is not self._env() or env.config is not self._config:
             self._begin(env, num_worlds)
         assert self._surroundings is not None
-        scores = score(self._weights, self._surroundings.observe(states))
-        scores += self._temperature * self._generator.gumbel(size=scores.shape).astype(np.float32)
+        windows = self._surroundings.observe(states)
+        scores = score(self._weights, windows)
+        temperatures = self._patience.observe(states, windows.ways)
+        scores += temperatures[:, None] * self._generator.gumbel(size=scores.shape).astype(np.float32)
         if self._batch is not None:
             return self._batch.choose(states, scores)
         actions: NDArray[np.int64] = scores[:, : env.config.num_actions].argmax(axis=1)
@@ -146,4 +150,5 @@ class Pretrained:
         self._batch = Batch(config, num_worlds) if self._shield else None
         tables = Tables(config.is_wall, num_worlds * config.num_agents) if self._batch is None else self._batch.tables
         self._surroundings = Surroundings(tables, num_worlds, config.num_agents)
+        self._patience = Patience(self._temperatures)
         self._env, self._config = weakref.ref(env), config

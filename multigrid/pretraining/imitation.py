@@ -33,7 +33,7 @@ _LAG = 2
 class Settings:
     """What a training depends on."""
 
-    rounds: int = 300
+    rounds: int = 220
     """The number of rounds."""
     seed: int = 0
     """Of worlds, labels, weights and minibatches."""

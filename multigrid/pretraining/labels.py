@@ -20,6 +20,7 @@ from multigrid.planning.batch import Batch
 from multigrid.planning.graph import Graph, build_graph
 from multigrid.planning.lacam import search
 from multigrid.planning.learned.network import Weights, score
+from multigrid.planning.learned.patience import Patience, Temperatures
 from multigrid.planning.learned.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning.search import Budget, Instance, count_costs
 from multigrid.planning.tables import States
@@ -37,7 +38,8 @@ _WHOLE_PLANS = 0.25
 _KEPT_RESTS = 0.25
 _RATIO, _DELAY = 1.8, 4
 _LIFELONG_STEPS, _ROUNDS_PER_AGENT = 5, 40
-_SHARE_OF_SHIELDED, _SHIELDED_TEMPERATURE = 0.4, 0.5
+_SHARE_OF_SHIELDED = 0.4
+_LEAST_CALM, _MOST_CALM, _PATIENCE = 0.1, 0.5, (2, 11)
 
 
 class Labels(NamedTuple):
@@ -95,6 +97,8 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
     graphs = [build_graph(walls) for walls in config.is_wall]
     pause = _LIFELONG_STEPS_BETWEEN_PLANS if config.on_target == "restart" else _STEPS_BETWEEN_PLANS
     is_shielded = weights is not None and generator.random() < _SHARE_OF_SHIELDED
+    calm = float(generator.uniform(_LEAST_CALM, _MOST_CALM))
+    patience = Patience(Temperatures(calm, 1.0, int(generator.integers(*_PATIENCE)), arrived=calm))
     left = np.zeros(num_worlds, np.int64)
     for _ in range(_STEPS):
         states = envs.get_state()
@@ -111,17 +115,17 @@ def _play(weights: Weights | None, config: GridConfig, generator: np.random.Gene
                     yield _label(surroundings, graph, plan, world, generator)
             left[world] = generator.integers(*pause)
         left -= 1
-        scores = _sample(weights, windows, _SHIELDED_TEMPERATURE if is_shielded else 1, generator)
+        scores = _sample(weights, windows, patience.observe(states, windows.ways), generator)
         envs.step(batch.choose(states, scores) if is_shielded else scores.argmax(axis=1))
 
 
 def _sample(
-    weights: Weights | None, windows: Windows, temperature: float, generator: np.random.Generator
+    weights: Weights | None, windows: Windows, temperatures: NDArray[np.float32], generator: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Return the network's scores with noise: the action with the largest has the probability that the network gives it."""
+    """Return the network's scores with noise, so that the largest is a sample of the actions' probabilities."""
     num_agents = len(windows.ways)
     scores = np.zeros((num_agents, len(Action)), np.float32) if weights is None else score(weights, windows)
-    return scores + np.float32(temperature) * generator.gumbel(size=scores.shape).astype(np.float32)
+    return scores + temperatures[:, None] * generator.gumbel(size=scores.shape).astype(np.float32)
 
 
 def _plan(
@@ -137,9 +141,7 @@ def _plan(
     return found.paths if cost <= _RATIO * found.lower_bound + _DELAY * len(goals) else None
 
 
-def _plan_steps(
-    batch: Batch, states: States, world: int, generator: np.random.Generator
-) -> NDArray[np.int32]:
+def _plan_steps(batch: Batch, states: States, world: int, generator: np.random.Generator) -> NDArray[np.int32]:
     """Return the cells of agents in each of the next steps of a lifelong world, int32 (T + 1, N)."""
     map_index = int(states["map_index"][world])
     rounds = _ROUNDS_PER_AGENT * states["location"].shape[1]

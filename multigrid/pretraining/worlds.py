@@ -12,7 +12,7 @@ __all__ = ["sample_world"]
 
 _SMALL, _SIDES, _LARGE = (4, 9), (9, 25), (25, 41)
 _SHARE_OF_SMALL, _SHARE_OF_LARGE = 0.25, 0.05
-_SHARE_OF_LIFELONG = 0.4
+_SHARE_OF_LIFELONG = 0.5
 _NUM_AGENTS = (2, 3, 4, 8, 12, 16, 24, 32, 48, 64)
 _MOST_CROWDED = 0.35
 _LOOPS = (0.0, 0.05, 0.1, 0.2, 0.4)

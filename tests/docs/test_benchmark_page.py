@@ -117,7 +117,9 @@ def test_the_code_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(reading, names)  # noqa: S102 - the page is ours, and this is what a reader does with it
-    assert {row["algorithm"] for row in names["rows"]} == {"random", "shortest-path", "pibt", "lacam"}
+    assert {row["algorithm"] for row in names["rows"]} == {
+        *("random", "shortest-path", "pibt", "pretrained", "pretrained-shield", "lacam")
+    }
     exec(playing.replace('"CLONE"', repr(str(clone))), {})  # noqa: S102
     # Of bay with two agents all have rows: PIBT needs 4 steps in sum, Other 29, and LaCAM has no solution.
     printed = capsys.readouterr().out
@@ -131,7 +133,7 @@ def test_a_whole_run(make: Callable[..., str], modules: dict[str, Any], tmp_path
     assert "†" not in page.partition("## Success")[2].partition("## Costs")[2].partition("| agents")[2]
     assert "Machine: a toaster." in page
     counts = {name: len(read_rows(tmp_path / "work" / name / "rows.csv")) for name in PARTS}
-    assert counts == {"mapf": 24, "mapf-10s": 6, "bounds": 6, "lmapf": 12}
+    assert counts == {"mapf": 36, "mapf-10s": 6, "bounds": 6, "lmapf": 18}
     # LaCAM solves hall and not bay with two agents, and both with three and four.
     assert row_of(page, "## Success", "LaCAM") == ["50 [9, 91]", "100 [34, 100]", "100 [34, 100]"]
     assert row_of(page, "## Success", "**LaCAM* (1 s)**") == ["100 [34, 100]"] * 3

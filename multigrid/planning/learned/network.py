@@ -16,7 +16,7 @@ from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.learned.surroundings import NUM_CELLS, Windows
 from multigrid.planning.team import NUM_SCORES
 
-__all__ = ["Weights", "add_gradients", "add_vectors", "describe_ways", "score"]
+__all__ = ["NUM_WAYS", "Weights", "add_gradients", "add_vectors", "describe_ways", "score"]
 
 NUM_WAYS = 2
 """The number of features of the way to the target, see `describe_ways`."""

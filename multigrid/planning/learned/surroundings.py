@@ -6,9 +6,9 @@ An agent sees a window of 11 x 11 cells with itself in the middle. Of each cell 
   target; otherwise 10 and the number of steps by which the way from there is longer than its own, limited to -8 and 8.
   Ways are shortest paths around the walls: to know their lengths is to know the map, but nothing of other agents.
 - The code of the agents in the cell, a sum of bits: an agent is `HERE`; the moves that lead it `NEARER` to its target;
-  it has `ARRIVED`; its last move was `REFUSED` because of another agent; the move with which it `CAME`; it is `CLOSE` to
-  its target, at most three steps; its way is longer than the observer's, so that it is `FARTHER`; the cell is the
-  `TARGET` of another agent, unless it is the observer's. In the middle of the window is the observer's own code.
+  it has `ARRIVED`, or is `CLOSE`, at most three steps away; it is `FARTHER` from its target than the observer from its
+  own; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the `TARGET` of
+  another agent, unless it is the observer's. In the middle of the window is the observer's own code.
 
 It also knows the length of its way, see `Windows.ways`.
 """
