@@ -22,10 +22,11 @@ from multigrid.planning.learned.surroundings import Surroundings
 from multigrid.planning.tables import States, Tables
 from multigrid.policies.weights import load_weights
 
-__all__ = ["Pretrained", "pretrained"]
+__all__ = ["ALONE", "Pretrained", "pretrained"]
 
 _FILE = Path(__file__).with_name("pretrained.npz")
-_ALONE = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
+ALONE = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
+"""The temperatures of `pretrained` without a shield."""
 _SHIELDED = Temperatures(calm=0.2, restless=1.0, patience=4, arrived=0.3)
 
 
@@ -84,7 +85,7 @@ class Pretrained:
         self._weights = weights
         self._shield = shield
         self._generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(check_seed(seed))
-        self._temperatures = temperatures or (_SHIELDED if shield else _ALONE)
+        self._temperatures = temperatures or (_SHIELDED if shield else ALONE)
         self._patience = Patience(self._temperatures)
         self._env: Any = lambda: None
         self._config: GridConfig | None = None

@@ -174,7 +174,7 @@ def _teach_critic(learner: Learner, batch: Samples) -> float:
 def _teach_actor(learner: Learner, batch: Samples, advantages: Tensor, settings: Reinforcement) -> list[float]:
     """Take one step, and return the mean divergence from the players, the entropy and the share of clipped samples."""
     learner.actor_optimizer.zero_grad()
-    logs = torch.log_softmax(learner.actor(batch.windows), dim=1)
+    logs = torch.log_softmax(learner.actor(batch.windows) / torch.from_numpy(batch.temperatures)[:, None], dim=1)
     log_probs = logs.gather(1, torch.from_numpy(batch.actions.astype(np.int64))[:, None])[:, 0]
     old = torch.from_numpy(batch.log_probs)
     entropy = -(logs.exp() * logs).sum(dim=1).mean()

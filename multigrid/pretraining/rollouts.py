@@ -10,7 +10,7 @@ their way, at once and close by: to its advantage are added those of the agents 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.learned.network import Weights, score
+from multigrid.planning.learned.patience import Patience, Temperatures
 from multigrid.planning.learned.surroundings import RADIUS, Surroundings, Windows
 from multigrid.planning.tables import Tables
+from multigrid.policies.learned import ALONE
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.worlds import sample_world
 
@@ -46,6 +48,8 @@ class Play:
     """The lambda of the estimated advantages."""
     sharing: float = 0.5
     """The factor of the advantages of the agents in sight."""
+    temperatures: Temperatures = ALONE
+    """How random the actions are."""
     resting: float = 0.3
     """The share of the samples of agents on their targets that is kept."""
 
@@ -59,6 +63,8 @@ class Samples(NamedTuple):
     """As in `Windows`."""
     ways: NDArray[np.int32]
     """As in `Windows`."""
+    temperatures: _Floats
+    """float32 (R,): what the scores were divided by."""
     actions: NDArray[np.uint8]
     """uint8 (R,)."""
     log_probs: _Floats
@@ -84,8 +90,9 @@ class _Course(NamedTuple):
 
     windows: Windows
     """(T + 1) * E * N windows."""
+    temperatures: _Floats
+    """float32 (T, E, N), as the next four are of such a shape."""
     actions: NDArray[np.uint8]
-    """uint8 (T, E, N), as the next four are of such a shape."""
     log_probs: _Floats
     rewards: _Floats
     is_resting: NDArray[np.bool_]
@@ -121,7 +128,7 @@ def collect(actor: Weights, critic: Network, seed: int, number: int, play: Play)
     solved = []
     while total < play.samples:
         config = sample_world(generator, _NUM_STEPS)
-        course = _play(actor, config, generator)
+        course = _play(actor, config, play.temperatures, generator)
         samples = _judge(course, critic, play, generator)
         parts.append(samples)
         total += len(samples.actions)
@@ -151,7 +158,8 @@ def estimate_advantages(
     """
     goes_on = (~is_last).astype(np.float32)[:, :, None]
     surprises = rewards + np.float32(discount) * goes_on * values[1:] - values[:-1]
-    advantages, later = np.empty_like(surprises), np.zeros_like(surprises[0])
+    advantages: _Floats = np.empty_like(surprises)
+    later = np.zeros_like(surprises[0])
     for t in reversed(range(len(surprises))):
         advantages[t] = later = surprises[t] + np.float32(discount * decay) * goes_on[t] * later
     return advantages
@@ -175,18 +183,20 @@ def share_advantages(advantages: _Floats, locations: NDArray[np.int16], sharing:
     return shared
 
 
-def _play(actor: Weights, config: GridConfig, generator: np.random.Generator) -> _Course:
+def _play(actor: Weights, config: GridConfig, temperatures: Temperatures, generator: np.random.Generator) -> _Course:
     """Play worlds."""
     num_agents = config.num_agents
     num_worlds = int(np.clip(_NUM_AGENTS // num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
     envs = MultiGridVectorEnv(config, num_worlds)
     envs.reset(seed=int(generator.integers(2**31)))
     surroundings = Surroundings(Tables(config.is_wall, num_worlds * num_agents), num_worlds, num_agents)
+    patience = Patience(temperatures)
     stays, shape = config.on_target == "stay", (num_worlds, num_agents)
     states = envs.get_state()
     seen, steps = [surroundings.observe(states)], []
     for _ in range(_NUM_STEPS):
-        scores = score(actor, seen[-1])
+        divisors = patience.observe(states, seen[-1].ways)
+        scores = score(actor, seen[-1]) / divisors[:, None]
         actions = (scores + generator.gumbel(size=scores.shape).astype(np.float32)).argmax(axis=1)
         _, _, terminated, _, infos = envs.step(actions)
         before, states = states, envs.get_state()
@@ -196,13 +206,12 @@ def _play(actor: Weights, config: GridConfig, generator: np.random.Generator) ->
         ways = np.where(infos["arrived"] == 1, 0, seen[-1].ways)
         nearer = (seen[-2].ways - ways).reshape(shape)
         rewards = nearer - 1 + (is_resting & (states["arrival_step"] >= 0))
-        rows = _log_probs(scores, actions), rewards, is_resting
-        parts = (actions.astype(np.uint8), *rows)
+        parts = divisors, actions, _log_probs(scores, actions), rewards, is_resting
         is_solved = terminated.reshape(shape).all(axis=1)
         steps.append((*(part.reshape(shape) for part in parts), before["location"], before["episode_over"], is_solved))
     windows = Windows(*(np.concatenate(arrays) for arrays in zip(*seen, strict=True)))
     columns = [np.stack(arrays) for arrays in zip(*steps, strict=True)]
-    dtypes = (np.uint8, np.float32, np.float32, np.bool_, np.int16, np.bool_, np.bool_)
+    dtypes = (np.float32, np.uint8, np.float32, np.float32, np.bool_, np.int16, np.bool_, np.bool_)
     return _Course(windows, *(column.astype(dtype) for column, dtype in zip(columns, dtypes, strict=True)))
 
 
@@ -223,15 +232,14 @@ def _judge(course: _Course, critic: Network, play: Play, generator: np.random.Ge
     advantages = share_advantages(own, course.locations, play.sharing)
     is_kept = ~course.is_reset[:, :, None] & (~course.is_resting | (generator.random(shape) < play.resting))
     rows = np.flatnonzero(is_kept)
-    parts = (course.actions, course.log_probs, advantages, own + values[:-1])
+    parts = (course.temperatures, course.actions, course.log_probs, advantages, own + values[:-1])
     columns: Any = (*windows, *(part.reshape(-1) for part in parts))
     return Samples(*(column[rows] for column in columns))
 
 
 def _evaluate(critic: Network, windows: Windows) -> _Floats:
     """Return what the critic expects, float32 (R,), computed in parts that fit into caches."""
-    parts, columns = [], cast("tuple[Any, ...]", windows)
+    columns: Any = windows
+    chunks = [slice(start, start + _CRITIC_BATCH) for start in range(0, len(windows.ways), _CRITIC_BATCH)]
     with torch.no_grad():
-        for start in range(0, len(windows.ways), _CRITIC_BATCH):
-            parts.append(critic(Windows(*(column[start : start + _CRITIC_BATCH] for column in columns))).numpy()[:, 0])
-    return np.concatenate(parts)
+        return np.concatenate([critic(Windows(*(part[rows] for part in columns))).numpy()[:, 0] for rows in chunks])
