@@ -68,7 +68,7 @@ def test_advantages_are_shared_with_those_in_sight() -> None:
 
 @pytest.mark.parametrize("on_target", ["stay", "restart"])
 def test_rewards_add_up_to_lost_steps(on_target: Any) -> None:
-    """Until an agent arrives, its rewards are minus the steps that it took beyond a shortest path."""
+    """Until an agent arrives, its rewards are minus the steps that it took beyond a shortest path; rests are free."""
     config = GridConfig(
         walls="a..#.\n.#..A\nb.#..\nB...c\nC....",
         num_agents=3,
@@ -93,6 +93,9 @@ def test_rewards_add_up_to_lost_steps(on_target: Any) -> None:
                 arrivals += 1
             began[e, i] = t + 1
     assert arrivals > 10
+    rests = course.is_resting & (ways[1:] == 0) & ~course.is_reset[:, :, None]
+    assert rests.any() == (on_target == "stay")
+    assert not rewards[rests].any()
 
 
 def test_samples_are_what_the_network_does() -> None:
