@@ -22,11 +22,12 @@ from multigrid.planning.learned.surroundings import Surroundings
 from multigrid.planning.tables import States, Tables
 from multigrid.policies.weights import load_weights
 
-__all__ = ["FILE", "Pretrained", "pretrained"]
+__all__ = ["FILE", "TEMPERATURES", "Pretrained", "pretrained"]
 
 FILE = Path(__file__).with_name("pretrained.npz")
 """The weights."""
-_TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
+TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
+"""How random its actions are."""
 # Generators of integer seeds get this number, too: the stream of the seed alone is that of a world with this seed.
 _STREAM = 2
 
@@ -89,7 +90,7 @@ class Pretrained:
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed), _STREAM])
         self._generator = seed
-        self._temperatures = _TEMPERATURES if temperatures is None else temperatures
+        self._temperatures = TEMPERATURES if temperatures is None else temperatures
         self._patience = Patience(self._temperatures)
         self._env: Any = lambda: None
         self._config: GridConfig | None = None

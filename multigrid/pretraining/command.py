@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from multigrid.policies.weights import save_weights
 from multigrid.pretraining.held_out import measure
 from multigrid.pretraining.imitation import Settings, count_rounds, imitate
 from multigrid.pretraining.progress import Progress
+from multigrid.pretraining.reinforcement import MEANS, Reinforcement, Report, count_reinforced, reinforce
 
 __all__ = ["TrainingOptions", "main", "train"]
 
@@ -42,6 +43,9 @@ class TrainingOptions:
     """Keeps the training; it is made if there is none."""
     episodes: int = 40
     """Held-out episodes in each world."""
+    reinforce: int = 0
+    """The number of rounds of reinforcement learning after the imitation; its state and its progress.csv are in the
+    subfolder reinforcement. The weights that come with the package have none."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,17 +74,33 @@ def train(options: TrainingOptions) -> None:
     check_flags(settings, rounds=1, seed=0, labels=1, samples=1, memory=1, batch_size=1)
     if options.episodes < 1:
         raise ValueError(f"--episodes is {options.episodes}; expected at least 1")
+    if options.reinforce < 0:
+        raise ValueError(f"--reinforce is {options.reinforce}; expected at least 0")
     torch.set_num_threads(1)  # the layers are small: more threads wait for one another
     first = count_rounds(folder)
-    progress = Progress(folder / "progress.csv", first)
-
-    def report(number: int, loss: float, weights: Weights) -> None:
-        is_measured = number % _ROUNDS_PER_MEASUREMENT == 0 or number == settings.rounds
-        figures = measure(weights, options.episodes) if is_measured else {}
-        progress.add(number, loss, figures)
-        print(f"round {number} of {settings.rounds}: loss {loss:.3f}", *(f"{k} {v:.2f}" for k, v in figures.items()))
-
-    weights = imitate(settings, folder, report)
+    report = _make_reporter(Progress(folder / "progress.csv", first), settings.rounds, options.episodes)
+    weights = imitate(settings, folder, lambda number, loss, weights: report(number, {"loss": loss}, weights))
+    is_over = first == settings.rounds
+    if options.reinforce:
+        more = Reinforcement(rounds=options.reinforce, seed=settings.seed)
+        inner = folder / "reinforcement"
+        done = count_reinforced(inner)
+        progress = Progress(inner / "progress.csv", done, MEANS)
+        weights = reinforce(weights, more, inner, _make_reporter(progress, more.rounds, options.episodes))
+        is_over = is_over and done == more.rounds
     file = folder / "pretrained.npz"
     save_weights(weights, file)
-    print(f"weights in {file}" if first < settings.rounds else f"no round is left; wrote the weights to {file} again")
+    print(f"no round is left; wrote the weights to {file} again" if is_over else f"weights in {file}")
+
+
+def _make_reporter(progress: Progress, rounds: int, episodes: int) -> Report:
+    """Return a function that adds a row after each round, and prints it."""
+
+    def report(number: int, means: Mapping[str, float], weights: Weights) -> None:
+        is_measured = number % _ROUNDS_PER_MEASUREMENT == 0 or number == rounds
+        figures = measure(weights, episodes) if is_measured else {}
+        progress.add(number, means, figures)
+        said = [f"{name} {value:.3f}" for name, value in means.items()]
+        print(f"round {number} of {rounds}: {', '.join(said)}", *(f"{k} {v:.2f}" for k, v in figures.items()))
+
+    return report

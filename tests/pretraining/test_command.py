@@ -120,7 +120,7 @@ def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
     figures = dict.fromkeys(FIGURES, 0.5)
     progress = Progress(tmp_path / "progress.csv", 0)
     for number in (1, 2, 3):
-        progress.add(number, 0.125, figures if number == 2 else {})
+        progress.add(number, {"loss": 0.125}, figures if number == 2 else {})
     content = (tmp_path / "progress.csv").read_bytes()
     lines = content.splitlines(keepends=True)
     assert lines[0].decode().rstrip("\n").split(",") == list(COLUMNS)
@@ -129,7 +129,7 @@ def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
         # A loss of power may also leave zeros.
         for rest in (b"", b"\0\0\n"):
             file.write_bytes(content[:end] + rest)
-            Progress(file, 3).add(4, 0.25, {})
+            Progress(file, 3).add(4, {"loss": 0.25}, {})
             found = file.read_bytes().splitlines(keepends=True)
             assert found[:-1] == [lines[0], *lines[1 : content[:end].count(b"\n")]]
             assert found[-1].startswith(b"4,")
@@ -140,7 +140,7 @@ def test_rows_of_rounds_that_are_repeated_are_dropped(tmp_path: Path) -> None:
     file = tmp_path / "progress.csv"
     rows = [[str(number), f"{100 * number}.5", "0.125", *[""] * len(FIGURES)] for number in (1, 2, 3)]
     file.write_text("".join(",".join(row) + "\n" for row in (COLUMNS, *rows)))
-    Progress(file, 1).add(2, 0.25, {})
+    Progress(file, 1).add(2, {"loss": 0.25}, {})
     first, second = read_rows(file)
     assert list(first.values()) == rows[0]
     assert (second["round"], second["loss"]) == ("2", "0.2500")
