@@ -32,7 +32,7 @@ class ReplayOptions:
     """A recorded scenario, as multigrid.scenarios.save writes it, or the name of one of the suite."""
     other: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[OTHER]")] = None
     """Another one of the same layout: equal walls, starts, and targets or lists of targets."""
-    output: Path | None = None
+    output: Annotated[Path | None, tyro.conf.arg(metavar="PAGE")] = None
     """The page to write; by default FILE with .html in place of its suffix, or for two FILE-and-OTHER.html beside
     FILE."""
     svg: bool = False

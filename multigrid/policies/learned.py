@@ -37,7 +37,9 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
     each cell is to its target, the other agents and where they want to go; see `multigrid.planning.learned`. The
-    lengths of ways are knowledge of the map. Agents sample their actions, each for itself.
+    lengths of ways are knowledge of the map. Each agent samples its action by itself: nearly always the best one, but
+    the longer it has come no nearer to its target, the more at random. A policy plays one environment at a time: with
+    another one it forgets the past, so make one for each.
 
     Args:
         shield: let priority inheritance with backtracking make the agents' choices compatible, so that each move is
@@ -100,7 +102,7 @@ class Pretrained:
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
 
-        Call it before each step, as `act`.
+        Call it before each step: agents remember with which moves they came, and since when they have come no nearer.
 
         Raises:
             ValueError: a shield does not support the environment's rules.
@@ -116,7 +118,7 @@ class Pretrained:
     def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_envs,).
 
-        Call it before each step: agents remember with which move they came.
+        Call it before each step: agents remember with which moves they came, and since when they have come no nearer.
 
         Args:
             vector_env: an environment after its reset.

@@ -48,7 +48,7 @@ _MAKERS: dict[Kind, Callable[[np.random.Generator], NDArray[np.bool_]]] = {
 
 
 def sample_held_out(kind: Kind, num_agents: int, on_target: OnTarget = "stay") -> GridConfig:
-    """Return a world with twenty maps of 19 x 19 cells: a fifth of them walls, or mazes. Episodes have 128 steps.
+    """Return a world with twenty held-out maps of 19 x 19 cells, a fifth of them walls, or mazes; 128 steps.
 
     Maps of the kind "small" have 6 x 5 cells, and episodes 32 steps.
 

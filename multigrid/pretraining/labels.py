@@ -1,8 +1,9 @@
-"""Labels: the actions that LaCAM* plans from the states that the network leads to.
+"""Labels: the actions that planners take from the states that the network leads to.
 
-The network plays many worlds. From time to time, LaCAM* plans the rest of an episode from the present state, and the
-actions of this plan are labels: of the present state, and of the states that the plan leads to. So the network learns
-what to do after its own mistakes (DAgger: Ross, Gordon and Bagnell, AISTATS 2011).
+The network plays many worlds. From time to time a planner plans from the present state, and the actions of its plan are
+labels: of the present state, and of the states that the plan leads to. LaCAM* plans the rest of an episode; in lifelong
+worlds, windowed planning plans the next five steps. So the network learns what to do after its own mistakes (DAgger:
+Ross, Gordon and Bagnell, AISTATS 2011).
 """
 
 from __future__ import annotations

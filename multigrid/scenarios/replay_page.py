@@ -36,7 +36,7 @@ class Replay:
 
     Raises:
         TypeError: an argument is no `multigrid.rendering.scene.Episode`.
-        ValueError: the two episodes have different layouts; the message says what differs.
+        ValueError: the two episodes have equal names, or different layouts; the message says what differs.
     """
 
     def __init__(self, episode: Episode, other: Episode | None = None) -> None:
@@ -44,6 +44,10 @@ class Replay:
             if not isinstance(one, Episode):
                 raise TypeError(f"{name} is of type {type(one).__name__}; expected an Episode: see show_episode")
         if other is not None:
+            if other.name == episode.name:
+                raise ValueError(
+                    f"both episodes are called {shorten(other.name)}; expected two names, see show_episode"
+                )
             _check_layouts(episode, other)
         self.episode = episode
         self.other = other

@@ -200,6 +200,17 @@ def test_weights_are_kept_as_float16(tmp_path: Path) -> None:
     assert FILE.stat().st_size <= 3_000_000
 
 
+def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
+    """A file of an earlier version, whose agents have fewer bits, and one that lacks arrays are refused by name."""
+    weights, file = load_weights(FILE), tmp_path / "old.npz"
+    np.savez(file, **weights._replace(agents=weights.agents[:, :12])._asdict())
+    with pytest.raises(ValueError, match=r"old\.npz has agents of shape \(121, 12, 368\); expected \(121, 14, 368\)"):
+        load_weights(file)
+    np.savez(file, **{name: part for name, part in weights._asdict().items() if name not in ("ways", "third_bias")})
+    with pytest.raises(ValueError, match=r"old\.npz lacks the arrays ways, third_bias;"):
+        load_weights(file)
+
+
 def test_bad_input_is_refused() -> None:
     """Bad seeds, and what is no vector env, are named; a shield refuses rules that it does not support."""
     with pytest.raises(ValueError, match="seed"):

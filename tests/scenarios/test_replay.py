@@ -440,6 +440,12 @@ def test_lists_of_targets_are_part_of_a_layout():
         show_episode(recordings[0], 3)
 
 
+def test_two_episodes_have_two_names(episode):
+    """A pair made by hand of two episodes with one name is refused: captions would not tell them apart."""
+    with pytest.raises(ValueError, match=r"both episodes are called '.*'; expected two names"):
+        Replay(episode, episode)
+
+
 def test_names_tell_two_recordings_apart(recorded, tmp_path):
     """Files are called by their names without suffix, by more of their paths if these are equal, else by numbers."""
     paths = [tmp_path / "pibt" / "room.v1.json", tmp_path / "learned" / "room.v1.json", tmp_path / "again.json"]
