@@ -89,7 +89,8 @@ EXCLUDED = {
     **{
         f"multigrid.pretraining.{name}": "a helper of the training, which it gives worlds of its own"
         for name in (
-            *("command", "held_out", "imitation", "label_files", "labels", "network", "progress", "symmetry", "worlds"),
+            *("command", "held_out", "imitation", "label_files", "labels", "network", "progress", "reinforcement"),
+            *("rollouts", "symmetry", "worlds"),
         )
     },
     "multigrid.policies.gaps": "a helper of evaluate, for what an env has returned",

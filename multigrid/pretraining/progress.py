@@ -13,8 +13,8 @@ from multigrid.pretraining.held_out import FIGURES
 __all__ = ["COLUMNS", "Progress"]
 
 COLUMNS = ("round", "seconds", "loss", *FIGURES)
-"""The columns of an imitation: *round*, counted from 1; *seconds* of the training so far; *loss*, the mean of the round;
-and the figures of `measure`, empty in rounds in which nothing was measured."""
+"""The columns of imitation: *round*, counted from 1; *seconds* of the training so far; *loss*, its mean in the round;
+and the figures of `measure`, empty in rounds without a measurement."""
 
 
 class Progress:

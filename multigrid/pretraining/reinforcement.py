@@ -60,7 +60,7 @@ class Reinforcement:
     """How often each sample is learned from; in the warm-up, twice as often."""
     batch_size: int = 4096
     """Samples in a minibatch."""
-    rate: float = 1e-4
+    rate: float = 3e-4
     """The learning rate of the actor, which falls to 0 in a straight line."""
     critic_rate: float = 1e-3
     """The learning rate of the critic, which does, too."""
