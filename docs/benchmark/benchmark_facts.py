@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from benchmark_duels import count_duels
 from benchmark_rows import PARTS, format_rows, label_of, label_rows
+from benchmark_wins import count_wins
 
 from multigrid.benchmark import (
     OTHER_SCENARIOS,
@@ -66,7 +66,7 @@ def gather(rows: Mapping[str, Sequence[Row]], data: Path, sets: Sequence[str]) -
             "algorithms": sorted({row["algorithm"] for row in others}),
             "missing": [[*key, count] for key, count in count_missing(others).items() if key[0] in instances],
             **_score(rows[kind], others, played[kind]),
-            "duels": count_duels(kind, rows[kind], others),
+            "wins": count_wins(kind, rows[kind], others),
             "lines": _describe_lines(label_rows(rows, kind), _restrict(others, rows[kind]), _COMPARED[kind]),
         }
         if kind == "mapf":

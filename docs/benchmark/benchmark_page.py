@@ -14,13 +14,13 @@ from benchmark_tables import (
     GROUPS,
     TITLES,
     bounds_table,
-    duels_table,
     estimate_table,
     order,
     ordinal,
     played_table,
     scores_table,
     show,
+    wins_table,
 )
 
 from multigrid.benchmark import Line, Row, summarize
@@ -112,7 +112,7 @@ are left out here.
 package are added.
 
 """
-_DUELS = """\
+_WINS = """\
 ## The learned policy, instance by instance
 
 Wins / losses / ties of [the learned policy](../pretrained.md) against each published algorithm, on the instances that \
@@ -196,8 +196,8 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     text += [_BOUNDS, *bounds_table(own, facts), *_sum_up(own, facts), _SCORES]
     for kind in ("mapf", "lmapf"):
         text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
-    duels = {kind: facts[kind]["duels"] for kind in ("mapf", "lmapf")}
-    text += [_DUELS, *duels_table(duels)] if any(duels.values()) else []
+    wins = {kind: facts[kind]["wins"] for kind in ("mapf", "lmapf")}
+    text += [_WINS, *wins_table(wins)] if any(wins.values()) else []
     text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", _COMPUTED, *_say_rows(rows), _OWN_POLICY]
     return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
 

@@ -20,13 +20,13 @@ __all__ = [
     "GROUPS",
     "TITLES",
     "bounds_table",
-    "duels_table",
     "estimate_table",
     "order",
     "ordinal",
     "played_table",
     "scores_table",
     "show",
+    "wins_table",
 ]
 
 TITLES = {
@@ -127,13 +127,13 @@ def scores_table(by_missing: Mapping[str, Mapping[str, Mapping[str, float | None
     return [*table(["algorithm", *columns], rows), ""]
 
 
-def duels_table(by_kind: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]) -> list[str]:
+def wins_table(by_kind: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]) -> list[str]:
     """Return a table of wins, losses and ties.
 
     Args:
-        by_kind: what `count_duels` of `benchmark_duels` returns for each kind.
+        by_kind: what `count_wins` of `benchmark_wins` returns for each kind.
     """
-    columns = {(kind, own): found for kind, duels in by_kind.items() for own, found in duels.items()}
+    columns = {(kind, own): found for kind, wins in by_kind.items() for own, found in wins.items()}
     names = sorted({name for found in columns.values() for name in found})
     rows = [[name, *(" / ".join(map(str, found.get(name, []))) for found in columns.values())] for name in names]
     return [*table(["against", *(f"{kind.upper()}, {own}" for kind, own in columns)], rows), ""]

@@ -117,7 +117,7 @@ def test_the_code_of_the_page_runs(
     assert printed == "{'mine': 1.0, 'LaCAM': 0.0, 'Other': 0.13793103448275862}\n"
 
 
-def test_duels_are_counted(modules: dict[str, Any]) -> None:
+def test_wins_are_counted(modules: dict[str, Any]) -> None:
     """A solution beats none, a smaller sum of costs a larger one; other scenarios, and other policies, do not count."""
     place = {"map": "m", "seed": 0, "time_limit": 0.0}
 
@@ -131,7 +131,7 @@ def test_duels_are_counted(modules: dict[str, Any]) -> None:
     own += [row(0, "pretrained", 1.0, 1.0, "warehouse"), row(0, "pibt", 1.0, 1.0)]
     others = [row(number, "Other", *one) for number, one in enumerate(theirs)] + [row(7, "Other", 1.0, 1.0)]
     others += [row(0, "Other", 0.0, 9.0, "warehouse")]
-    count = modules["gather"].__globals__["count_duels"]
+    count = modules["gather"].__globals__["count_wins"]
     assert count("mapf", own, others) == {"learned policy": {"Other": [2, 2, 1]}}
     # In lifelong instances the largest throughput wins, whatever the rates.
     assert count("lmapf", own, others) == {"learned policy": {"Other": [3, 2, 0]}}

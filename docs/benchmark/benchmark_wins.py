@@ -10,13 +10,13 @@ from benchmark_rows import LABELS
 from multigrid.benchmark import OTHER_SCENARIOS, Kind, Row
 from multigrid.benchmark.scores import instance_of
 
-__all__ = ["LEARNED", "count_duels"]
+__all__ = ["LEARNED", "count_wins"]
 
 LEARNED = ("pretrained-shield", "pretrained")
 """The policies that are compared."""
 
 
-def count_duels(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
+def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
     """Return of each learned policy and published algorithm the numbers of wins, losses and ties.
 
     Of two that solve an instance, the one with the smaller sum of costs wins; one that does not solve it loses to one
@@ -31,7 +31,7 @@ def count_duels(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[s
     >>> one = {"set": "mazes", "map": "maze-0", "seed": 0, "agents": 8, "time_limit": 0.0}
     >>> own = [{**one, "algorithm": "pretrained", "csr": 1.0, "sum_of_costs": 70.0}]
     >>> others = [{**one, "algorithm": "DCC", "csr": 0.0, "sum_of_costs": 64.0}]
-    >>> count_duels("mapf", own, others)
+    >>> count_wins("mapf", own, others)
     {'learned policy': {'DCC': [1, 0, 0]}}
     """
     found: dict[str, dict[str, list[int]]] = {}
