@@ -148,7 +148,11 @@ def path_parts(path: str | os.PathLike[str]) -> tuple[str, ...]:
     ('suite', 'maze-9x7.2')
     """
     path = Path(path)
-    return (path.with_suffix("") if path.is_file() else path).parts or (str(path),)
+    if not path.is_file():
+        return path.parts or (str(path),)
+    # Not `resolve`: a link has a name of its own.
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 - see above
+    return whole.relative_to(whole.anchor).with_suffix("").parts
 
 
 def tell_apart(one: Sequence[str], other: Sequence[str]) -> tuple[str, str]:

@@ -459,6 +459,9 @@ def test_names_tell_two_recordings_apart(recorded, tmp_path):
 
     assert named(str(paths[0]), paths[2]) == ("room.v1", "again")
     assert named(paths[0], paths[1]) == ("pibt/room.v1", "learned/room.v1")
+    scenarios.save(recorded, tmp_path / "room.v1.json")
+    above = tmp_path / "learned" / ".." / "room.v1.json"
+    assert named(paths[0], above) == ("pibt/room.v1", f"{tmp_path.name}/room.v1")
     assert named(paths[2], paths[2]) == ("again (1)", "again (2)")
     assert named(recorded, paths[2]) == ("room", "again")
     assert named(recorded, recorded) == ("room (1)", "room (2)")
