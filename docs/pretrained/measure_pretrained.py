@@ -11,15 +11,16 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pretrained_page import draw_training, make_tables
 
 import multigrid
 from multigrid._files import replace_file
@@ -28,20 +29,34 @@ from multigrid.cli._files import write_json
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.policies import learned
+from multigrid.planning.learned.patience import Temperatures
+from multigrid.policies import Policy, Pretrained, learned
 from multigrid.policies.evaluation import Evaluation
 from multigrid.policies.gaps import LowerBounds
-from multigrid.rendering.palette import colours
+from multigrid.policies.weights import load_weights
+from multigrid.pretraining.worlds import make_world
 from multigrid.scenarios import suite
 
 FOLDER = Path(__file__).parent
-POLICIES = {"pretrained-shield": "shielded", "pretrained": "alone", "pibt": "PIBT"}
-"""What they are called by the command line, and what by the tables."""
+POLICIES = ("pretrained-shield", "pretrained", "pibt")
+"""Those that play."""
 MAP_SEED = 1_999_000_000
 """Of the held-out maps; those of trainings come from seeds of two numbers."""
+ACTING = {
+    "as shipped": learned.TEMPERATURES,
+    "always 1: the network's probabilities": Temperatures(1.0, 1.0, 0, 1.0),
+    "always 0.2": Temperatures(0.2, 0.2, 0, 0.2),
+    "0: the largest score": Temperatures(0.0, 0.0, 0, 0.0),
+}
+"""The temperatures that are compared."""
+_ACTING_WORLDS: tuple[tuple[str, int, OnTarget], ...] = (
+    ("random, 19 x 19", 48, "stay"),
+    ("maze, 19 x 19", 24, "stay"),
+    ("random, 19 x 19", 48, "restart"),
+    ("maze, 19 x 19", 24, "restart"),
+)
 _NUM_MAPS, _EPISODES, _SUITE_EPISODES, _SECONDS = 25, 100, 10, 0.2
 _ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
-_TITLES = {"csr": "CSR", "gap": "gap", "throughput": "throughput"}
 _MAPS: dict[str, Callable[[np.random.Generator], NDArray[np.bool_]]] = {
     "random, 19 x 19": lambda generator: random_map(19, 19, 0.2, generator),
     "random, 31 x 27": lambda generator: random_map(31, 27, 0.25, generator),
@@ -63,28 +78,20 @@ _WORLDS: tuple[tuple[str, int, OnTarget], ...] = (
 )
 
 
-def make_world(kind: str, num_agents: int, on_target: OnTarget) -> GridConfig:
+def make_held_out(kind: str, num_agents: int, on_target: OnTarget) -> GridConfig:
     """Return a world with held-out maps; episodes have 128 steps.
 
-    >>> make_world("small, 6 x 5", 4, "stay").size
+    >>> make_held_out("small, 6 x 5", 4, "stay").size
     (6, 5)
     """
     generator = np.random.default_rng(MAP_SEED)
-    return GridConfig(
-        walls=np.stack([_MAPS[kind](generator) for _ in range(_NUM_MAPS)]),
-        num_agents=num_agents,
-        collisions="soft",
-        on_target=on_target,
-        allow_stay=True,
-        max_cycles=128,
-        observe=("agent", "target"),
-    )
+    return make_world(np.stack([_MAPS[kind](generator) for _ in range(_NUM_MAPS)]), num_agents, on_target)
 
 
 def list_cells() -> Iterator[tuple[str, int, OnTarget, GridConfig | str]]:
     """Yield the rows of the tables: map, number of agents, rule, and a world or the scenario's name."""
     for kind, num_agents, on_target in _WORLDS:
-        yield kind, num_agents, on_target, make_world(kind, num_agents, on_target)
+        yield kind, num_agents, on_target, make_held_out(kind, num_agents, on_target)
     for name in suite.names():
         config = suite.get(name).config
         if config.allow_stay and config.on_target == "stay":
@@ -104,16 +111,35 @@ def measure(cell: GridConfig | str) -> dict[str, Any]:
     return found
 
 
+def measure_acting(kind: str, num_agents: int, on_target: OnTarget) -> dict[str, Any]:
+    """Return the estimates of the policy's metrics in a world, with each of the `ACTING`, shielded and alone."""
+    weights, world = load_weights(learned.FILE), make_held_out(kind, num_agents, on_target)
+    found = {}
+    for shield, name in itertools.product((True, False), ACTING):
+
+        def make(seed: int, shield: bool = shield, name: str = name) -> Policy:  # noqa: FBT001 - of the loop
+            return Pretrained(weights, shield=shield, seed=seed, temperatures=ACTING[name])
+
+        result = multigrid.evaluate(world, make, range(_EPISODES), per_episode=True)
+        found[f"{'shielded' if shield else 'alone'}, {name}"] = {
+            metric: _plain(result, metric) for metric in ("csr", "sum_of_costs", "throughput")
+        }
+    return found
+
+
 def _plain(result: Evaluation, name: str) -> list[float | None]:
     return [None if np.isnan(value) else round(value, 4) for value in result[name]]
 
 
 def gather(file: Path) -> dict[str, Any]:
     """Measure what the file lacks, and return its content; it is written after each world."""
-    weights = hashlib.sha256(learned.FILE.read_bytes()).hexdigest()
-    content = json.loads(file.read_text()) if file.exists() else {"weights": weights, "cells": []}
-    if content["weights"] != weights:
-        raise SystemExit(f"{file} is of other weights: delete it")
+    own = {
+        name: hashlib.sha256(part).hexdigest()
+        for name, part in (("weights", learned.FILE.read_bytes()), ("command", Path(__file__).read_text().encode()))
+    }
+    content = json.loads(file.read_text()) if file.exists() else {**own, "cells": [], "acting": []}
+    if differing := [name for name in own if content[name] != own[name]]:
+        raise SystemExit(f"{file} is of another version of the {' and the '.join(differing)}: delete it")
     known = {tuple(cell[name] for name in ("map", "agents", "on_target")) for cell in content["cells"]}
     for kind, num_agents, on_target, cell in list_cells():
         if (kind, num_agents, on_target) not in known:
@@ -121,80 +147,12 @@ def gather(file: Path) -> dict[str, Any]:
             content["cells"].append({**one, "policies": measure(cell)})
             write_json(file, content)
             sys.stderr.write(f"{kind}, {num_agents} agents, {on_target}\n")
+    for kind, num_agents, on_target in _ACTING_WORLDS[len(content["acting"]) :]:
+        one = {"map": kind, "agents": num_agents, "on_target": on_target}
+        content["acting"].append({**one, "policies": measure_acting(kind, num_agents, on_target)})
+        write_json(file, content)
+        sys.stderr.write(f"ways to act: {kind}, {num_agents} agents, {on_target}\n")
     return content
-
-
-def make_tables(content: Mapping[str, Any]) -> str:
-    """Return figures.md."""
-    cells = content["cells"]
-    parts = [_HEAD]
-    for title, is_suite, names in (
-        ("Held-out maps of the generators", False, _ONE_SHOT),
-        ("Lifelong, held-out maps of the generators", False, _LIFELONG),
-        ("The suite", True, _ONE_SHOT),
-    ):
-        chosen = [one for one in cells if one["suite"] == is_suite and names[0] in one["policies"]["pretrained"]]
-        parts += [f"## {title}", "", *_table(chosen, names), ""]
-    return "\n".join(parts)
-
-
-def _table(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    head = [
-        "map",
-        "agents",
-        *(f"{name.replace('csr', 'CSR')}, {label}" for name in names for label in POLICIES.values()),
-    ]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
-    for cell in cells:
-        figures = [_show(cell["policies"][policy][name], name) for name in names for policy in POLICIES]
-        lines.append([cell["map"], str(cell["agents"]), *figures])
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
-def _show(estimate: Sequence[float | None], name: str) -> str:
-    mean, low, high = estimate
-    if mean is None:
-        return ""
-    factor, digits = (1, 2) if name == "throughput" else (100, 0 if name == "csr" else 1)
-    said = f"{factor * mean:.{digits}f}"
-    return said if low is None or high is None else f"{said} [{factor * low:.{digits}f}, {factor * high:.{digits}f}]"
-
-
-_HEAD = """\
-# The learned policy on held-out layouts
-
-Made by `python docs/pretrained/measure_pretrained.py`. "soft" collisions and 128 steps on the generators' maps, 100 \
-episodes each; the suite's scenarios have its rules and steps, and 10 episodes each, between which only the policy's \
-seed differs. **CSR**: the share of episodes that are solved, in percent, with Wilson's 95 % interval. **Gap**: by how \
-many percent the sum of costs is above a proven bound, over the solved episodes, with a 95 % bootstrap interval. \
-**Throughput**: arrivals a step.
-"""
-
-
-def draw_training(runs: Mapping[str, Sequence[Mapping[str, str]]]) -> Figure:
-    """Draw what was solved over the minutes of each training run.
-
-    Args:
-        runs: the rows of each progress.csv, by name.
-    """
-    shown = {"mazes-24": "mazes, 24 agents: solved", "random-48-lifelong": "random, 48 agents: arrivals a step"}
-    figure = Figure(figsize=(8.0, 3.0), layout="constrained")
-    for axes, (name, title) in zip(figure.subplots(1, len(shown)), shown.items(), strict=True):
-        for (run, rows), colour in zip(runs.items(), colours(len(runs)), strict=True):
-            measured = [row for row in rows if row[name]]
-            minutes = [float(row["seconds"]) / 60 for row in measured]
-            for suffix, dashes in (("-shield", "-"), ("", "--")):
-                label = f"{run}, {'shielded' if suffix else 'alone'}"
-                values = [float(row[name + suffix]) for row in measured]
-                axes.plot(minutes, values, dashes, color=[part / 255 for part in colour], linewidth=1.4, label=label)
-        axes.set_title(title, fontsize=10)
-        axes.set_xlabel("minutes on two cores", fontsize=9.5)
-        axes.set_ylim(0, None)
-        axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=8.5, length=2.5)
-    figure.axes[-1].legend(frameon=False, fontsize=8.5)
-    return figure
 
 
 def read_runs() -> dict[str, list[dict[str, str]]]:

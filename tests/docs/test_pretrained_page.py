@@ -17,9 +17,10 @@ pytestmark = pytest.mark.heavy
 FOLDER = Path(__file__).parents[2] / "docs" / "pretrained"
 
 
-@pytest.fixture(scope="module")
-def modules() -> dict[str, Any]:
-    """What is defined in measure_pretrained.py."""
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What measure_pretrained.py defines or imports."""
+    monkeypatch.syspath_prepend(FOLDER)
     return runpy.run_path(str(FOLDER / "measure_pretrained.py"))
 
 
@@ -31,8 +32,10 @@ def content() -> dict[str, Any]:
 
 
 def test_figures_are_of_the_shipped_weights(content: dict[str, Any]) -> None:
-    """Whoever changes the weights measures them again."""
+    """Whoever changes the weights, or how they are measured, measures them again."""
     assert content["weights"] == hashlib.sha256(FILE.read_bytes()).hexdigest()
+    command = (FOLDER / "measure_pretrained.py").read_text(encoding="utf-8").encode()
+    assert content["command"] == hashlib.sha256(command).hexdigest()
 
 
 def test_the_tables_are_of_the_figures(modules: dict[str, Any], content: dict[str, Any]) -> None:
@@ -40,6 +43,8 @@ def test_the_tables_are_of_the_figures(modules: dict[str, Any], content: dict[st
     assert modules["make_tables"](content) == (FOLDER / "figures.md").read_text(encoding="utf-8")
     measured = [(cell["map"], cell["agents"], cell["on_target"]) for cell in content["cells"]]
     assert measured == [cell[:3] for cell in modules["list_cells"]()]
+    assert len(content["acting"]) == 4
+    assert all(len(one["policies"]) == 2 * len(modules["ACTING"]) for one in content["acting"])
 
 
 def test_a_cell_is_what_its_episodes_are(modules: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +53,7 @@ def test_a_cell_is_what_its_episodes_are(modules: dict[str, Any], monkeypatch: p
     from multigrid.policies import pretrained
 
     monkeypatch.setitem(modules["measure"].__globals__, "_EPISODES", 3)
-    config = modules["make_world"]("small, 6 x 5", 4, "stay")
+    config = modules["make_held_out"]("small, 6 x 5", 4, "stay")
     env, solved = multigrid.MultiGridEnv(config), 0.0
     for seed in range(3):
         observations, _ = env.reset(seed=seed)

@@ -1,0 +1,108 @@
+"""The tables figures.md and the figure training.svg, from figures.json and the progress of the training runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from multigrid.rendering.palette import colours
+
+__all__ = ["draw_training", "make_tables"]
+
+_COLUMNS = {"pretrained-shield": "shielded", "pretrained": "alone", "pibt": "PIBT"}
+_ONE_SHOT, _LIFELONG = ("csr", "gap"), ("throughput",)
+_TITLES = {"csr": "CSR", "gap": "gap", "throughput": "throughput"}
+_ACTING_HEAD = """\
+## Ways to act
+
+What scores are divided by before they become probabilities: on the same maps, the CSR and the sum of costs of an \
+agent; in lifelong worlds, the throughput.
+"""
+_HEAD = """\
+# The learned policy on held-out layouts
+
+Made by `python docs/pretrained/measure_pretrained.py`. "soft" collisions and 128 steps on the generators' maps, 100 \
+episodes each; the suite's scenarios have its rules and steps, and 10 episodes each, between which only the policy's \
+seed differs. **CSR**: the share of episodes that are solved, in percent, with Wilson's 95 % interval. **Gap**: by how \
+many percent the sum of costs is above a proven bound, over the solved episodes, with a 95 % bootstrap interval. \
+**Throughput**: arrivals a step.
+"""
+
+
+def make_tables(content: Mapping[str, Any]) -> str:
+    """Return figures.md."""
+    cells = content["cells"]
+    parts = [_HEAD]
+    for title, is_suite, names in (
+        ("Held-out maps of the generators", False, _ONE_SHOT),
+        ("Lifelong, held-out maps of the generators", False, _LIFELONG),
+        ("The suite", True, _ONE_SHOT),
+    ):
+        chosen = [one for one in cells if one["suite"] == is_suite and names[0] in one["policies"]["pretrained"]]
+        parts += [f"## {title}", "", *_table(chosen, names), ""]
+    return "\n".join([*parts, _ACTING_HEAD, *_tabulate_acting(content["acting"]), ""])
+
+
+def _tabulate_acting(acting: Sequence[Mapping[str, Any]]) -> list[str]:
+    titles = [f"{one['map']}, {one['agents']} agents{', lifelong' * (one['on_target'] == 'restart')}" for one in acting]
+    lines = [["temperature", *titles], ["---", *["---:"] * len(titles)]]
+    for name in acting[0]["policies"]:
+        cells = []
+        for one in acting:
+            figures = one["policies"][name]
+            if one["on_target"] == "restart":
+                cells.append(_show(figures["throughput"], "throughput"))
+            else:
+                cells.append(f"{_show(figures['csr'], 'csr')}; {figures['sum_of_costs'][0] / one['agents']:.1f}")
+        lines.append([name, *cells])
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _table(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    head = [
+        "map",
+        "agents",
+        *(f"{name.replace('csr', 'CSR')}, {label}" for name in names for label in _COLUMNS.values()),
+    ]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for cell in cells:
+        figures = [_show(cell["policies"][policy][name], name) for name in names for policy in _COLUMNS]
+        lines.append([cell["map"], str(cell["agents"]), *figures])
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _show(estimate: Sequence[float | None], name: str) -> str:
+    mean, low, high = estimate
+    if mean is None:
+        return ""
+    factor, digits = (1, 2) if name == "throughput" else (100, 0 if name == "csr" else 1)
+    said = f"{factor * mean:.{digits}f}"
+    return said if low is None or high is None else f"{said} [{factor * low:.{digits}f}, {factor * high:.{digits}f}]"
+
+
+def draw_training(runs: Mapping[str, Sequence[Mapping[str, str]]]) -> Figure:
+    """Draw what was solved over the minutes of each training run.
+
+    Args:
+        runs: the rows of each progress.csv, by name.
+    """
+    shown = {"mazes-24": "mazes, 24 agents: solved", "random-48-lifelong": "random, 48 agents: arrivals a step"}
+    figure = Figure(figsize=(8.0, 3.0), layout="constrained")
+    for axes, (name, title) in zip(figure.subplots(1, len(shown)), shown.items(), strict=True):
+        for (run, rows), colour in zip(runs.items(), colours(len(runs)), strict=True):
+            measured = [row for row in rows if row[name]]
+            minutes = [float(row["seconds"]) / 60 for row in measured]
+            for suffix, dashes in (("-shield", "-"), ("", "--")):
+                label = f"{run}, {'shielded' if suffix else 'alone'}"
+                values = [float(row[name + suffix]) for row in measured]
+                axes.plot(minutes, values, dashes, color=[part / 255 for part in colour], linewidth=1.4, label=label)
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("minutes on two cores", fontsize=9.5)
+        axes.set_ylim(0, None)
+        axes.grid(visible=True, color="#e4e4e4", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8.5, length=2.5)
+    figure.axes[-1].legend(frameon=False, fontsize=8.5)
+    return figure
