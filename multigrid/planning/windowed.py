@@ -60,8 +60,8 @@ class Windowed:
 
     @property
     def paths(self) -> NDArray[np.int32]:
-        """The plan, int32 (length + 1, N): the cells of the agents now and after each step."""
-        paths: NDArray[np.int32] = self._window.paths
+        """A copy of the plan, int32 (length + 1, N): the cells of the agents now and after each step."""
+        paths: NDArray[np.int32] = self._window.paths.copy()
         return paths
 
     def advance(

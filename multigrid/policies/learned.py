@@ -93,11 +93,11 @@ class Pretrained:
             seed = np.random.default_rng([check_seed(seed), _STREAM])
         self._generator = seed
         self._temperatures = TEMPERATURES if temperatures is None else temperatures
-        self._patience = Patience(self._temperatures)
         self._env: Any = lambda: None
         self._config: GridConfig | None = None
         self._batch: Batch | None = None
         self._surroundings: Surroundings | None = None
+        self._patience: Patience | None = None
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
@@ -143,6 +143,7 @@ class Pretrained:
         if env is not self._env() or env.config is not self._config:
             self._begin(env, num_worlds)
         assert self._surroundings is not None
+        assert self._patience is not None
         windows = self._surroundings.observe(states)
         scores = score(self._weights, windows)
         temperatures = self._patience.observe(states, windows.ways)

@@ -23,6 +23,7 @@ __all__ = ["TrainingOptions", "main", "train"]
 
 _PROGRAM = "python -m multigrid.pretraining"
 _ROUNDS_PER_MEASUREMENT = 10
+_REINFORCEMENT = "reinforcement"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         train(options)
     except KeyboardInterrupt:
-        done = count_rounds(options.folder)
+        reinforced = count_reinforced(options.folder / _REINFORCEMENT)
+        done = f"{reinforced} of the reinforcement" if reinforced else str(count_rounds(options.folder))
         sys.stderr.write(f"Interrupted; the same command goes on after round {done}\n")
         return 130
     except (ValueError, OSError) as error:
@@ -68,7 +70,7 @@ def train(options: TrainingOptions) -> None:
 
     Raises:
         ValueError: a setting is out of range, or the folder has a training with other settings.
-        OSError: a file cannot be written, or the process that produces labels was killed.
+        OSError: a file cannot be written, or a process of the training was killed.
     """
     settings, folder = options.settings, options.folder
     check_flags(settings, rounds=1, seed=0, labels=1, samples=1, memory=1, batch_size=1)
@@ -83,7 +85,7 @@ def train(options: TrainingOptions) -> None:
     is_over = first == settings.rounds
     if options.reinforce:
         more = Reinforcement(rounds=options.reinforce, seed=settings.seed)
-        inner = folder / "reinforcement"
+        inner = folder / _REINFORCEMENT
         done = count_reinforced(inner)
         progress = Progress(inner / "progress.csv", done, MEANS)
         weights = reinforce(weights, more, inner, _make_reporter(progress, more.rounds, options.episodes))

@@ -14,6 +14,7 @@ from multigrid.maps import maze, random_map
 from multigrid.planning.learned.network import Weights
 from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
+from multigrid.pretraining.worlds import make_world
 
 __all__ = ["FIGURES", "WORLDS", "measure", "sample_held_out"]
 
@@ -56,15 +57,8 @@ def sample_held_out(kind: Kind, num_agents: int, on_target: OnTarget = "stay") -
     20
     """
     generator = np.random.default_rng(_SEED)
-    return GridConfig(
-        walls=np.stack([_MAKERS[kind](generator) for _ in range(_NUM_MAPS)]),
-        num_agents=num_agents,
-        collisions="soft",
-        on_target=on_target,
-        allow_stay=True,
-        max_cycles=32 if kind == "small" else 128,
-        observe=("agent", "target"),
-    )
+    maps = np.stack([_MAKERS[kind](generator) for _ in range(_NUM_MAPS)])
+    return make_world(maps, num_agents, on_target, max_cycles=32 if kind == "small" else 128)
 
 
 def measure(weights: Weights, episodes: int) -> dict[str, float]:

@@ -7,7 +7,6 @@ give equal weights. After each round everything is on disk: the same command goe
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -24,6 +23,7 @@ from multigrid.planning.learned.surroundings import Windows
 from multigrid.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
 from multigrid.pretraining.labels import Labels, join
 from multigrid.pretraining.network import Network
+from multigrid.pretraining.settings import check_settings
 from multigrid.pretraining.symmetry import SYMMETRIES, transform
 
 __all__ = ["Settings", "count_rounds", "imitate"]
@@ -73,7 +73,7 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
         ChildProcessError: the process that produces labels was killed. After all these errors but the first, the same
             call goes on after the last round that is saved.
     """
-    _check_settings(settings, folder)
+    check_settings(settings, folder / "settings.json")
     network, optimizer, first = _load(settings, folder)
     known: dict[int, Labels] = {}
     with worker_pool(1, _LOSS) as pool:
@@ -108,19 +108,6 @@ def count_rounds(folder: Path) -> int:
     """Return the number of rounds of the training in a folder that are saved."""
     state = _read_state(folder)
     return 0 if state is None else state["round"] + 1
-
-
-def _check_settings(settings: Settings, folder: Path) -> None:
-    """Raise a ValueError if a folder has a training with other settings; else write them there."""
-    file, own = folder / "settings.json", json.loads(json.dumps(dataclasses.asdict(settings)))
-    if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with replace_file(file) as temporary:
-            temporary.write_text(json.dumps(own, indent=2) + "\n")
-    known = json.loads(file.read_text())
-    if differing := [name for name in own if own[name] != known.get(name)]:
-        there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
-        raise ValueError(f"{folder} has a training with {there}; got {here}; expected equal settings or another folder")
 
 
 def _learn(network: Network, optimizer: torch.optim.Optimizer, settings: Settings, known: Labels, number: int) -> float:

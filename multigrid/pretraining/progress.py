@@ -10,15 +10,14 @@ from pathlib import Path
 from multigrid._files import replace_file
 from multigrid.pretraining.held_out import FIGURES
 
-__all__ = ["COLUMNS", "Progress"]
-
-COLUMNS = ("round", "seconds", "loss", *FIGURES)
-"""The columns of imitation: *round*, counted from 1; *seconds* of the training so far; *loss*, its mean in the round;
-and the figures of `measure`, empty in rounds without a measurement."""
+__all__ = ["Progress"]
 
 
 class Progress:
-    """A CSV file with the `COLUMNS`, or with others in place of the loss.
+    """A CSV file with a row for each round.
+
+    Its columns are *round*, counted from 1; *seconds* of the training so far; `means`; and the figures of `measure`,
+    empty in rounds without a measurement.
 
     Rows that it has are kept, but for those of rounds that are repeated, and for what is no row, such as a last line
     that was cut off.
@@ -26,12 +25,14 @@ class Progress:
     Args:
         file: its path; it is written by the first call of `add`.
         num_rounds: the number of rounds that are done.
-        means: the names of what each round has.
+        means: the names of the means of a round.
     """
 
     def __init__(self, file: Path, num_rounds: int, means: Sequence[str] = ("loss",)) -> None:
         self._file = file
         self._means = means
+        self.columns = ("round", "seconds", *means, *FIGURES)
+        """The names of the columns."""
         self._rows = [row for row in _read(file, len(means)) if int(row[0]) <= num_rounds]
         self._began = time.perf_counter() - (float(self._rows[-1][1]) if self._rows else 0.0)
 
@@ -49,7 +50,7 @@ class Progress:
         self._rows.append([str(number), f"{seconds:.1f}", *own, *measured])
         # The whole file, which is small, so that a loss of power leaves the old one or the new one.
         with replace_file(self._file) as temporary, temporary.open("w", newline="", encoding="utf-8") as out:
-            csv.writer(out, lineterminator="\n").writerows([("round", "seconds", *self._means, *FIGURES), *self._rows])
+            csv.writer(out, lineterminator="\n").writerows([self.columns, *self._rows])
 
 
 def _read(file: Path, num_means: int) -> list[list[str]]:

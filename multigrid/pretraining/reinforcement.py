@@ -1,14 +1,13 @@
 """Reinforcement learning after imitation: proximal policy optimization (Schulman et al., arXiv 2017) in rounds.
 
-One process plays many worlds while another learns from those of the round before; so the network that plays is two
-rounds old, which the ratio of probabilities corrects. Equal seeds give equal weights. After each round everything is on
-disk: the same command goes on where it was, with the same result.
+One process plays the worlds of round r + 1 while another learns from those of round r. So the network that plays is
+that after round r - 1, and the ratio of probabilities corrects the difference. Equal seeds give equal weights. After
+each round everything is on disk: the same command goes on where it was, with the same result.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -23,6 +22,7 @@ from multigrid._processes import worker_pool
 from multigrid.planning.learned.network import Weights
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.rollouts import Play, Samples, collect
+from multigrid.pretraining.settings import check_settings
 
 __all__ = [
     "MEANS",
@@ -41,7 +41,11 @@ MEANS = ("stay", "restart", "solved", "explained", "kl", "entropy", "clipped")
 solved; the share of the returns' variance that the critic explains; and the mean divergence from the
 players, the mean entropy, and the share of samples whose ratio is clipped, NaN or 0 while only the critic learns."""
 
-_LOSS = "the process that plays was killed, perhaps for want of memory; the same command goes on after the last round"
+_STATE = "reinforcement.pt"
+_LOSS = (
+    "the process that plays ended before it was done; is there enough memory? The same command goes on after the last "
+    "round"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,9 +110,11 @@ def reinforce(weights: Weights, settings: Reinforcement, folder: Path, report: R
 
     Raises:
         ValueError: the folder has a training with other settings.
-        OSError: a file cannot be written. The same call goes on after the last round that is saved.
+        OSError: a file cannot be written.
+        ChildProcessError: the process that plays was killed. After all these errors but the first, the same call goes
+            on after the last round that is saved.
     """
-    _check_settings(settings, folder)
+    check_settings(settings, folder / "reinforcement.json")
     learner, players, first = _load(weights, settings, folder)
     with worker_pool(1, _LOSS) as pool:
         waiting: dict[int, Future[tuple[Samples, dict[str, float]]]] = {}
@@ -131,8 +137,8 @@ def reinforce(weights: Weights, settings: Reinforcement, folder: Path, report: R
 
 def count_reinforced(folder: Path) -> int:
     """Return the number of rounds of the training in a folder that are saved."""
-    file = folder / "reinforcement.pt"
-    return int(torch.load(file, weights_only=True)["round"]) + 1 if file.exists() else 0
+    state = _read_state(folder)
+    return 0 if state is None else int(state["round"]) + 1
 
 
 def make_learner(weights: Weights, settings: Reinforcement) -> Learner:
@@ -223,35 +229,26 @@ def _play_of(learner: Learner) -> tuple[Weights, Weights]:
     return learner.actor.weights(), learner.critic.weights()
 
 
-def _check_settings(settings: Reinforcement, folder: Path) -> None:
-    """Raise a ValueError if a folder has a training with other settings; else write them there."""
-    file, own = folder / "reinforcement.json", json.loads(json.dumps(dataclasses.asdict(settings)))
-    if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with replace_file(file) as temporary:
-            temporary.write_text(json.dumps(own, indent=2) + "\n")
-    known = json.loads(file.read_text())
-    if differing := [name for name in own if own[name] != known.get(name)]:
-        there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
-        raise ValueError(f"{folder} has a training with {there}; got {here}; expected equal settings or another folder")
-
-
 def _load(
     weights: Weights, settings: Reinforcement, folder: Path
 ) -> tuple[Learner, list[tuple[Weights, Weights]], int]:
     """Return the learner, the networks that play even and odd rounds, and the number of the next round."""
-    learner = make_learner(weights, settings)
-    file = folder / "reinforcement.pt"
-    if not file.exists():
+    learner, state = make_learner(weights, settings), _read_state(folder)
+    if state is None:
         return learner, [_play_of(learner)] * 2, 0
-    state = torch.load(file, weights_only=True)
     learner.load(state["learner"])
     players = [tuple(Weights(*(part.numpy() for part in network)) for network in player) for player in state["players"]]
     return learner, [(player[0], player[1]) for player in players], state["round"] + 1
 
 
+def _read_state(folder: Path) -> dict[str, Any] | None:
+    """Return what `_save` has written; None before the first round is saved."""
+    file = folder / _STATE
+    return torch.load(file, weights_only=True) if file.exists() else None
+
+
 def _save(learner: Learner, players: list[tuple[Weights, Weights]], folder: Path, number: int) -> None:
     arrays = [[[torch.from_numpy(part) for part in network] for network in player] for player in players]
     state = {"learner": learner.state(), "players": arrays, "round": number}
-    with replace_file(folder / "reinforcement.pt") as temporary:
+    with replace_file(folder / _STATE) as temporary:
         torch.save(state, temporary)

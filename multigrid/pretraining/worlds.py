@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.config import GridConfig
+from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import generators
 
-__all__ = ["sample_world"]
+__all__ = ["make_world", "sample_world"]
 
 # The sides of small, common and large maps, from the first number to below the second.
 _SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)
@@ -49,15 +49,21 @@ def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridC
         walls = _sample_maps(generator)
         num_agents = int(generator.choice(_NUM_AGENTS))
         if num_agents <= _MOST_CROWDED * (~walls).sum(axis=(1, 2)).min():
-            return GridConfig(
-                walls=walls,
-                num_agents=num_agents,
-                collisions="soft",
-                on_target="restart" if generator.random() < _SHARE_OF_LIFELONG else "stay",
-                allow_stay=True,
-                max_cycles=max_cycles,
-                observe=("agent", "target"),
-            )
+            on_target: OnTarget = "restart" if generator.random() < _SHARE_OF_LIFELONG else "stay"
+            return make_world(walls, num_agents, on_target, max_cycles)
+
+
+def make_world(walls: NDArray[np.bool_], num_agents: int, on_target: OnTarget, max_cycles: int = 128) -> GridConfig:
+    """Return a configuration with POGEMA's collisions, of maps bool (M, W, H)."""
+    return GridConfig(
+        walls=walls,
+        num_agents=num_agents,
+        collisions="soft",
+        on_target=on_target,
+        allow_stay=True,
+        max_cycles=max_cycles,
+        observe=("agent", "target"),
+    )
 
 
 def _sample_maps(generator: np.random.Generator) -> NDArray[np.bool_]:

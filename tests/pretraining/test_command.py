@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from few_labels import produce_few
 from helpers import AROUND, names, read_rows
@@ -20,7 +22,9 @@ from multigrid.policies.weights import load_weights
 from multigrid.pretraining import command, imitation
 from multigrid.pretraining.held_out import FIGURES, WORLDS, measure
 from multigrid.pretraining.network import Network
-from multigrid.pretraining.progress import COLUMNS, Progress
+from multigrid.pretraining.progress import Progress
+from multigrid.pretraining.reinforcement import MEANS, Reinforcement
+from multigrid.pretraining.rollouts import Play
 
 pytestmark = pytest.mark.heavy
 
@@ -115,6 +119,38 @@ def test_after_an_interruption_no_row_is_missing_or_twice(
     assert seconds == sorted(seconds)
 
 
+@pytest.mark.usefixtures("quick")
+def test_reinforcement_follows_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After imitation come the rounds of --reinforce; Ctrl-C says the last one that is saved, from which it goes on."""
+    small = functools.partial(Reinforcement, play=Play(samples=300), warm_up=1, batch_size=64, critic_hidden=(8, 8, 8))
+    monkeypatch.setattr(command, "Reinforcement", small)
+    add = Progress.add
+
+    def interrupt(progress: Progress, number: int, means: Any, figures: Any) -> None:
+        if "kl" in means and number == 2:
+            raise KeyboardInterrupt
+        add(progress, number, means, figures)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "add", interrupt)
+        assert run(tmp_path, "--reinforce", "3") == 130
+    assert capsys.readouterr().err == "Interrupted; the same command goes on after round 1 of the reinforcement\n"
+    assert run(tmp_path, "--reinforce", "3") == 0
+    rows = read_rows(tmp_path / "reinforcement" / "progress.csv")
+    assert [tuple(row) for row in rows] == [("round", "seconds", *MEANS, *FIGURES)] * 3
+    assert [row["round"] for row in rows] == ["1", "2", "3"]
+    assert len(read_rows(tmp_path / "progress.csv")) == 4
+    state = torch.load(tmp_path / "reinforcement" / "reinforcement.pt", weights_only=True)
+    weights = load_weights(tmp_path / "pretrained.npz")
+    bias = state["learner"]["actor"]["last.bias"].numpy()
+    np.testing.assert_array_equal(weights.last_bias, bias.astype(np.float16))
+    assert run(tmp_path, "--reinforce", "3") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("no round is left")
+    assert run(tmp_path, "--reinforce", "-1") == 2
+
+
 def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
     """Wherever a file was cut off, the rows that are whole are kept, and the next one follows on a line of its own."""
     figures = dict.fromkeys(FIGURES, 0.5)
@@ -123,7 +159,7 @@ def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
         progress.add(number, {"loss": 0.125}, figures if number == 2 else {})
     content = (tmp_path / "progress.csv").read_bytes()
     lines = content.splitlines(keepends=True)
-    assert lines[0].decode().rstrip("\n").split(",") == list(COLUMNS)
+    assert lines[0].decode().rstrip("\n").split(",") == ["round", "seconds", "loss", *FIGURES]
     for end in {*range(0, len(content), 9), len(content) - 1, len(content)}:
         file = tmp_path / "cut.csv"
         # A loss of power may also leave zeros.
@@ -139,7 +175,7 @@ def test_rows_of_rounds_that_are_repeated_are_dropped(tmp_path: Path) -> None:
     """Of a file with three rounds, of which one was saved, one row is kept; the seconds go on from it."""
     file = tmp_path / "progress.csv"
     rows = [[str(number), f"{100 * number}.5", "0.125", *[""] * len(FIGURES)] for number in (1, 2, 3)]
-    file.write_text("".join(",".join(row) + "\n" for row in (COLUMNS, *rows)))
+    file.write_text("".join(",".join(row) + "\n" for row in (Progress(file, 0).columns, *rows)))
     Progress(file, 1).add(2, {"loss": 0.25}, {})
     first, second = read_rows(file)
     assert list(first.values()) == rows[0]

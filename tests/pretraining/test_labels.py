@@ -118,6 +118,9 @@ def test_lifelong_plans_are_windowed_plans(seed: int) -> None:
         rows = batch.tables.locate(states)[2][world]
         windowed.advance(cells, goals, rows, states["arrival_step"][world], int(states["steps"][world]))
         np.testing.assert_array_equal(plan, windowed.paths[:6])
+        # What is returned is the caller's own.
+        windowed.paths[:] = -7
+        np.testing.assert_array_equal(plan, windowed.paths[:6])
 
 
 def test_lifelong_worlds_give_labels_of_travellers() -> None:
