@@ -17,7 +17,7 @@ from multigrid.policies.weights import save_weights
 from multigrid.pretraining.held_out import measure
 from multigrid.pretraining.imitation import Settings, count_rounds, imitate
 from multigrid.pretraining.progress import Progress
-from multigrid.pretraining.reinforcement import MEANS, Reinforcement, Report, count_reinforced, reinforce
+from multigrid.pretraining.reinforcement import MEANS, ReinforcementSettings, Report, count_reinforced, reinforce
 
 __all__ = ["TrainingOptions", "main", "train"]
 
@@ -84,7 +84,7 @@ def train(options: TrainingOptions) -> None:
     weights = imitate(settings, folder, lambda number, loss, weights: report(number, {"loss": loss}, weights))
     is_over = first == settings.rounds
     if options.reinforce:
-        more = Reinforcement(rounds=options.reinforce, seed=settings.seed)
+        more = ReinforcementSettings(rounds=options.reinforce, seed=settings.seed)
         inner = folder / _REINFORCEMENT
         done = count_reinforced(inner)
         progress = Progress(inner / "progress.csv", done, MEANS)

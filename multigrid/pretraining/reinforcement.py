@@ -21,13 +21,13 @@ from multigrid._files import replace_file
 from multigrid._processes import worker_pool
 from multigrid.planning.learned.network import Weights
 from multigrid.pretraining.network import Network
-from multigrid.pretraining.rollouts import Play, Samples, collect
+from multigrid.pretraining.rollouts import PlaySettings, Samples, collect
 from multigrid.pretraining.settings import check_settings
 
 __all__ = [
     "MEANS",
     "Learner",
-    "Reinforcement",
+    "ReinforcementSettings",
     "Report",
     "count_reinforced",
     "learn",
@@ -36,27 +36,27 @@ __all__ = [
     "surrogate",
 ]
 
-MEANS = ("stay", "restart", "solved", "explained", "kl", "entropy", "clipped")
+MEANS = ("reward_stay", "reward_restart", "solved", "explained", "kl", "entropy", "clipped")
 """The figures of a round: the mean rewards in one-shot and in lifelong worlds; the share of one-shot worlds that are
-solved; the share of the returns' variance that the critic explains; and the mean divergence from the
-players, the mean entropy, and the share of samples whose ratio is clipped, NaN or 0 while only the critic learns."""
+solved; the share of the returns' variance that the critic explains; and the mean divergence from the network that
+played, the mean entropy, and the share of ratios beyond `clip`. In the warm-up, kl and clipped are 0, entropy NaN."""
 
 _STATE = "reinforcement.pt"
-_LOSS = (
+_PLAYER_DIED = (
     "the process that plays ended before it was done; is there enough memory? The same command goes on after the last "
-    "round"
+    "round that is saved"
 )
 
 
 @dataclasses.dataclass(frozen=True)
-class Reinforcement:
+class ReinforcementSettings:
     """What this training depends on, but for the weights that it begins with."""
 
     rounds: int = 40
     """The number of rounds."""
     seed: int = 0
     """Of worlds, actions, weights of the critic, and minibatches."""
-    play: Play = dataclasses.field(default_factory=Play)
+    play: PlaySettings = dataclasses.field(default_factory=PlaySettings)
     """How agents play, and how their actions are judged."""
     warm_up: int = 4
     """The number of rounds in which only the critic learns."""
@@ -65,11 +65,11 @@ class Reinforcement:
     batch_size: int = 4096
     """Samples in a minibatch."""
     rate: float = 3e-4
-    """The learning rate of the actor, which falls to 0 in a straight line."""
+    """The learning rate of the actor in the first round; it falls in a straight line."""
     critic_rate: float = 1e-3
-    """The learning rate of the critic, which does, too."""
+    """The learning rate of the critic, which also falls so."""
     clip: float = 0.2
-    """By how much the ratio of an action's probabilities may differ from 1 before its gradient is cut."""
+    """By how much the ratio of an action's probabilities may differ from 1 before a further gain no longer counts."""
     entropy: float = 0.0
     """The factor of the entropy in the objective."""
     critic_hidden: tuple[int, int, int] = (96, 64, 32)
@@ -99,7 +99,7 @@ class Learner:
             part.load_state_dict(state[name])
 
 
-def reinforce(weights: Weights, settings: Reinforcement, folder: Path, report: Report) -> Weights:
+def reinforce(weights: Weights, settings: ReinforcementSettings, folder: Path, report: Report) -> Weights:
     """Train a network, or go on, and return its weights.
 
     Args:
@@ -111,12 +111,12 @@ def reinforce(weights: Weights, settings: Reinforcement, folder: Path, report: R
     Raises:
         ValueError: the folder has a training with other settings.
         OSError: a file cannot be written.
-        ChildProcessError: the process that plays was killed. After all these errors but the first, the same call goes
-            on after the last round that is saved.
+        ChildProcessError: the process that plays was killed. After the last two errors, the same call goes on
+            after the last round that is saved.
     """
     check_settings(settings, folder / "reinforcement.json")
     learner, players, first = _load(weights, settings, folder)
-    with worker_pool(1, _LOSS) as pool:
+    with worker_pool(1, _PLAYER_DIED) as pool:
         waiting: dict[int, Future[tuple[Samples, dict[str, float]]]] = {}
 
         def order(number: int) -> None:
@@ -128,7 +128,7 @@ def reinforce(weights: Weights, settings: Reinforcement, folder: Path, report: R
             order(number + 1)
             samples, means = waiting.pop(number).result()
             figures = means | learn(learner, samples, settings, number)
-            players[number % 2] = _play_of(learner)
+            players[number % 2] = _weights_of(learner)
             # Before the round is saved: an interrupted one is repeated, and then reported again.
             report(number + 1, figures, learner.actor.weights())
             _save(learner, players, folder, number)
@@ -141,7 +141,7 @@ def count_reinforced(folder: Path) -> int:
     return 0 if state is None else int(state["round"]) + 1
 
 
-def make_learner(weights: Weights, settings: Reinforcement) -> Learner:
+def make_learner(weights: Weights, settings: ReinforcementSettings) -> Learner:
     """Return an actor with some weights, and a critic that has learned nothing."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -155,7 +155,7 @@ def make_learner(weights: Weights, settings: Reinforcement) -> Learner:
 
 
 def surrogate(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, clip: float) -> Tensor:
-    """Return the clipped objective of each action, float32 (R,), which is to be made large.
+    """Return the clipped objective of each action, float32 (R,), to be maximized.
 
     >>> one, three = torch.ones(1), torch.tensor([3.0])
     >>> surrogate(three.log(), one.log(), one, clip=0.5).item(), surrogate(three.log(), one.log(), -one, 0.5).item()
@@ -165,10 +165,10 @@ def surrogate(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, clip
     return torch.minimum(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages)
 
 
-def learn(learner: Learner, samples: Samples, settings: Reinforcement, number: int) -> dict[str, float]:
+def learn(learner: Learner, samples: Samples, settings: ReinforcementSettings, number: int) -> dict[str, float]:
     """Learn from samples, and return figures of the round."""
     generator = np.random.default_rng([settings.seed, number, 1])
-    is_warm = number >= settings.warm_up
+    trains_actor = number >= settings.warm_up
     for optimizer, rate in (
         (learner.actor_optimizer, settings.rate),
         (learner.critic_optimizer, settings.critic_rate),
@@ -177,14 +177,14 @@ def learn(learner: Learner, samples: Samples, settings: Reinforcement, number: i
     errors: list[float] = []
     facts: list[list[float]] = []
     advantages = samples.advantages / (samples.advantages.std() + np.float32(1e-6))
-    for _ in range(settings.epochs * (1 if is_warm else 2)):
+    for _ in range(settings.epochs * (1 if trains_actor else 2)):
         order = generator.permutation(len(samples.actions))
         # The last samples, too few for a minibatch, are left out.
         for start in range(0, max(1, len(order) - settings.batch_size + 1), settings.batch_size):
             chosen = order[start : start + settings.batch_size]
             batch = samples.take(chosen)
             errors.append(_teach_critic(learner, batch))
-            if is_warm:
+            if trains_actor:
                 facts.append(_teach_actor(learner, batch, torch.from_numpy(advantages[chosen]), settings))
     error = float(np.mean(errors)) / float(samples.returns.var() + 1e-6)
     kl, entropy, clipped = np.mean(facts, axis=0).tolist() if facts else (0.0, np.nan, 0.0)
@@ -201,7 +201,7 @@ def _teach_critic(learner: Learner, batch: Samples) -> float:
     return float(error.detach())
 
 
-def _teach_actor(learner: Learner, batch: Samples, advantages: Tensor, settings: Reinforcement) -> list[float]:
+def _teach_actor(learner: Learner, batch: Samples, advantages: Tensor, settings: ReinforcementSettings) -> list[float]:
     """Take one step, and return the mean divergence from the players, the entropy and the share of clipped samples."""
     learner.actor_optimizer.zero_grad()
     logs = torch.log_softmax(learner.actor(batch.windows) / torch.from_numpy(batch.temperatures)[:, None], dim=1)
@@ -219,23 +219,25 @@ def _teach_actor(learner: Learner, batch: Samples, advantages: Tensor, settings:
     return [float(kl), float(entropy.detach()), float(clipped)]
 
 
-def _collect(actor: Weights, critic: Weights, settings: Reinforcement, number: int) -> tuple[Samples, dict[str, float]]:
+def _collect(
+    actor: Weights, critic: Weights, settings: ReinforcementSettings, number: int
+) -> tuple[Samples, dict[str, float]]:
     """Play a round, in a process of its own."""
     torch.set_num_threads(1)
     return collect(actor, Network.of(critic), settings.seed, number, settings.play)
 
 
-def _play_of(learner: Learner) -> tuple[Weights, Weights]:
+def _weights_of(learner: Learner) -> tuple[Weights, Weights]:
     return learner.actor.weights(), learner.critic.weights()
 
 
 def _load(
-    weights: Weights, settings: Reinforcement, folder: Path
+    weights: Weights, settings: ReinforcementSettings, folder: Path
 ) -> tuple[Learner, list[tuple[Weights, Weights]], int]:
     """Return the learner, the networks that play even and odd rounds, and the number of the next round."""
     learner, state = make_learner(weights, settings), _read_state(folder)
     if state is None:
-        return learner, [_play_of(learner)] * 2, 0
+        return learner, [_weights_of(learner)] * 2, 0
     learner.load(state["learner"])
     players = [tuple(Weights(*(part.numpy() for part in network)) for network in player) for player in state["players"]]
     return learner, [(player[0], player[1]) for player in players], state["round"] + 1

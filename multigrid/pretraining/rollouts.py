@@ -2,9 +2,9 @@
 
 An agent's reward is minus the number of steps that it loses: 0 for a step that brings it nearer to its target, -1 for
 one that it waits, -2 for one that leads it away, and 0 for a rest on its target. So the sum of the rewards until all
-have arrived is how much the costs are above those of shortest paths; in a lifelong world, fewer lost steps are more
-arrivals. Advantages are estimated as by Schulman et al., ICLR 2016. What an agent does is good for others, too, or in
-their way, at once and close by: to its advantage are added those of the agents that it sees, with a factor.
+have arrived is minus the cost above that of shortest paths; in a lifelong world, fewer lost steps are more
+arrivals. Advantages are estimated as by Schulman et al., ICLR 2016. An action helps or hinders
+the agents nearby: a share of the advantages of the agents in sight is added to its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from multigrid.policies.learned import TEMPERATURES
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.worlds import sample_world
 
-__all__ = ["Play", "Samples", "collect", "estimate_advantages", "share_advantages"]
+__all__ = ["PlaySettings", "Samples", "collect", "estimate_advantages", "share_advantages"]
 
 _NUM_STEPS = 128
 _FEWEST_WORLDS, _MOST_WORLDS, _NUM_AGENTS = 2, 48, 96
@@ -37,13 +37,13 @@ _Floats = NDArray[np.float32]
 
 
 @dataclasses.dataclass(frozen=True)
-class Play:
+class PlaySettings:
     """How agents play, and how their actions are judged."""
 
     samples: int = 200_000
-    """New samples a round."""
+    """The least number of new samples a round."""
     discount: float = 0.97
-    """The factor of rewards for each step that they are later."""
+    """The discount of rewards for each step (gamma)."""
     decay: float = 0.95
     """The lambda of the estimated advantages."""
     sharing: float = 0.5
@@ -72,7 +72,7 @@ class Samples(NamedTuple):
     advantages: _Floats
     """float32 (R,): how much better than expected the actions turned out."""
     returns: _Floats
-    """float32 (R,): what the critic should have said."""
+    """float32 (R,): the critic's targets."""
 
     @property
     def windows(self) -> Windows:
@@ -85,7 +85,7 @@ class Samples(NamedTuple):
         return Samples(*parts)
 
 
-class _Course(NamedTuple):
+class _Rollout(NamedTuple):
     """T steps of E worlds with N agents, and what the agents see after them."""
 
     windows: Windows
@@ -102,39 +102,41 @@ class _Course(NamedTuple):
     is_reset: NDArray[np.bool_]
     """bool (T, E): whether the step ignores the actions, and begins an episode."""
     is_solved: NDArray[np.bool_]
-    """bool (T, E): whether the step ends an episode."""
+    """bool (T, E): whether all agents terminate in the step."""
 
 
-def collect(actor: Weights, critic: Network, seed: int, number: int, play: Play) -> tuple[Samples, dict[str, float]]:
+def collect(
+    actor: Weights, critic: Network, seed: int, number: int, play: PlaySettings
+) -> tuple[Samples, dict[str, float]]:
     """Return at least ``play.samples`` samples, and means over the one-shot and the lifelong worlds.
 
     They depend on the arguments alone.
 
     Args:
         actor: the weights of the network that plays.
-        critic: expects the sum of an agent's later rewards.
+        critic: estimates the discounted sum of an agent's later rewards.
         seed: of the training.
         number: of the round.
-        play: see there.
+        play: see `PlaySettings`.
 
     >>> actor, critic = Network((8, 8, 8)).weights(), Network((8, 8, 8), num_outputs=1)
-    >>> samples, means = collect(actor, critic, 0, 0, Play(samples=1000))
+    >>> samples, means = collect(actor, critic, 0, 0, PlaySettings(samples=1000))
     >>> len(samples.actions) >= 1000, list(means)
-    (True, ['stay', 'restart', 'solved'])
+    (True, ['reward_stay', 'reward_restart', 'solved'])
     """
     generator = np.random.default_rng([seed, number, _STREAM])
     parts, total = [], 0
-    rewards: dict[str, list[float]] = {"stay": [], "restart": []}
+    rewards: dict[str, list[float]] = {"reward_stay": [], "reward_restart": []}
     solved = []
     while total < play.samples:
         config = sample_world(generator, _NUM_STEPS)
-        course = _play(actor, config, play.temperatures, generator)
-        samples = _judge(course, critic, play, generator)
+        rollout = _play(actor, config, play.temperatures, generator)
+        samples = _judge(rollout, critic, play, generator)
         parts.append(samples)
         total += len(samples.actions)
-        rewards[config.on_target].append(float(course.rewards[~course.is_reset].mean()))
+        rewards[f"reward_{config.on_target}"].append(float(rollout.rewards[~rollout.is_reset].mean()))
         if config.on_target == "stay":
-            solved.append(float(course.is_solved.any(axis=0).mean()))
+            solved.append(float(rollout.is_solved.any(axis=0).mean()))
     joined = Samples(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     means = {**rewards, "solved": solved}
     return joined, {name: float(np.mean(values)) if values else np.nan for name, values in means.items()}
@@ -149,19 +151,19 @@ def estimate_advantages(
         rewards: float32 (T, E, N).
         values: float32 (T + 1, E, N), the sums of later rewards that are expected before and after each step.
         is_last: bool (T, E), whether nothing is expected after a step.
-        discount: the factor of rewards for each step that they are later.
-        decay: the factor of what is expected, instead of met, for each step that it is later.
+        discount: of rewards for each step (gamma).
+        decay: the lambda of the estimates.
 
     >>> ones, last = np.ones((3, 1, 1), np.float32), np.array([[False], [False], [True]])
     >>> estimate_advantages(ones, np.zeros((4, 1, 1), np.float32), last, 0.5, 1.0).ravel().tolist()
     [1.75, 1.5, 1.0]
     """
     goes_on = (~is_last).astype(np.float32)[:, :, None]
-    surprises = rewards + np.float32(discount) * goes_on * values[1:] - values[:-1]
-    advantages: _Floats = np.empty_like(surprises)
-    later = np.zeros_like(surprises[0])
-    for t in reversed(range(len(surprises))):
-        advantages[t] = later = surprises[t] + np.float32(discount * decay) * goes_on[t] * later
+    td_errors = rewards + np.float32(discount) * goes_on * values[1:] - values[:-1]
+    advantages: _Floats = np.empty_like(td_errors)
+    later = np.zeros_like(td_errors[0])
+    for t in reversed(range(len(td_errors))):
+        advantages[t] = later = td_errors[t] + np.float32(discount * decay) * goes_on[t] * later
     return advantages
 
 
@@ -183,7 +185,7 @@ def share_advantages(advantages: _Floats, locations: NDArray[np.int16], sharing:
     return shared
 
 
-def _play(actor: Weights, config: GridConfig, temperatures: Temperatures, generator: np.random.Generator) -> _Course:
+def _play(actor: Weights, config: GridConfig, temperatures: Temperatures, generator: np.random.Generator) -> _Rollout:
     """Play worlds."""
     num_agents = config.num_agents
     num_worlds = int(np.clip(_NUM_AGENTS // num_agents, _FEWEST_WORLDS, _MOST_WORLDS))
@@ -212,7 +214,7 @@ def _play(actor: Weights, config: GridConfig, temperatures: Temperatures, genera
     windows = Windows(*(np.concatenate(arrays) for arrays in zip(*seen, strict=True)))
     columns = [np.stack(arrays) for arrays in zip(*steps, strict=True)]
     dtypes = (np.float32, np.uint8, np.float32, np.float32, np.bool_, np.int16, np.bool_, np.bool_)
-    return _Course(windows, *(column.astype(dtype) for column, dtype in zip(columns, dtypes, strict=True)))
+    return _Rollout(windows, *(column.astype(dtype) for column, dtype in zip(columns, dtypes, strict=True)))
 
 
 def _log_probs(scores: _Floats, actions: NDArray[np.int64]) -> _Floats:
@@ -223,16 +225,16 @@ def _log_probs(scores: _Floats, actions: NDArray[np.int64]) -> _Floats:
     return logs
 
 
-def _judge(course: _Course, critic: Network, play: Play, generator: np.random.Generator) -> Samples:
-    """Return the samples of some steps, without those of steps that ignored the actions."""
-    shape, windows = course.actions.shape, course.windows
+def _judge(rollout: _Rollout, critic: Network, play: PlaySettings, generator: np.random.Generator) -> Samples:
+    """Return the samples of some steps, without those of steps that ignored the actions, and of most rests."""
+    shape, windows = rollout.actions.shape, rollout.windows
     values = _evaluate(critic, windows).reshape(-1, *shape[1:])
-    is_last = course.is_solved | course.is_reset
-    own = estimate_advantages(course.rewards, values, is_last, play.discount, play.decay)
-    advantages = share_advantages(own, course.locations, play.sharing)
-    is_kept = ~course.is_reset[:, :, None] & (~course.is_resting | (generator.random(shape) < play.resting))
+    is_last = rollout.is_solved | rollout.is_reset
+    own = estimate_advantages(rollout.rewards, values, is_last, play.discount, play.decay)
+    advantages = share_advantages(own, rollout.locations, play.sharing)
+    is_kept = ~rollout.is_reset[:, :, None] & (~rollout.is_resting | (generator.random(shape) < play.resting))
     rows = np.flatnonzero(is_kept)
-    parts = (course.temperatures, course.actions, course.log_probs, advantages, own + values[:-1])
+    parts = (rollout.temperatures, rollout.actions, rollout.log_probs, advantages, own + values[:-1])
     columns: Any = (*windows, *(part.reshape(-1) for part in parts))
     return Samples(*(column[rows] for column in columns))
 

@@ -23,8 +23,9 @@ from multigrid.pretraining import command, imitation
 from multigrid.pretraining.held_out import FIGURES, WORLDS, measure
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.progress import Progress
-from multigrid.pretraining.reinforcement import MEANS, Reinforcement
-from multigrid.pretraining.rollouts import Play
+from multigrid.pretraining.reinforcement import MEANS, ReinforcementSettings
+from multigrid.pretraining.rollouts import PlaySettings
+from multigrid.pretraining.settings import check_settings
 
 pytestmark = pytest.mark.heavy
 
@@ -124,8 +125,10 @@ def test_reinforcement_follows_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """After imitation come the rounds of --reinforce; Ctrl-C says the last one that is saved, from which it goes on."""
-    small = functools.partial(Reinforcement, play=Play(samples=300), warm_up=1, batch_size=64, critic_hidden=(8, 8, 8))
-    monkeypatch.setattr(command, "Reinforcement", small)
+    small = functools.partial(
+        ReinforcementSettings, play=PlaySettings(samples=300), warm_up=1, batch_size=64, critic_hidden=(8, 8, 8)
+    )
+    monkeypatch.setattr(command, "ReinforcementSettings", small)
     add = Progress.add
 
     def interrupt(progress: Progress, number: int, means: Any, figures: Any) -> None:
@@ -200,7 +203,7 @@ def test_an_error_is_one_line(flags: str, complaint: str, tmp_path: Path, capsys
     folder, file = tmp_path / "out", tmp_path / "file"
     file.write_text("a file")
     folder.mkdir()
-    imitation._check_settings(imitation.Settings(4, 0, 200, 300, 2, 64, 2e-3, (8, 8, 8)), folder)
+    check_settings(imitation.Settings(4, 0, 200, 300, 2, 64, 2e-3, (8, 8, 8)), folder / "settings.json")
     before = sorted(tmp_path.rglob("*"))
     assert run(folder, *flags.format(file=file).split()) == 2
     (line,) = capsys.readouterr().err.splitlines()

@@ -17,13 +17,13 @@ from multigrid.planning.learned.surroundings import RADIUS
 from multigrid.policies.learned import TEMPERATURES
 from multigrid.pretraining import rollouts
 from multigrid.pretraining.network import Network
-from multigrid.pretraining.reinforcement import Reinforcement, learn, make_learner, reinforce, surrogate
-from multigrid.pretraining.rollouts import Play, collect, estimate_advantages, share_advantages
+from multigrid.pretraining.reinforcement import ReinforcementSettings, learn, make_learner, reinforce, surrogate
+from multigrid.pretraining.rollouts import PlaySettings, collect, estimate_advantages, share_advantages
 
 pytestmark = pytest.mark.heavy
 
 HIDDEN = (16, 16, 8)
-TINY = Reinforcement(rounds=4, play=Play(samples=600), warm_up=1, batch_size=256, critic_hidden=HIDDEN)
+TINY = ReinforcementSettings(rounds=4, play=PlaySettings(samples=600), warm_up=1, batch_size=256, critic_hidden=HIDDEN)
 
 
 def initial() -> Any:
@@ -33,7 +33,7 @@ def initial() -> Any:
 
 
 def test_advantages_equal_their_definition() -> None:
-    """An advantage is the sum of later surprises, each times discount * decay for each step that it is later."""
+    """An advantage is the sum of later errors of the values, each times discount * decay for each step until it."""
     generator = np.random.default_rng(0)
     steps, worlds, agents = 7, 3, 2
     rewards = generator.normal(size=(steps, worlds, agents)).astype(np.float32)
@@ -77,15 +77,15 @@ def test_rewards_add_up_to_lost_steps(on_target: Any) -> None:
         on_target=on_target,
         max_cycles=200,
     )
-    course = rollouts._play(initial(), config, TEMPERATURES, np.random.default_rng(3))
-    rewards, ways = course.rewards, course.windows.ways.reshape(-1, *course.rewards.shape[1:])
+    rollout = rollouts._play(initial(), config, TEMPERATURES, np.random.default_rng(3))
+    rewards, ways = rollout.rewards, rollout.windows.ways.reshape(-1, *rollout.rewards.shape[1:])
     assert set(np.unique(rewards)) >= {0, -1, -2}
     envs = MultiGridVectorEnv(config, rewards.shape[1])
     envs.reset(seed=int(np.random.default_rng(3).integers(2**31)))
     began, arrivals = np.zeros(rewards.shape[1:], int), 0
     for t in range(len(rewards)):
-        infos = envs.step(course.actions[t].ravel().astype(int))[-1]
-        began[course.is_reset[t]] = t + 1
+        infos = envs.step(rollout.actions[t].ravel().astype(int))[-1]
+        began[rollout.is_reset[t]] = t + 1
         for e, i in np.argwhere(infos["arrived"].reshape(began.shape) == 1):
             since = began[e, i]
             if ways[since, e, i] > 0:
@@ -93,7 +93,7 @@ def test_rewards_add_up_to_lost_steps(on_target: Any) -> None:
                 arrivals += 1
             began[e, i] = t + 1
     assert arrivals > 10
-    rests = course.is_resting & (ways[1:] == 0) & ~course.is_reset[:, :, None]
+    rests = rollout.is_resting & (ways[1:] == 0) & ~rollout.is_reset[:, :, None]
     assert rests.any() == (on_target == "stay")
     assert not rewards[rests].any()
 
@@ -102,15 +102,15 @@ def test_samples_are_what_the_network_does() -> None:
     """Log-probabilities are those of the network's softmax, and actions are sampled with them."""
     torch.manual_seed(0)
     actor, critic = initial(), Network(HIDDEN, num_outputs=1)
-    samples, _ = collect(actor, critic, 0, 0, Play(samples=20_000))
+    samples, _ = collect(actor, critic, 0, 0, PlaySettings(samples=20_000))
     scores = torch.from_numpy(score(actor, samples.windows) / samples.temperatures[:, None])
     assert {round(float(one), 2) for one in np.unique(samples.temperatures)} > {0.2, 0.3, 0.6}
     logs = torch.log_softmax(scores, dim=1).numpy()
     np.testing.assert_allclose(logs[np.arange(len(logs)), samples.actions], samples.log_probs, atol=1e-4)
     shares = np.bincount(samples.actions, minlength=5) / len(logs)
     np.testing.assert_allclose(shares, np.exp(logs).mean(axis=0), atol=0.02)
-    again, _ = collect(actor, critic, 0, 0, Play(samples=20_000))
-    other, _ = collect(actor, critic, 0, 1, Play(samples=20_000))
+    again, _ = collect(actor, critic, 0, 0, PlaySettings(samples=20_000))
+    other, _ = collect(actor, critic, 0, 1, PlaySettings(samples=20_000))
     for one, same in zip(samples, again, strict=True):
         np.testing.assert_array_equal(one, same)
     assert not np.array_equal(samples.grounds, other.grounds)
@@ -128,7 +128,7 @@ def test_the_objective_is_clipped() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_rewarded_action_becomes_likelier(sign: int) -> None:
     """Actions with advantages become likelier, those that turned out worse than expected less likely."""
-    samples, _ = collect(initial(), Network(HIDDEN, num_outputs=1), 0, 0, Play(samples=600))
+    samples, _ = collect(initial(), Network(HIDDEN, num_outputs=1), 0, 0, PlaySettings(samples=600))
     judged = samples._replace(advantages=np.where(samples.actions == 2, sign, 0).astype(np.float32))
     settings = dataclasses.replace(TINY, warm_up=0, rate=1e-3)
     learner = make_learner(initial(), settings)
@@ -146,7 +146,7 @@ def test_the_critic_learns_first() -> None:
     """In the warm-up the actor is as it was; the critic explains more of the returns from round to round."""
     settings = dataclasses.replace(TINY, warm_up=99, rounds=100, critic_rate=1e-2)
     learner = make_learner(initial(), settings)
-    samples, _ = collect(initial(), learner.critic, 0, 0, Play(samples=600))
+    samples, _ = collect(initial(), learner.critic, 0, 0, PlaySettings(samples=600))
     figures = [learn(learner, samples, settings, number) for number in range(6)]
     assert figures[-1]["explained"] > figures[0]["explained"]
     for one, other in zip(initial(), learner.actor.weights(), strict=True):
