@@ -301,6 +301,7 @@ def makers() -> dict[str, Callable[[], Any]]:
         "Scenario": lambda: recorded().scenario("recorded"),
         "Replay": lambda: multigrid.show_episode(recorded()),
         "GridConfig": multigrid.GridConfig,
+        "WorldsWrapper": functools.partial(wrapped, "VectorReward"),
     }
     known |= {name: functools.partial(wrapped, name) for name in multigrid.wrappers.__all__}
     return known
