@@ -189,14 +189,15 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
 def sample_actions(
     modules: Mapping[str, RLModule],
     agents: Sequence[str],
-    observations: Sequence[NDArray[np.float32]],
+    observations: Sequence[NDArray[np.float32]] | NDArray[np.float32],
     generator: np.random.Generator,
 ) -> list[int]:
     """Sample an action for each of K agents, of one or more worlds.
 
-    `agents` are the K names of the agents, each with a module; `observations` are K arrays, float32 (D,).
+    `agents` are the K names of the agents, each with a module; `observations` are K arrays, float32 (D,), or a single
+    one (K, D).
     """
-    stacked = torch.from_numpy(np.stack(observations))
+    stacked = torch.from_numpy(np.asarray(observations))
     owners = np.array([id(modules[agent]) for agent in agents])
     order, parts = [], []
     for module in {id(module): module for module in modules.values()}.values():

@@ -208,6 +208,6 @@ def _evaluate(model: Any, options: SB3Options, tell: Callable[[int], object] | N
     return play_held_out(
         options.grid,
         range(options.episodes),
-        lambda _, observations, generator: act(model.policy, options.grid, observations, generator),
+        lambda _, observations, generator: act(model.policy, observations, generator),
         tell,
     )
