@@ -4,6 +4,7 @@ from multigrid.wrappers.discrete_actions import DiscreteActions
 from multigrid.wrappers.observations import GoalObservation, PixelObservation, RelativePosition
 from multigrid.wrappers.potential_reward import PotentialReward, PotentialRewardParallel
 from multigrid.wrappers.rewards import ClipReward, DistanceReward, ReacherWeightedReward, SuccessInfo
+from multigrid.wrappers.vector_records import RecordEpisodeStatistics, RecordVideo
 from multigrid.wrappers.vector_reward import VectorReward
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "PotentialReward",
     "PotentialRewardParallel",
     "ReacherWeightedReward",
+    "RecordEpisodeStatistics",
+    "RecordVideo",
     "RelativePosition",
     "SuccessInfo",
     "VectorReward",
