@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.training import map_parts
 
@@ -18,8 +19,6 @@ __all__ = ["Act", "HeldOut", "play_held_out"]
 Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
 """A function of the names of K agents, their observations and a random generator that returns K actions. The
 observations are an array (K, ...), or a dict of such arrays."""
-
-_METRICS = ("csr", "isr", "sum_of_costs", "makespan", "throughput")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ def play_held_out(
     generator = np.random.default_rng([*seeds, 2])
     names, actions = np.array(config.agents), np.zeros(envs.num_envs, dtype=np.int64)
     running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
-    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in _METRICS}
+    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in LABELS}
     while running.any():
         # Worlds whose episode is over begin others, which are ignored.
         rows = np.flatnonzero(present & np.repeat(running, num_agents))
