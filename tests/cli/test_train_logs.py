@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -182,7 +184,7 @@ def test_a_resumed_run_has_each_point_once(number: int, reason: BaseException, w
     """However a run was stopped, its logs are those of a run that was not: no point is missing, doubled, or another."""
     stop_in_update(number, reason, f"{FLAGS} --log tensorboard wandb --folder run")
     for read in READERS.values():
-        assert read(Path("run"))["evaluation/csr"] == read(whole)["evaluation/csr"][:1]
+        assert read(Path("run"))["evaluation/csr"][0] == read(whole)["evaluation/csr"][0]
     assert train("--resume run") == 0
     for read in READERS.values():
         assert read(Path("run")) == read(whole)
@@ -212,11 +214,6 @@ def test_a_killed_run_has_each_point_once(whole: Path, home: Path) -> None:
     flags = f"{FLAGS} --log tensorboard wandb --folder run".split()
     done = run_python("-c", KILL, *flags, cwd=home, env={**AROUND, "WANDB_MODE": "offline"})
     assert done.returncode == -9, done.stderr
-    # The process that has the values of Weights & Biases may write them a moment later.
-    deadline = time.monotonic() + 60
-    while "rollout/isr" not in (logged := wandb_points(Path("run/wandb"))) or len(logged["rollout/isr"]) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
     assert train("--resume run") == 0
     for read in READERS.values():
         assert read(Path("run")) == read(whole)
@@ -235,6 +232,43 @@ def test_a_finished_run_logs_on(whole: Path) -> None:
             assert values[: len(first[log][name])] == first[log][name]
             assert [steps for steps, _ in values] == sorted({steps for steps, _ in values})
         assert [steps for steps, _ in points["rollout/isr"]] == list(range(144, 865, 144))
+
+
+def test_a_server_gets_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Online, a resumed run logs from the step on that the server says it expects, with points of the first process."""
+    import wandb
+
+    logged: list[int] = []
+    stand_in = SimpleNamespace(
+        id="first",
+        offline=False,
+        starting_step=0,
+        log=lambda values, step, commit: logged.append(step),
+        finish=lambda exit_code: None,
+        summary={},
+    )
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(wandb, "init", lambda **settings: calls.append(settings) or stand_in)
+    stop_in_update(5, SystemExit(143), f"{FLAGS} --log wandb --folder run")
+    assert logged == [0, 144, 288, 432, 576]
+    logged.clear()
+    # Two points never arrived.
+    stand_in.starting_step = 145
+    assert train("--resume run") == 0
+    assert logged == [288, 432, 576, 720, 864]
+    assert [(one["id"], one["resume"]) for one in calls] == [(None, None), ("first", "allow")]
+
+
+def test_a_logger_that_is_added_gets_all_points(whole: Path) -> None:
+    """A resumed run that logs to another place as well, or instead, has the earlier points there, too."""
+    stop_in_update(4, SystemExit(143), f"{FLAGS} --log tensorboard --folder run")
+    assert train("--resume run --log wandb") == 0
+    assert wandb_points(Path("run/wandb")) == wandb_points(whole / "wandb")
+    shutil.copytree(whole, "other")
+    shutil.rmtree("other/tensorboard")
+    shutil.rmtree("other/checkpoints/000000000864")
+    assert train("--resume other") == 0
+    assert tensorboard_points(Path("other/tensorboard")) == tensorboard_points(whole / "tensorboard")
 
 
 def test_weights_and_biases_gets_the_flags_of_the_run(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
