@@ -147,7 +147,12 @@ class Log:
         """End the logs with an exit code."""
         with contextlib.ExitStack() as stack:
             for logger in self._loggers:
-                stack.callback(logger.close, code, self._steps, self._values)
+                stack.callback(self._close, logger, code)
+            if code == 0:
+                self._write()
+
+    def _close(self, logger: _Logger, code: int) -> None:
+        logger.close(code, self._steps, self._values)
 
 
 class _Journal:
@@ -167,8 +172,7 @@ class _Journal:
         pass
 
     def close(self, code: int, steps: int, values: Mapping[str, float]) -> None:
-        if code == 0 and values:
-            self.write(steps, values)
+        pass
 
 
 def _read_points(path: Path, first: int) -> Iterator[_Point]:
@@ -251,10 +255,7 @@ class _WeightsAndBiases:
     def flush(self) -> None:
         """Do nothing: another process has the values, and writes them when it will."""
 
-    def close(self, code: int, steps: int, values: Mapping[str, float]) -> None:
-        if code == 0:
-            self.write(steps, values)
-        else:
-            # Not in the history, where the resumed run could not replace them.
-            self._run.summary.update(dict(values))
+    def close(self, code: int, steps: int, values: Mapping[str, float]) -> None:  # noqa: ARG002 - without steps
+        # Not in the history, where the resumed run could not replace them.
+        self._run.summary.update(dict(values))
         self._run.finish(exit_code=code)
