@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,27 @@ def tensorboard_points(folder: Path) -> Points:
     return {name: [(one.step, one.value) for one in events.Scalars(name)] for name in events.Tags()["scalars"]}
 
 
-def wandb_records(folder: Path) -> Iterator[Any]:
-    """The records of all offline runs in a folder, in the order of the runs."""
+def wandb_records(folder: Path) -> list[Any]:
+    """The records of all offline runs in a folder, in the order of the runs, once their service has written all."""
+    records, deadline = [], time.monotonic() + 60
+    for path in sorted(folder.glob("offline-run-*/*.wandb")):
+        while not _has_ended(of_run := _read_records(path)):
+            assert time.monotonic() < deadline, f"{path} has no end"
+            time.sleep(0.05)
+        records += of_run
+    return records
+
+
+def _has_ended(records: Iterable[Any]) -> bool:
+    return any(record.WhichOneof("record_type") == "exit" for record in records)
+
+
+def _read_records(path: Path) -> list[Any]:
     from wandb.proto import wandb_internal_pb2
 
-    for path in sorted(folder.glob("offline-run-*/*.wandb")):
-        content = path.read_bytes()
-        assert content[:4] == b":W&B"
-        for data in _read_leveldb_log(content):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(data)
-            yield record
+    content = path.read_bytes()
+    assert content[:4] in (b":W&B", b"")
+    return [wandb_internal_pb2.Record.FromString(data) for data in _read_leveldb_log(content)]
 
 
 def _read_leveldb_log(content: bytes) -> Iterator[bytes]:
@@ -46,6 +57,8 @@ def _read_leveldb_log(content: bytes) -> Iterator[bytes]:
             continue
         _, length, kind = struct.unpack("<IHB", content[at : at + 7])
         part = content[at + 7 : at + 7 + length]
+        if len(part) < length:
+            return  # still being written
         at += 7 + length
         parts = part if kind in (_WHOLE, _FIRST) else parts + part
         if kind in (_WHOLE, _LAST):
