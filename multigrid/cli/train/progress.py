@@ -12,17 +12,21 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from multigrid.cli.train.curve import Curve
 from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_curve"]
+__all__ = ["COLUMNS", "INTERRUPTED", "SUMMED", "RolloutCounts", "TrainingBar", "describe_curve"]
 
 INTERRUPTED = 130
 """The exit code of a training that Ctrl-C ended."""
 
 COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 """The columns of metrics.csv that `RolloutCounts` fills."""
+
+SUMMED = tuple(name for name in LABELS if name != "csr")
+"""The metrics of `multigrid.core.metrics` that `RolloutCounts` sums."""
 
 
 class _Lines(Progress):
@@ -101,6 +105,7 @@ class RolloutCounts:
         episodes: the episodes that ended.
         successes: those of them that were terminated, not truncated: with a *csr* of 1 (`multigrid.core.metrics`).
         steps: the steps of the episodes that ended.
+        isr, sum_of_costs, makespan, throughput: sums of these metrics over the episodes that ended, NaN if unknown.
         agent_steps: the steps of single agents, of all episodes.
         reward: the sum of the rewards of all agent steps.
     """
@@ -108,6 +113,10 @@ class RolloutCounts:
     episodes: int = 0
     successes: int = 0
     steps: int = 0
+    isr: float = 0.0
+    sum_of_costs: float = 0.0
+    makespan: float = 0.0
+    throughput: float = 0.0
     agent_steps: int = 0
     reward: float = 0.0
 
@@ -124,6 +133,21 @@ class RolloutCounts:
             "mean_steps": round(self.steps / ended, 2),
             "reward_per_step": round(self.reward / self.agent_steps, 5),
         }
+
+    def means(self, config: GridConfig) -> dict[str, float]:
+        """Return the values of a log; of the metrics, those that `on_target` defines. NaN if no episode ended.
+
+        >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
+        >>> means = counts.means(GridConfig())
+        >>> means["csr"], means["isr"], means["mean_steps"], means["reward_per_step"]
+        (0.75, 0.875, 12.5, 0.0175)
+        """
+        ended = self.episodes or math.nan
+        rates = {"csr": self.successes / ended, **{name: getattr(self, name) / ended for name in SUMMED}}
+        lifelong = config.on_target == "restart"
+        defined = {name: rate for name, rate in rates.items() if (name == "throughput") == lifelong}
+        rewards = self.reward / (self.agent_steps or math.nan)
+        return {**defined, "episodes": self.episodes, "mean_steps": self.steps / ended, "reward_per_step": rewards}
 
 
 def describe_curve(curve: Curve, config: GridConfig) -> str:

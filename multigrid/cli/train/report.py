@@ -15,6 +15,7 @@ from multigrid.cli._files import write_json
 from multigrid.cli.train.checkpoints import resume_command
 from multigrid.cli.train.curve import Curve
 from multigrid.cli.train.held_out import HeldOut
+from multigrid.cli.train.logs import TENSORBOARD
 from multigrid.config import GridConfig
 from multigrid.policies.intervals import Estimate, bootstrap, wilson
 
@@ -84,6 +85,8 @@ def _print_files(console: Console, folder: Path, *, finished: bool) -> None:
         commands.append((f"{rollout} --gif", "films of more episodes"))
         commands.append((f"multigrid replay {shlex.quote(str(folder / 'episode.json'))}", "a page for the browser"))
         commands.append((f"multigrid play --map {shlex.quote(str(folder))}", "take over an agent yourself"))
+    if (folder / TENSORBOARD).is_dir():
+        commands.append((f"tensorboard --logdir {shlex.quote(str(folder.parent))}", "the metrics of all runs there"))
     if not finished:
         commands.append((resume_command(folder), "continues from the last checkpoint"))
     width = max((len(command) for command, _ in commands), default=0)

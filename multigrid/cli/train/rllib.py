@@ -34,8 +34,9 @@ from multigrid.cli.train.checkpoints import (
 )
 from multigrid.cli.train.curve import Curve
 from multigrid.cli.train.held_out import play_held_out
+from multigrid.cli.train.logs import Log, import_loggers, open_log
 from multigrid.cli.train.options import RLlibOptions, check_rllib
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli.train.progress import COLUMNS, SUMMED, RolloutCounts, TrainingBar, describe_curve
 from multigrid.cli.train.report import print_finished, print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.scenarios.stored_config import one_line
@@ -64,9 +65,12 @@ def train(options: RLlibOptions, console: Console) -> int:
             there are env runners.
         FileExistsError: the folder exists already.
         ConnectionError: there is no cluster at the address.
-        OSError: a file cannot be written; the run can be continued from its last checkpoint.
+        OSError: a file cannot be written, or Weights & Biases not be reached; the run can be continued from its last
+            checkpoint.
+        ModuleNotFoundError: a logger is not installed.
     """
     check_rllib(options)
+    import_loggers(options.log)
     checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
     if options.resume is not None and steps >= options.steps:
         return print_finished(console, options.resume, steps)
@@ -80,7 +84,8 @@ def train(options: RLlibOptions, console: Console) -> int:
             algorithm = _settings(options, steps).build_algo()
             try:
                 curve = Curve() if checkpoint is None else _restore(algorithm, checkpoint, options)
-                return _Run(folder, algorithm, options, curve).train(console)
+                with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
+                    return _Run(folder, algorithm, options, curve, log).train(console)
             finally:
                 algorithm.stop()
 
@@ -136,8 +141,9 @@ def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
 class _Run:
     """A training with RLlib, and its results so far."""
 
-    def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, curve: Curve) -> None:
+    def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, curve: Curve, log: Log) -> None:
         self._folder, self._algorithm, self._options, self._curve = folder, algorithm, options, curve
+        self._log = log
         self._steps = int(curve.rows[-1]["steps"]) if curve.rows else 0
         self._checkpoints = Checkpoints(folder, options.checkpoint_every, self._steps)
         self._began = 0.0
@@ -160,6 +166,7 @@ class _Run:
                 write_evaluations(self._folder, options.grid, curve)
             # Saved last: it makes the run a finished one. Interrupted runs have one, too, if their weights are new.
             self._save()
+        self._log.code = code
         print_report(console, self._folder, options.grid, curve.evaluations, finished=code == 0)
         return code
 
@@ -199,6 +206,8 @@ class _Run:
             "seconds": round(time.perf_counter() - self._began, 2),
         }
         self._curve.rows.append(row)
+        self._log.rollout(self._steps, counts.means(self._options.grid))
+        self._log.learner(self._steps, _read_update(result.get("learners", {})))
 
     def _evaluate(self) -> None:
         act = functools.partial(sample_actions, agent_modules(self._algorithm))
@@ -206,12 +215,14 @@ class _Run:
         with self._bar.doing(f"evaluating after {self._steps:,} steps of training", grid.max_cycles) as tell:
             held_out = play_held_out(grid, range(self._options.episodes), act, tell)
         self._curve.evaluations.append((self._steps, held_out))
+        self._log.evaluation(self._steps, held_out)
         self._bar.update(figures=self._describe())
 
     def _save(self) -> None:
         """Save the metrics and a checkpoint, unless the last one has the same steps."""
         if self._checkpoints.last == self._steps:
             return
+        self._log.flush()
         with self._bar.doing(f"saving a checkpoint after {self._steps:,} steps"):
             self._checkpoints.save(self._steps, self._write)
             write_rows(self._folder / "metrics.csv", _COLUMNS, self._curve.rows)
@@ -225,5 +236,13 @@ def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:
     """Return the sums of `multigrid.integrations.rllib.CountEpisodes`."""
     # RLlib's sum over no episode is NaN.
     counts = {field.name: np.nan_to_num(sums.get(field.name, 0)) for field in dataclasses.fields(RolloutCounts)}
-    reward = float(counts.pop("reward"))
-    return RolloutCounts(**{name: int(count) for name, count in counts.items()}, reward=reward)
+    exact: Any = {name: float(n) if name in (*SUMMED, "reward") else int(n) for name, n in counts.items()}
+    return RolloutCounts(**exact)
+
+
+def _read_update(by_module: Mapping[str, Any]) -> dict[str, float]:
+    """Return the means of what RLlib says of the last update of each policy."""
+    sources = {name: name for name in ("policy_loss", "entropy")}
+    sources |= {"value_loss": "vf_loss", "explained_variance": "vf_explained_var"}
+    values = {name: [float(one[key]) for one in by_module.values() if key in one] for name, key in sources.items()}
+    return {name: float(np.mean(several)) for name, several in values.items() if several}

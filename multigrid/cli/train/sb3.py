@@ -22,8 +22,9 @@ from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, re
 from multigrid.cli.train.curve import Curve
 from multigrid.cli.train.films import write_films
 from multigrid.cli.train.held_out import HeldOut, play_held_out
+from multigrid.cli.train.logs import Log, import_loggers, open_log
 from multigrid.cli.train.options import SB3Options, check_sb3
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli.train.progress import COLUMNS, SUMMED, RolloutCounts, TrainingBar, describe_curve
 from multigrid.cli.train.report import print_finished, print_report, write_evaluations
 from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -48,9 +49,12 @@ def train(options: SB3Options, console: Console) -> int:
     Raises:
         ValueError: an option is out of range, or a checkpoint cannot be restored.
         FileExistsError: the folder exists already.
-        OSError: a file cannot be written; the run can be continued from its last checkpoint.
+        OSError: a file cannot be written, or Weights & Biases not be reached; the run can be continued from its last
+            checkpoint.
+        ModuleNotFoundError: a logger is not installed.
     """
     check_sb3(options)
+    import_loggers(options.log)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
     # Stable-Baselines3 plays whole rollouts only.
@@ -67,7 +71,8 @@ def train(options: SB3Options, console: Console) -> int:
             training = _Training(folder, options, model, vec_env)
             if checkpoint is not None:
                 training.restore(checkpoint, steps)
-            return training.run(total, console)
+            with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
+                return training.run(total, console, log)
 
 
 class _Training(BaseCallback):
@@ -83,6 +88,7 @@ class _Training(BaseCallback):
         self._lengths = np.zeros(options.copies, dtype=np.int64)
         self._checkpoints = Checkpoints(folder, options.checkpoint_every, last=0)
         self._evaluate_at: frozenset[int] = frozenset()
+        self._log = Log()
         self._began = 0.0
 
     def restore(self, checkpoint: Path, steps: int) -> None:
@@ -92,8 +98,9 @@ class _Training(BaseCallback):
         self._curve, self._lengths = read_state(checkpoint, self.model, self._vec_env)
         self._checkpoints = Checkpoints(self._folder, self._options.checkpoint_every, steps)
 
-    def run(self, total: int, console: Console) -> int:
+    def run(self, total: int, console: Console, log: Log) -> int:
         """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
+        self._log = log
         options, model, done = self._options, self.model, self.model.num_timesteps
         rollout, parts = options.rollout * self._vec_env.num_envs, options.evaluations - 1
         self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
@@ -103,12 +110,15 @@ class _Training(BaseCallback):
                 self._evaluate()
             self._began = time.perf_counter() - self._curve.seconds
             code = self._bar.run(lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0))
+            if code == 0:
+                self._log_update()
             if self._curve.evaluations[-1][0] < model.num_timesteps:
                 self._evaluate()
             self._write_outputs()
             if code == 0:
                 # Saved last: it makes the run a finished one.
                 self._save()
+        log.code = code
         print_report(console, self._folder, options.grid, self._curve.evaluations, finished=code == 0)
         return code
 
@@ -122,6 +132,9 @@ class _Training(BaseCallback):
             counts.episodes += 1
             counts.successes += not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
             counts.steps += int(self._lengths[world])
+            for name in SUMMED:
+                # SuperSuit's infos have no metrics.
+                setattr(counts, name, getattr(counts, name) + own[0].get(name, math.nan))
             self._lengths[world] = 0
         counts.reward += float(rewards.sum())
         counts.agent_steps += len(rewards)
@@ -132,6 +145,7 @@ class _Training(BaseCallback):
         seconds = round(time.perf_counter() - self._began, 2)
         self._curve.rows.append({"steps": self.num_timesteps, **self._counts.metrics(), "seconds": seconds})
         self._bar.update(figures=describe_curve(self._curve, self._options.grid))
+        self._log.rollout(self.num_timesteps, self._counts.means(self._options.grid))
         self._counts = RolloutCounts()
 
     def _write_outputs(self) -> None:
@@ -146,6 +160,7 @@ class _Training(BaseCallback):
 
     def _save(self) -> None:
         steps, model = self.model.num_timesteps, self.model
+        self._log.flush()
         with self._bar.doing(f"saving a checkpoint after {steps:,} steps"):
             self._checkpoints.save(
                 steps, lambda folder: write_state(folder, model, self._vec_env, self._curve, self._lengths)
@@ -155,15 +170,28 @@ class _Training(BaseCallback):
     def _on_rollout_start(self) -> None:
         # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
         steps = self.model.num_timesteps
+        self._log_update()
         if steps in self._evaluate_at and self._curve.evaluations[-1][0] < steps:
             self._evaluate()
         if self._checkpoints.is_due(steps):
             self._save()
 
+    def _log_update(self) -> None:
+        """Log what Stable-Baselines3 says of its last update, if there was one in this process."""
+        values: Any = self.model.logger.name_to_value
+        if "train/loss" in values:
+            sources = {"policy_loss": "policy_gradient_loss", "value_loss": "value_loss"}
+            learner = {name: values[f"train/{source}"] for name, source in sources.items()}
+            learner |= {"entropy": -values["train/entropy_loss"]}
+            learner |= {"explained_variance": values["train/explained_variance"]}
+            self._log.learner(self.model.num_timesteps, learner)
+
     def _evaluate(self) -> None:
         steps, most = self.model.num_timesteps, self._options.grid.max_cycles
         with self._bar.doing(f"evaluating after {steps:,} steps of training", most) as tell:
-            self._curve.evaluations.append((steps, _evaluate(self.model, self._options, tell)))
+            held_out = _evaluate(self.model, self._options, tell)
+        self._curve.evaluations.append((steps, held_out))
+        self._log.evaluation(steps, held_out)
         self._bar.update(figures=describe_curve(self._curve, self._options.grid))
 
 
@@ -208,6 +236,6 @@ def _evaluate(model: Any, options: SB3Options, tell: Callable[[int], object] | N
     return play_held_out(
         options.grid,
         range(options.episodes),
-        lambda _, observations, generator: act(model.policy, options.grid, observations, generator),
+        lambda _, observations, generator: act(model.policy, observations, generator),
         tell,
     )
