@@ -3,9 +3,9 @@
 Install: see .ci/recipes/pufferlib.txt, for PufferLib 3.0.0 is installed from its source. Run:
 ``python -m multigrid.examples.pufferlib_ppo``.
 
-`Worlds` is all that PufferLib needs of an environment; every ``on_target`` trains with it. An observation has the mask of
-actions at its end, which the network reads. The rows of agents that have left are zeros, with reward 0, until their world
-ends; PuffeRL learns from these rows, too, for it does not use masks of agents.
+`Worlds` is all that PufferLib needs of an environment; every ``on_target`` trains with it. An observation has the mask
+of actions at its end, which the network reads. The rows of agents that have left are zeros, with reward 0, until their
+world ends; PuffeRL learns from these rows, too, for it does not use masks of agents.
 
 Found here, in 3.0.0:
 
@@ -50,7 +50,7 @@ __all__ = ["Net", "Worlds", "arrival_rate", "main", "make_trainer"]
 _METRICS = ("csr", "isr", "throughput")
 
 
-class Worlds(pufferlib.PufferEnv):
+class Worlds(pufferlib.PufferEnv):  # type: ignore[misc] # mypy has no types of PufferLib
     """Worlds as a native environment of PufferLib: a row for each agent, in the order of `multigrid.vector_env`.
 
     >>> worlds = Worlds(multigrid.GridConfig(size=(5, 4), num_agents=2), num_worlds=3)
@@ -59,13 +59,12 @@ class Worlds(pufferlib.PufferEnv):
     ((6, 10), [0.0, 1.0, 1.0, 1.0])
     """
 
-    def __init__(self, config: multigrid.GridConfig, num_worlds: int, buf: Any = None, seed: int = 0) -> None:
-        envs = multigrid.vector_env(num_worlds, standard_config(config), autoreset_mode="SameStep")
-        self.envs = StandardVector(envs)
-        self.single_action_space = envs.single_action_space
-        width = sum(space.shape[0] for space in envs.single_observation_space.values())
+    def __init__(self, config: multigrid.GridConfig, num_worlds: int, buf: Any = None, **_: Any) -> None:
+        self.envs = StandardVector(multigrid.vector_env(num_worlds, standard_config(config), autoreset_mode="SameStep"))
+        self.single_action_space = self.envs.single_action_space
+        width = gymnasium.spaces.flatdim(self.envs.single_observation_space)
         self.single_observation_space = gymnasium.spaces.Box(-1, 1, (width,), np.float32)
-        self.num_agents = envs.num_envs
+        self.num_agents = self.envs.num_envs
         super().__init__(buf)
 
     def reset(self, seed: int | None = None) -> tuple[np.ndarray, list[dict[str, float]]]:
@@ -90,7 +89,7 @@ class Worlds(pufferlib.PufferEnv):
         self.envs.close()
 
 
-class Net(pufferlib.models.Default):
+class Net(pufferlib.models.Default):  # type: ignore[misc] # mypy has no types of PufferLib
     """PufferLib's default network, which takes no action that the mask at the end of an observation excludes."""
 
     def forward_eval(self, observations: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,12 +102,10 @@ def make_trainer(worlds: Worlds, seed: int, steps: int, folder: str) -> PuffeRL:
     """Return PuffeRL with a network: its default settings, but for smaller batches on the CPU."""
     defaults = configparser.ConfigParser()
     defaults.read(Path(pufferlib.__file__).parent / "config" / "default.ini")
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = dict(defaults["train"])
     for name, text in defaults["train"].items():
-        try:
+        with contextlib.suppress(SyntaxError, ValueError):  # of words, which stay text
             settings[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError):
-            settings[name] = text
     settings |= {
         "env": "multigrid",
         "device": "cpu",

@@ -1,10 +1,10 @@
 """Train MAPPO with XuanCe: shared weights, action masks, and a critic that sees the global state.
 
-Install: ``pip install "multigrid-marl" "xuance==1.4.4" torch``, in an environment of its own, for XuanCe needs NumPy below
-2. Run: ``python -m multigrid.examples.xuance_mappo``.
+Install: ``pip install "multigrid-marl" "xuance==1.4.4" torch`` in an environment of its own, for XuanCe needs NumPy
+below 2. Run: ``python -m multigrid.examples.xuance_mappo``.
 
-`World` is all that XuanCe needs of an environment; every ``on_target`` trains with it. XuanCe wants a row of every agent
-in every step, so an agent that has left keeps a row of zeros, which the losses exclude.
+`World` is all that XuanCe needs of an environment; every ``on_target`` trains with it. XuanCe reads a row of every
+agent in each step. So an agent that has left keeps a row of zeros, which the losses exclude.
 
 Settings that matter (found here, in 1.4.4):
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import tyro
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["World", "arrival_rate", "main", "make_agents"]
 
 
-class World(RawMultiAgentEnv):
+class World(RawMultiAgentEnv):  # type: ignore[misc] # mypy has no types of XuanCe
     """A world as an environment of XuanCe, whose agents get a row in every step, also when they have left.
 
     >>> world = World(multigrid.GridConfig(size=(5, 4), num_agents=2), seed=0)
@@ -54,7 +54,7 @@ class World(RawMultiAgentEnv):
 
     def __init__(self, config: multigrid.GridConfig, seed: int) -> None:
         super().__init__()
-        self.env = StandardParallel(multigrid.parallel_env(standard_config(config)))
+        self.env = cast("Any", StandardParallel(multigrid.parallel_env(standard_config(config))))
         self.agents, self.num_agents = list(config.agents), config.num_agents
         self.agent_groups, self.max_episode_steps = [self.agents], config.max_cycles
         self.observation_space = {agent: self.env.observation_space(agent)["observation"] for agent in self.agents}
@@ -67,23 +67,19 @@ class World(RawMultiAgentEnv):
         observations, infos = self.env.reset(seed=self._seed)
         self._seed = None
         self._acted = dict.fromkeys(self.agents, True)
-        return self._rows(observations), {"infos": infos}
+        return self.rows(observations), {"infos": infos}
 
-    def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
         """Play a step: rows of observations, rewards and terminations of all agents, and one flag of truncation."""
         self._acted = {agent: agent in self.env.agents for agent in self.agents}
         played = {agent: int(actions[agent]) for agent in self.env.agents}
         observations, rewards, terminations, truncations, infos = self.env.step(played)
-        return (
-            self._rows(observations),
-            {agent: rewards.get(agent, 0.0) for agent in self.agents},
-            {agent: terminations.get(agent, True) for agent in self.agents},
-            any(truncations.values()),
-            {"infos": infos},
-        )
+        earned = {agent: rewards.get(agent, 0.0) for agent in self.agents}
+        ended = {agent: terminations.get(agent, True) for agent in self.agents}
+        return self.rows(observations), earned, ended, any(truncations.values()), {"infos": infos}
 
-    def _rows(self, observations: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
-        """Return an observation of every agent, zeros for one that has left, and keep the masks of actions."""
+    def rows(self, observations: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
+        """Return an observation of every agent, zeros for one that has left; keep the masks for `avail_actions`."""
         here = {agent: observations[agent] for agent in self.agents if agent in observations}
         self._masks = {agent: here[agent]["action_mask"].astype(bool) for agent in here}
         zeros = {agent: np.zeros(space.shape, space.dtype) for agent, space in self.observation_space.items()}
@@ -91,14 +87,14 @@ class World(RawMultiAgentEnv):
 
     def avail_actions(self) -> dict[str, NDArray[np.bool_]]:
         """Return the mask of each agent's actions; all of them for one that has left, whose action is ignored."""
-        return {agent: self._masks.get(agent, np.ones(self.action_space[agent].n, bool)) for agent in self.agents}
+        return {agent: self._masks.get(agent, np.ones(self.action_space[agent].n, np.bool_)) for agent in self.agents}
 
     def agent_mask(self) -> dict[str, bool]:
         """Return whether each agent has acted in the last step."""
         return self._acted
 
-    def state(self) -> NDArray[np.float32]:
-        """Return the global state."""
+    def state(self) -> Any:
+        """Return the global state, float32 (S,)."""
         return self.env.state()
 
     def render(self, *_: Any) -> Any:
@@ -111,7 +107,7 @@ class World(RawMultiAgentEnv):
 
 
 def make_agents(config: multigrid.GridConfig, seed: int, worlds: int, logs: str) -> MAPPO_Agents:
-    """Return MAPPO's agents with their worlds: XuanCe's settings for MPE, with discrete actions, masks and the state."""
+    """Return MAPPO's agents with their worlds; the settings are XuanCe's for MPE, but with masks and the state."""
 
     def make_world(env_seed: int) -> XuanCeMultiAgentEnvWrapper:
         return XuanCeMultiAgentEnvWrapper(World(config, env_seed))
@@ -138,7 +134,7 @@ def arrival_rate(agents: MAPPO_Agents, config: multigrid.GridConfig, episodes: i
     world = World(config, 0)
 
     def policy(env: multigrid.MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        rows, masks = world._rows(observations), world.avail_actions()
+        rows, masks = world.rows(observations), world.avail_actions()
         with torch.no_grad():
             actions = agents.get_actions(obs_dict=[rows], avail_actions_dict=[masks], test_mode=True)["actions"][0]
         return {agent: int(actions[agent]) for agent in env.agents}

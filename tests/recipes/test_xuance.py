@@ -28,18 +28,16 @@ def test_restart_is_refused():
 
 
 def played(actions, **fields):
-    """What XuanCe's own wrapper gives of a world in which two agents play these actions, (T, 2), and the last step."""
+    """What XuanCe's own wrapper returns of steps in which two agents play these actions, (T, 2)."""
     config = multigrid.GridConfig(**{"walls": "a.A..\nb...B", "max_cycles": 6} | fields)
     world = XuanCeMultiAgentEnvWrapper(xuance_mappo.World(config, seed=0))
-    steps = [(*world.reset(), config)]
-    for pair in actions:
-        steps.append(world.step(dict(zip(config.agents, pair, strict=True))))
-    return steps
+    world.reset()
+    return [world.step(dict(zip(config.agents, pair, strict=True))) for pair in actions]
 
 
 def test_who_has_left_keeps_a_row_of_zeros():
     """An agent that arrives in step 2 has acted in it; from step 3 it has zeros, no reward, and the mask is False."""
-    steps = played([[EAST, EAST]] * 4, on_target="leave")[1:]
+    steps = played([[EAST, EAST]] * 4, on_target="leave")
     assert [step[1] for step in steps] == [
         {"agent_0": 0, "agent_1": 0},
         {"agent_0": 1, "agent_1": 0},
@@ -55,7 +53,7 @@ def test_who_has_left_keeps_a_row_of_zeros():
 
 def test_a_time_limit_is_a_truncation():
     """At `max_cycles` the flag of truncation is True, and nobody has terminated."""
-    steps = played([[WEST, WEST]] * 6)[1:]
+    steps = played([[WEST, WEST]] * 6)
     assert [step[3] for step in steps] == [False] * 5 + [True]
     assert not any(any(step[2].values()) for step in steps)
 
@@ -84,7 +82,7 @@ def test_observations_masks_and_states_are_the_worlds(on_target):
     assert ends >= 3
 
 
-def test_arrival_rate(monkeypatch):
+def test_arrival_rate():
     """An episode counts when every agent has arrived in it."""
     config = multigrid.GridConfig(walls="a.A\nb.B", max_cycles=4)
 
