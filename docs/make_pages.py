@@ -286,7 +286,7 @@ def _options() -> str:
 
 def _type_of(field: dataclasses.Field[Any]) -> str:
     names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None", "_Parts": "tuple[str, ...] | None"}
-    names |= dict.fromkeys(("Collisions", "OnTarget", "Reward"), "str")
+    names |= dict.fromkeys(("_Collisions", "_OnTarget", "_Reward"), "str")
     return names.get(str(field.type), str(field.type))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,11 +68,19 @@ if TYPE_CHECKING:
     _Count = _Field[int, int | None]
     _Walls = _Field[Any, Walls | None]
     _Parts = _Field[tuple[Part, ...] | None, Sequence[Part] | None]
+    _Collisions: TypeAlias = Collisions
+    _OnTarget: TypeAlias = OnTarget
+    _Reward: TypeAlias = Reward
 else:
-    _Size = int | tuple[int, int] | None
+    # OmegaConf takes neither a tuple in a union nor a Literal, and reads the first of the two types alone. The second
+    # is the exact one, for the flags of the command line.
+    _Size = Annotated[Any, int | tuple[int, int] | None]
     _Count = int | None
     _Walls = Any
-    _Parts = tuple[Part, ...] | None
+    _Parts = Annotated[tuple[str, ...] | None, tuple[Part, ...] | None]
+    _Collisions = Annotated[str, Collisions]
+    _OnTarget = Annotated[str, OnTarget]
+    _Reward = Annotated[str, Reward]
 
 
 class GridOptions(TypedDict, total=False):
@@ -124,11 +132,11 @@ class GridConfig:
     walls: _Walls = _NOT_GIVEN
     """None, one map, or a pool of M maps of one size, of which each episode draws one. A map is a picture as text, in
     which letters set starts and targets, or bool (W, H), True at ``[x, y]`` for a wall; a pool may be (M, W, H)."""
-    collisions: Collisions = "symmetric"
+    collisions: _Collisions = "symmetric"
     """Which of the requested moves are granted."""
-    on_target: OnTarget = "park"
+    on_target: _OnTarget = "park"
     """What happens to an agent that stands on its target."""
-    reward: Reward = "individual"
+    reward: _Reward = "individual"
     """Whether each agent gets its own reward, or all get the mean of the individual ones."""
     observe: _Parts = _NOT_GIVEN
     """The parts of an observation, in order; None is ("agent", "target"), with "others" for more than one agent."""

@@ -25,6 +25,7 @@ from tyro.constructors import (
 )
 
 from multigrid.config import GridConfig
+from multigrid.integrations.tyro import grid_registry
 from multigrid.scenarios.described_worlds import find_world
 
 __all__ = [
@@ -198,7 +199,7 @@ def check_no_grid(arguments: Sequence[str], source: str) -> None:
 
     >>> check_no_grid(["--scenario", "maze-17x13-8", "--seed", "3"], "--scenario")
     """
-    _, others = tyro.cli(GridConfig, args=arguments, return_unknown_args=True)
+    _, others = tyro.cli(GridConfig, args=arguments, return_unknown_args=True, registry=grid_registry())
     flags = [word for word in arguments if word.startswith("--") and word not in others]
     if flags:
         raise ValueError(f"{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
@@ -206,7 +207,7 @@ def check_no_grid(arguments: Sequence[str], source: str) -> None:
 
 def _make_registry() -> ConstructorRegistry:
     """Return rules that change how tyro reads a word: whole numbers may have an exponent; messages are plain."""
-    registry = ConstructorRegistry()
+    registry = grid_registry()
     inside: list[PrimitiveTypeInfo] = []
 
     @registry.primitive_rule

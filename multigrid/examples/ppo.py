@@ -35,6 +35,7 @@ from torch import Tensor, nn
 from multigrid import GridConfig, MultiGridVectorEnv, vector_env
 from multigrid._files import replace_file
 from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.integrations.tyro import grid_registry
 from multigrid.wrappers.vector_reward import RewardFunction, VectorReward
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
@@ -124,8 +125,7 @@ def evaluate(net: nn.ModuleDict, config: GridConfig, episodes: int) -> Evaluatio
     rows, _ = envs.reset(seed=0)
     playing, successes, steps, returns = np.ones(episodes, dtype=bool), 0.0, 0.0, 0.0
     while playing.any():
-        actions = _sample(net["actor"](torch.from_numpy(rows)), stream)
-        rows, rewards, _, _, infos = envs.step(actions.numpy())
+        rows, rewards, _, _, infos = envs.step(_sample(net["actor"](torch.from_numpy(rows)), stream).numpy())
         steps += playing.sum()
         returns += rewards.reshape(episodes, -1).mean(axis=1)[playing].sum()
         if "csr" in infos:  # metrics of the worlds whose episode has ended, with a row for each agent
@@ -246,4 +246,4 @@ def main(options: Options, reward: RewardFunction | None = None) -> Result:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Options))
+    main(tyro.cli(Options, registry=grid_registry()))

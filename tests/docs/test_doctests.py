@@ -21,9 +21,11 @@ ELSEWHERE = {
     "multigrid.cli.train.rllib": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
     "multigrid.examples.momaland_wrappers": "momaland",
+    "multigrid.examples.pufferlib_ppo": "pufferlib",
     "multigrid.examples.skrl_ippo": "skrl",
     "multigrid.examples.tianshou_dqn": "tianshou",
     "multigrid.examples.torchrl_ppo": "torchrl",
+    "multigrid.examples.xuance_mappo": "xuance",
 }
 # __main__ would start a command.
 MODULES = ["multigrid"] + [

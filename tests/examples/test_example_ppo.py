@@ -17,6 +17,7 @@ from gymnasium.wrappers.vector import TransformReward
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.examples import ppo
 from multigrid.examples.ppo import Options, advantages_of, main, make_net
+from multigrid.integrations.tyro import grid_registry
 
 pytestmark = pytest.mark.heavy
 
@@ -231,7 +232,7 @@ def test_the_learning_rate_falls_to_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_flags_reach_the_world() -> None:
     """Every field of a GridConfig is a flag, beside those of the learner."""
     flags = "--size 4 3 --num-agents 3 --on-target leave --max-cycles 9 --hidden 16 16 --steps 5"
-    options = tyro.cli(Options, args=flags.split())
+    options = tyro.cli(Options, args=flags.split(), registry=grid_registry())
     assert options.grid == GridConfig(size=(4, 3), num_agents=3, on_target="leave", max_cycles=9)
     assert (options.hidden, options.steps) == ((16, 16), 5)
 

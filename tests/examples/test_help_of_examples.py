@@ -11,9 +11,11 @@ from helpers import run_python
 OWN_LIBRARIES = {
     "agilerl_ippo": ("agilerl", "peft", "torch"),
     "momaland_wrappers": ("momaland", "requests"),
+    "pufferlib_ppo": ("pufferlib", "torch"),
     "skrl_ippo": ("skrl", "torch"),
     "tianshou_dqn": ("tianshou", "torch"),
     "torchrl_ppo": ("tensordict", "torch", "torchrl"),
+    "xuance_mappo": ("torch", "xuance"),
 }
 """What examples import that no extra installs."""
 LIBRARIES = OWN_LIBRARIES | {

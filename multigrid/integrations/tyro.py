@@ -1,0 +1,47 @@
+"""tyro: flags for the fields of a `GridConfig`, in programs of one's own."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, get_args, get_origin
+
+from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
+
+from multigrid.config import GridConfig
+
+__all__ = ["grid_registry"]
+
+
+def grid_registry() -> ConstructorRegistry:
+    """Return rules by which tyro reads the exact types of a `GridConfig`'s fields, also inside other dataclasses.
+
+    The annotations of the fields are ``Annotated[type, exact type]``, where the first type is one that OmegaConf takes.
+    tyro by itself would read the first one: ``--size`` could not be given, and ``--collisions`` would take any text.
+
+    >>> import tyro
+    >>> tyro.cli(GridConfig, args=["--size", "7", "4", "--on-target", "leave"], registry=grid_registry()).size
+    (7, 4)
+    """
+    registry = ConstructorRegistry()
+    inside: list[StructTypeInfo] = []
+
+    @registry.struct_rule
+    def read_exact_types(info: StructTypeInfo) -> StructConstructorSpec | None:
+        if inside or info.type is not GridConfig:
+            return None
+        inside.append(info)
+        try:
+            spec = ConstructorRegistry.get_struct_spec(info)
+        finally:
+            inside.pop()
+        if not isinstance(spec, StructConstructorSpec):
+            return None
+        return dataclasses.replace(spec, fields=tuple(map(_take_exact_type, spec.fields)))
+
+    return registry
+
+
+def _take_exact_type(field: StructFieldSpec) -> StructFieldSpec:
+    if get_origin(field.type) is not Annotated:
+        return field
+    return dataclasses.replace(field, type=get_args(field.type)[1])

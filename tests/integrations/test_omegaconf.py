@@ -1,0 +1,105 @@
+"""OmegaConf: `OmegaConf.structured(GridConfig)` is a schema, which files and command lines fill in."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+from omegaconf.errors import ConfigKeyError, ConfigTypeError, ReadonlyConfigError, ValidationError
+
+from multigrid import GridConfig
+
+MAP = "a.#\n.A."
+
+
+def override(*words: str) -> Any:
+    """Return the object of the schema with these words of a command line."""
+    return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(GridConfig), OmegaConf.from_cli(list(words))))
+
+
+def test_the_schema_has_the_fields_and_their_defaults() -> None:
+    """The schema has every field, in order, with its default, and its object is a `GridConfig` of the defaults."""
+    schema = OmegaConf.structured(GridConfig)
+    assert list(schema.items()) == [(field.name, field.default) for field in dataclasses.fields(GridConfig)]
+    config = OmegaConf.to_object(schema)
+    assert isinstance(config, GridConfig)
+    assert config == GridConfig()
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("size=8", {"size": 8}),
+        ("size=[8,5] num_agents=4", {"size": (8, 5), "num_agents": 4}),
+        ("walls=a.A", {"walls": "a.A"}),
+        ("walls=[a.A,A.a]", {"walls": ["a.A", "A.a"]}),
+        ("collisions=soft on_target=leave", {"collisions": "soft", "on_target": "leave"}),
+        ("reward=shared", {"reward": "shared"}),
+        ("observe=[view,agent] view_radius=3", {"observe": ("view", "agent"), "view_radius": 3}),
+        ("flatten=true allow_stay=true", {"flatten": True, "allow_stay": True}),
+        ("max_cycles=null", {"max_cycles": None}),
+        ("max_cycles=7", {"max_cycles": 7}),
+    ],
+)
+def test_words_of_a_command_line(words: str, fields: dict[str, Any]) -> None:
+    """Words of a command line give the fields their values, as keywords do."""
+    assert override(*words.split()) == GridConfig(**fields)
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "message"),
+    [
+        ("size=big", ConfigTypeError, "size is 'big' of type str; expected the side of a square"),
+        ("size=[3]", ConfigTypeError, "size is .* of type list; expected"),
+        ("num_agents=2.5", ValidationError, "'2.5' of type 'float' could not be converted to Integer"),
+        ("num_agents=26", ValueError, "num_agents is 26, but the grid .* has room for 25"),
+        ("on_target=lave", ValueError, "on_target is 'lave'; expected one of 'park', 'leave'"),
+        ("collisions=null", ValidationError, "Incompatible value 'None' for field of type 'str'"),
+        ("observe=agent", ValidationError, "not a ListConfig, list or tuple"),
+        ("observe=[goal]", ValueError, "a part of observe is 'goal'; expected one of"),
+        ("walls=ab", ValueError, "agent 'a' has no target"),
+        ("flatten=maybe", ValidationError, "'maybe' is not a valid bool"),
+        ("max_cycles=0", ValueError, "max_cycles is 0"),
+        ("num_agent=3", ConfigKeyError, "'num_agent' not in 'GridConfig'"),
+    ],
+)
+def test_bad_values_are_refused(word: str, error: type[Exception], message: str) -> None:
+    """What OmegaConf does not refuse by its type, `GridConfig` does, with the message of its own."""
+    with pytest.raises(error, match=message):
+        override(word)
+
+
+def test_a_map_in_a_file() -> None:
+    """A block of text in a YAML file is a map of several lines."""
+    file = OmegaConf.create("on_target: leave\nwalls: |\n  a.#\n  .A.\n")
+    config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(GridConfig), file))
+    assert config == GridConfig(walls=MAP, on_target="leave")
+
+
+@dataclasses.dataclass
+class Experiment:
+    """An experiment of one's own."""
+
+    grid: GridConfig = dataclasses.field(default_factory=lambda: GridConfig(size=(7, 4), observe=("agent",)))
+    seed: int = 0
+
+
+def test_configurations_and_dataclasses_around_them() -> None:
+    """A configuration, and a dataclass with one inside, come back equal."""
+    config = GridConfig(size=(7, 4), num_agents=3, observe=("agent", "view"), max_cycles=None)
+    assert OmegaConf.to_object(OmegaConf.structured(config)) == config
+    assert OmegaConf.to_object(OmegaConf.structured(Experiment)) == Experiment()
+
+
+def test_the_schema_is_read_only() -> None:
+    """As a configuration, its schema is frozen: values are replaced by `OmegaConf.merge`, not by assignment."""
+    schema = OmegaConf.structured(GridConfig)
+    with pytest.raises(ReadonlyConfigError):
+        schema.size = 3
+    assert OmegaConf.to_object(schema) == GridConfig()
+    inside = OmegaConf.structured(Experiment)
+    with pytest.raises(ReadonlyConfigError):
+        OmegaConf.merge(inside, OmegaConf.from_cli(["grid.size=6"]))
+    assert OmegaConf.to_object(inside) == Experiment()

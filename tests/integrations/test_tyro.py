@@ -1,0 +1,87 @@
+"""tyro: flags of the exact types of a configuration's fields, in programs of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+from typing import Annotated, Any, Literal
+
+import pytest
+import tyro
+
+from multigrid import GridConfig
+from multigrid.integrations.tyro import grid_registry
+
+
+def parse(kind: Any, words: str) -> Any:
+    """Return what tyro makes of some flags."""
+    return tyro.cli(kind, args=words.split(), registry=grid_registry())
+
+
+@dataclasses.dataclass
+class Training:
+    """A training of one's own, with a grid inside, and a field that is annotated for another library."""
+
+    grid: GridConfig = dataclasses.field(default_factory=lambda: GridConfig(size=(4, 3), observe=("agent",)))
+    note: Annotated[str, Literal["a", "b"]] = "c"
+
+
+@pytest.mark.parametrize(
+    ("flags", "fields"),
+    [
+        ("", {}),
+        ("--size 8", {"size": 8}),
+        ("--size 8 5 --num-agents 4", {"size": (8, 5), "num_agents": 4}),
+        ("--collisions soft --on-target leave", {"collisions": "soft", "on_target": "leave"}),
+        ("--reward shared --observe view agent", {"reward": "shared", "observe": ("view", "agent")}),
+        ("--observe None --max-cycles None --flatten", {"max_cycles": None, "flatten": True}),
+    ],
+)
+def test_every_field_is_a_flag(flags: str, fields: dict[str, Any]) -> None:
+    """Flags give the fields their values, as keywords do."""
+    assert parse(GridConfig, flags) == GridConfig(**fields)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--size big", "--size"),
+        ("--size 3 4 5", "5"),
+        ("--collisions hard", "symmetric"),
+        ("--on-target lave", "restart"),
+        ("--reward mine", "shared"),
+        ("--observe goal", "action_mask"),
+    ],
+)
+def test_values_of_other_types_are_refused(flags: str, message: str) -> None:
+    """A value that is not of the exact type is refused, and the message names what there is to choose from."""
+    errors = io.StringIO()
+    with pytest.raises(SystemExit), contextlib.redirect_stderr(errors), contextlib.redirect_stdout(errors):
+        parse(GridConfig, flags)
+    assert message in errors.getvalue()
+
+
+def test_help_shows_the_exact_types() -> None:
+    """`--help` names the choices of each rule, and both forms of a size."""
+    shown = io.StringIO()
+    with pytest.raises(SystemExit), contextlib.redirect_stdout(shown):
+        parse(GridConfig, "--help")
+    for flag in (
+        "--size {None}|INT|{INT INT}",
+        "--collisions {symmetric,priority,block_both,soft,none}",
+        "--on-target {park,leave,stay,restart}",
+        "--reward {individual,shared}",
+        "--observe {None}|{[{agent,target,others,offset,view,walls,action_mask}",
+    ):
+        assert flag in shown.getvalue()
+
+
+def test_a_grid_inside_a_dataclass() -> None:
+    """The flags of a grid inside another dataclass are exact, too, and other annotations keep their meaning."""
+    assert parse(Training, "--grid.num-agents 3 --note d") == Training(
+        GridConfig(size=(4, 3), num_agents=3, observe=("agent",)), "d"
+    )
+    assert parse(Training, "--grid.size 9") == Training(GridConfig(size=9, observe=("agent",)))
+    with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+        parse(Training, "--grid.reward mine")

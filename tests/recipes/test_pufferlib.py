@@ -1,0 +1,140 @@
+"""PufferLib: the recipe learns, PuffeRL gets what the game plays, and what is worked around is still there."""
+
+import doctest
+
+import numpy as np
+import pytest
+import torch
+
+import multigrid
+from multigrid.examples import pufferlib_ppo
+from multigrid.wrappers import standard_config
+
+WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
+
+
+def test_it_learns(capfd):
+    """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
+    rates = pufferlib_ppo.main(steps=100_000, seed=1)
+    assert rates["before"] < 0.4
+    assert rates["after"] > 0.85
+    assert capfd.readouterr().out.endswith(f"{rates['before']:.1%} before training, {rates['after']:.1%} after\n")
+
+
+def test_restart_is_refused():
+    """`main` takes no world in which nobody arrives for good."""
+    with pytest.raises(ValueError, match="on_target is 'restart'; expected 'park', 'leave' or 'stay'"):
+        pufferlib_ppo.main(on_target="restart")
+
+
+def flat(observations, config):
+    """The rows that PufferLib gets of the observations of one world: zeros, with a mask of ones, for who has left."""
+    rows = []
+    for agent in config.agents:
+        here = observations.get(agent)
+        if here is None:
+            rows.append(
+                np.concatenate([np.zeros(rows_width(config) - config.num_actions), np.ones(config.num_actions)])
+            )
+        else:
+            rows.append(np.concatenate([here["observation"], here["action_mask"]]))
+    return np.array(rows, np.float32)
+
+
+def rows_width(config):
+    """The width of a row."""
+    return pufferlib_ppo.Worlds(config, 1).single_observation_space.shape[0]
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+def test_the_rows_are_those_of_single_worlds(on_target):
+    """World i, seeded s + i, gives PufferLib the observations, rewards and ends of a ParallelEnv seeded s + i."""
+    config = standard_config(multigrid.GridConfig(size=(5, 3), num_agents=3, on_target=on_target, max_cycles=25))
+    worlds = pufferlib_ppo.Worlds(config, num_worlds=2)
+    envs = [multigrid.parallel_env(config) for _ in range(2)]
+    seen, infos = worlds.reset(seed=7)
+    assert infos == []
+    firsts = [env.reset(seed=7 + world)[0] for world, env in enumerate(envs)]
+    assert np.array_equal(seen, np.concatenate([flat(first, config) for first in firsts]))
+    actions_stream, ends = np.random.default_rng(5), 0
+    for _ in range(120):
+        actions = actions_stream.integers(4, size=6)
+        seen, rewards, terminals, truncations, infos = worlds.step(actions)
+        metrics = []
+        for world, env in enumerate(envs):
+            rows = slice(3 * world, 3 * world + 3)
+            played = {agent: int(actions[3 * world + index]) for index, agent in enumerate(config.agents)}
+            present = list(env.agents)
+            observations, earned, terminated, truncated, _ = env.step({agent: played[agent] for agent in present})
+            assert rewards[rows].tolist() == pytest.approx([earned.get(agent, 0) for agent in config.agents])
+            over = not env.agents
+            # A world that is over cuts every row, also those of agents that have left before.
+            expected = [over or terminated.get(agent, False) or truncated.get(agent, False) for agent in config.agents]
+            assert terminals[rows].tolist() == expected
+            if over:
+                ends += 1
+                metrics.append(env.metrics())
+                observations, _ = env.reset()
+            assert np.array_equal(seen[rows], flat(observations, config))
+        assert not truncations.any()
+        # Under "restart" there is no CSR, and only there a throughput.
+        means = (
+            {name: np.mean([found[name] for found in metrics]) for name in ("csr", "isr", "throughput")}
+            if metrics
+            else {}
+        )
+        assert infos == ([pytest.approx(means, nan_ok=True)] if metrics else [])
+    assert ends > 4
+
+
+def test_what_the_mask_excludes_is_never_played():
+    """The network gives actions that run into a wall no probability, whatever its weights."""
+    worlds = pufferlib_ppo.Worlds(WORLD, num_worlds=8)
+    torch.manual_seed(0)
+    net = pufferlib_ppo.Net(worlds, hidden_size=8)
+    observations, _ = worlds.reset(seed=3)
+    logits, values = net.forward_eval(torch.from_numpy(observations))
+    assert values.shape == (16, 1)
+    probabilities, masks = logits.softmax(dim=1).detach().numpy(), observations[:, -4:]
+    assert 0 < (masks == 0).sum() < masks.size
+    assert (probabilities[masks == 0] == 0).all()
+    assert (probabilities[masks == 1] > 0.01).all()
+
+
+def test_truncations_are_still_not_used(tmp_path, capfd):
+    """PuffeRL still stores no truncation, which is why the worlds give them as terminations."""
+    worlds = pufferlib_ppo.Worlds(WORLD, num_worlds=8)
+    step = worlds.step
+
+    def step_apart(actions):
+        rows, rewards, terminals, truncations, infos = step(actions)
+        truncations[:], terminals[:] = terminals, False
+        return rows, rewards, terminals, truncations, infos
+
+    worlds.step = step_apart
+    trainer = pufferlib_ppo.make_trainer(worlds, seed=0, steps=512, folder=str(tmp_path))
+    trainer.evaluate()
+    assert not trainer.truncations.any()
+    assert not trainer.terminals.any()
+    trainer.close()
+
+
+def test_arrival_rate():
+    """An episode counts when every agent has arrived in it; actions are sampled."""
+    config = multigrid.GridConfig(walls="a.A\nb.B", max_cycles=4)
+
+    class Fixed:
+        def __init__(self, logits):
+            self.logits = torch.tensor(logits)
+
+        def forward_eval(self, rows):
+            return self.logits.expand(len(rows), 4), None
+
+    assert pufferlib_ppo.arrival_rate(Fixed([50.0, 0, 0, 0]), config, 20) == 1
+    assert pufferlib_ppo.arrival_rate(Fixed([0, 0, 50.0, 0]), config, 20) == 0
+    assert 0 < pufferlib_ppo.arrival_rate(Fixed([0.0, 0, 0, 0]), config, 400) < 0.3
+
+
+def test_examples():
+    """Every example of the module, which only this environment can import, prints what it says."""
+    assert doctest.testmod(pufferlib_ppo).failed == 0
