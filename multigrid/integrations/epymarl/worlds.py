@@ -26,9 +26,9 @@ __all__ = ["MaskedEnv", "TupleEnv"]
 class TupleEnv(gymnasium.Env[Any, Any]):
     """A world as ``gymma`` takes it: tuples of observations and actions, a list of rewards, one end for all agents.
 
-    An observation is a float32 vector (D,); that of an agent that has left is zeros. The info of the last step has the
-    metrics of the episode, and ``episode_limit``, whether `max_cycles` has ended it, so that EPyMARL's targets go on
-    beyond it. Other infos are empty.
+    An observation is a float32 vector (D,); that of an agent that has left before is zeros. The info of the last step
+    has the metrics of the episode, and ``episode_limit``, whether `max_cycles` has ended it, so that EPyMARL's targets
+    go on beyond it. Other infos are empty.
 
     Args:
         map_name: as for `multigrid.integrations.named_worlds.name_world`.
@@ -59,7 +59,7 @@ class TupleEnv(gymnasium.Env[Any, Any]):
         self.observation_space = spaces.Tuple([one["observation"]] * self.n_agents)
         self.action_space = spaces.Tuple([self._env.action_space(first)] * self.n_agents)
         self._absent = np.zeros(one["observation"].shape, np.float32)
-        self._parks, self._leaves = self.config.on_target == "park", self.config.on_target == "leave"
+        self._parks = self.config.on_target == "park"
         # With a single action to choose, an agent whose actions are ignored has no policy gradient and no entropy.
         self._single = [0] * (self.config.num_actions - 1) + [1]
         self.avail_actions: list[list[int]] = []
@@ -90,13 +90,12 @@ class TupleEnv(gymnasium.Env[Any, Any]):
         by_agent = dict(zip(self.config.agents, actions, strict=True))
         chosen = {agent: by_agent[agent] for agent in self._env.agents}
         observations, rewards, terminations, _, infos = self._env.step(chosen)
-        # An agent that leaves is returned an observation of its last step, although the state has it no more.
-        present = {agent: seen for agent, seen in observations.items() if not (self._leaves and terminations[agent])}
-        ignored = {agent for agent, info in infos.items() if self._parks and info["distance"] == 0}
+        parked = {agent for agent, info in infos.items() if self._parks and info["distance"] == 0}
+        ignored = parked | {agent for agent, ends in terminations.items() if ends}
         over = not self._env.agents
         terminated = over and all(terminations.values())
         return (
-            self._all_observations(present, ignored),
+            self._all_observations(observations, ignored),
             [rewards.get(agent, 0.0) for agent in self.config.agents],
             terminated,
             over and not terminated,
@@ -144,7 +143,7 @@ class MaskedEnv:
     """The interface of EPyMARL's ``MultiAgentEnv``, with masks of the available actions and the true state.
 
     An action is available if it does not run into the grid's edge or a wall. An agent that has left or is parked, whose
-    actions are ignored, has one available action, the last. The observation of one that has left is zeros.
+    actions are ignored, has one available action, the last. The observation of one that has left before is zeros.
 
     Args:
         key: the map, as for `multigrid.integrations.named_worlds.name_world`; None for a world of the fields alone.

@@ -88,8 +88,6 @@ def _task_name(env_args: dict[str, Any]) -> str:
 
 def _make_envs(env_args: dict[str, Any], num_worlds: int, seed: int, *, is_evaluation: bool) -> MultiGridShareVecEnv:
     fields = {name: value for name, value in env_args.items() if name in _FIELDS}
-    if env_args["state_type"] == "EP":
-        fields["reward"] = "shared"
     config = name_world(env_args["map_name"], **fields)
     return MultiGridShareVecEnv(
         config, num_worlds, seed=seed, state_type=env_args["state_type"], is_evaluation=is_evaluation

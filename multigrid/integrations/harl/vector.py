@@ -28,18 +28,19 @@ class MultiGridShareVecEnv:
     """The interface of HARL's ``ShareVecEnv``, with E worlds of N agents stepped by one call.
 
     Args:
-        config: the world, a `multigrid.wrappers.standard_config`. With `state_type` "EP" its reward is "shared".
+        config: the world, a `multigrid.wrappers.standard_config`.
         num_worlds: E.
         seed: world i is seeded ``seed + i`` at the first reset.
-        state_type: "EP", the state alone for each agent, or "FP", the state and the agent's observation.
+        state_type: "EP", for all agents the state and the mean of their rewards; or "FP", for each agent the state with
+            its observation, and its own reward.
         is_evaluation: whether each reset begins the same episodes, of which only the first of each world is reported:
             the rewards of a later one are 0, and nobody is done in it. `results` has their metrics.
 
     Raises:
-        TypeError, ValueError: an argument of the wrong type or out of range; "EP" with individual rewards.
+        TypeError, ValueError: an argument of the wrong type or out of range.
 
     >>> from multigrid.integrations.named_worlds import name_world
-    >>> config = name_world("delivery-17x13-8", reward="shared")
+    >>> config = name_world("delivery-17x13-8")
     >>> envs = MultiGridShareVecEnv(config, 4, seed=0)
     >>> observations, states, masks = envs.reset()
     >>> observations.shape, states.shape, masks.shape
@@ -54,18 +55,13 @@ class MultiGridShareVecEnv:
     def __init__(
         self, config: GridConfig, num_worlds: int, *, seed: int, state_type: str = "EP", is_evaluation: bool = False
     ) -> None:
-        if check_name("state_type", state_type, ("EP", "FP")) == "EP" and config.reward != "shared":
-            raise ValueError(
-                "state_type is 'EP' and reward 'individual', but HARL would learn from the first agent's reward alone; "
-                "use reward='shared' or state_type='FP'"
-            )
+        self._is_common = check_name("state_type", state_type, ("EP", "FP")) == "EP"
         self._envs = StandardVector(multigrid.vector_env(num_worlds, config, autoreset_mode="Disabled"))
         self._worlds: Any = self._envs.unwrapped
         self.num_envs, self.n_agents = num_worlds, config.num_agents
         one: Any = self._envs.single_observation_space
-        self._adds_observation = state_type == "FP"
         state = self._envs.single_state_space
-        if self._adds_observation:
+        if not self._is_common:
             own = one["observation"]
             low, high = np.concatenate([state.low, own.low]), np.concatenate([state.high, own.high])
             state = spaces.Box(low, high, dtype=np.float32)
@@ -114,6 +110,9 @@ class MultiGridShareVecEnv:
         had_left = ~self._alive
         observations, rows, terminated, _, vector_infos = self._envs.step(np.asarray(self._actions).reshape(-1))
         rewards = rows.reshape(*shape, 1).astype(np.float32)
+        if self._is_common:
+            # Not reward="shared": under "leave", agents that have left have no part in it.
+            rewards[:] = rewards.mean(axis=1, keepdims=True)
         views = self._view(observations)
         over: NDArray[np.bool_] = self._worlds.episode_over
         dones = ~self._alive | over[:, None]
@@ -156,7 +155,7 @@ class MultiGridShareVecEnv:
         self._alive = self._envs.alive().astype(bool)
         own = observations["observation"].reshape(shape)
         states = np.repeat(self._envs.state()[:, None], self.n_agents, axis=1)
-        if self._adds_observation:
+        if not self._is_common:
             states = np.concatenate([states, own], axis=2)
         return own, states, observations[MASK].reshape(shape)
 
