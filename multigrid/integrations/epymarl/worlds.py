@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from multigrid._checks import shorten
+from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.named_worlds import METRIC_NAMES, name_world
@@ -112,7 +112,7 @@ class TupleEnv(gymnasium.Env[Any, Any]):
         return self._env.state_space
 
     def render(self) -> Any:
-        """Return what `multigrid.MultiGridEnv.render` returns."""
+        """Return what `multigrid.MultiGridEnv.render` returns, which warns where there is no mode."""
         return self._env.render()
 
     def close(self) -> None:
@@ -188,8 +188,8 @@ class MaskedEnv:
         if limit is None:
             raise ValueError("the world has no max_cycles, but EPyMARL stores whole episodes; set time_limit")
         self.n_agents, self.episode_limit = self._env.n_agents, limit
-        self._seed = seed
-        self._common_reward = common_reward
+        self._seed: int | None = None if seed is None else check_seed(seed)
+        self._common_reward = bool(common_reward)
         self._divisor = self.n_agents if reward_scalarisation == "mean" else 1
         self._observations: list[NDArray[np.float32]] = []
 
@@ -223,7 +223,11 @@ class MaskedEnv:
         return self._observations
 
     def get_obs_agent(self, agent_id: int) -> NDArray[np.float32]:
-        """Return the observation of an agent, float32 (D,)."""
+        """Return the observation of an agent, float32 (D,).
+
+        Raises:
+            IndexError: there is no agent of this index.
+        """
         return self._observations[agent_id]
 
     def get_obs_size(self) -> int:
@@ -243,7 +247,11 @@ class MaskedEnv:
         return self._env.avail_actions
 
     def get_avail_agent_actions(self, agent_id: int) -> list[int]:
-        """Return 1 for each available action of an agent, else 0."""
+        """Return 1 for each available action of an agent, else 0.
+
+        Raises:
+            IndexError: there is no agent of this index.
+        """
         return self._env.avail_actions[agent_id]
 
     def get_total_actions(self) -> int:
@@ -265,11 +273,15 @@ class MaskedEnv:
         return {}
 
     def seed(self, seed: int | None = None) -> None:
-        """Set the seed of the next reset; None continues the stream."""
-        self._seed = seed
+        """Set the seed of the next reset; None continues the stream.
+
+        Raises:
+            TypeError, ValueError: `seed` is neither None nor an integer of at least 0.
+        """
+        self._seed = None if seed is None else check_seed(seed)
 
     def render(self) -> Any:
-        """Return what `multigrid.MultiGridEnv.render` returns; ``env_args.render_mode=human`` opens a window."""
+        """Return what `multigrid.MultiGridEnv.render` returns, which warns without a ``render_mode``."""
         return self._env.render()
 
     def save_replay(self) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-import multigrid
-from multigrid._checks import check_name
+from multigrid._checks import check_name, check_seed
 from multigrid.config import GridConfig
+from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.named_worlds import METRIC_NAMES
 from multigrid.parts import MASK
 from multigrid.wrappers import StandardVector
@@ -56,9 +56,9 @@ class MultiGridShareVecEnv:
         self, config: GridConfig, num_worlds: int, *, seed: int, state_type: str = "EP", is_evaluation: bool = False
     ) -> None:
         self._is_common = check_name("state_type", state_type, ("EP", "FP")) == "EP"
-        self._envs = StandardVector(multigrid.vector_env(num_worlds, config, autoreset_mode="Disabled"))
-        self._worlds: Any = self._envs.unwrapped
-        self.num_envs, self.n_agents = num_worlds, config.num_agents
+        self._worlds: MultiGridVectorEnv = MultiGridVectorEnv(config, num_worlds, autoreset_mode="Disabled")
+        self._envs = StandardVector(self._worlds)
+        self.num_envs, self.n_agents = self._worlds.num_worlds, config.num_agents
         one: Any = self._envs.single_observation_space
         state = self._envs.single_state_space
         if not self._is_common:
@@ -71,11 +71,11 @@ class MultiGridShareVecEnv:
         self.action_space = [copy.deepcopy(self._envs.single_action_space) for _ in range(self.n_agents)]
         self._agents_park = config.on_target == "park"
         self.results: dict[str, NDArray[np.float64]] = {}
-        self._seed: int | None = seed
-        self._first_seed = seed
-        self._is_evaluation = is_evaluation
-        self._is_reported = np.zeros(num_worlds, dtype=bool)
-        self._alive = np.ones((num_worlds, self.n_agents), dtype=bool)
+        self._first_seed = check_seed(seed)
+        self._seed: int | None = self._first_seed
+        self._is_evaluation = bool(is_evaluation)
+        self._is_reported = np.zeros(self.num_envs, dtype=bool)
+        self._alive = np.ones((self.num_envs, self.n_agents), dtype=bool)
         self._actions: Any = None
 
     def reset(self) -> _Views:
