@@ -23,6 +23,8 @@ import numpy as np
 import pytest
 
 import judged
+import multigrid.integrations.epymarl
+import multigrid.integrations.harl
 import multigrid.integrations.sb3
 import multigrid.wrappers
 from apart import limit_memory, play_apart, play_cases
@@ -45,6 +47,7 @@ EXCLUDED = {
     "multigrid.actions.check_action": "a helper, to which only the action comes from a user",
     "multigrid.integrations.supersuit": "starts as many processes as it is asked for",
     "multigrid.integrations.rllib": "needs Ray",
+    **{f"multigrid.integrations.{name}.launcher": "trains, with a checkout of its own" for name in ("epymarl", "harl")},
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
     **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},
     **{
@@ -301,10 +304,21 @@ def makers() -> dict[str, Callable[[], Any]]:
         "Scenario": lambda: recorded().scenario("recorded"),
         "Replay": lambda: multigrid.show_episode(recorded()),
         "GridConfig": multigrid.GridConfig,
+        "MaskedEnv": lambda: started(multigrid.integrations.epymarl.MaskedEnv(**STANDARD)),
+        "TupleEnv": lambda: started(multigrid.integrations.epymarl.TupleEnv(**STANDARD)),
+        "MultiGridShareVecEnv": share_vec_env,
         "WorldsWrapper": functools.partial(wrapped, "VectorReward"),
     }
     known |= {name: functools.partial(wrapped, name) for name in multigrid.wrappers.__all__}
     return known
+
+
+def share_vec_env() -> Any:
+    """HARL's form of three worlds, whose games have begun."""
+    config = multigrid.wrappers.standard_config(multigrid.GridConfig(size=(4, 3)))
+    envs = multigrid.integrations.harl.MultiGridShareVecEnv(config, 3, seed=3)
+    envs.reset()
+    return envs
 
 
 def started(envs: Any) -> Any:
@@ -428,7 +442,7 @@ def arguments(target: Target, random: np.random.Generator) -> tuple[list[Any], d
 
 def shown(env: Any) -> Any:
     """All that an env shows of itself; None of what has no state."""
-    if not hasattr(env, "get_state"):
+    if not hasattr(env, "set_state"):
         return None
     inner = env.unwrapped
     return frozen([inner.get_state(), getattr(inner, "agents", None), getattr(inner, "max_cycles", None)])

@@ -1,0 +1,45 @@
+"""Worlds in the standard form, from the name of a map and fields of a `GridConfig`, as frameworks pass them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from multigrid.config import GridConfig, resolve_config
+from multigrid.core.metrics import LABELS
+from multigrid.scenarios import find_world
+from multigrid.wrappers import standard_config
+
+__all__ = ["METRIC_NAMES", "name_world"]
+
+METRIC_NAMES = tuple(LABELS)
+"""The metrics of a whole episode, which frameworks can average over episodes."""
+
+
+def name_world(map_name: str | None = None, **fields: Any) -> GridConfig:
+    """Return the `multigrid.wrappers.standard_config` of a map and of fields.
+
+    Args:
+        map_name: a file, a name of the suite, or GENERATOR:KEY=VALUE,..., as `multigrid.scenarios.find_world` reads it;
+            None for a world of the fields alone.
+        **fields: fields of `GridConfig`, in place of what the map gives. A sequence may be a list, as YAML and JSON
+            have it.
+
+    Raises:
+        TypeError: a field that `GridConfig` does not have, or of the wrong type.
+        OSError: there is no such map.
+        ValueError: as `find_world` and `GridConfig`.
+
+    >>> config = name_world("warehouse-17x13-8", on_target="leave", max_cycles=64)
+    >>> config.num_agents, config.on_target, config.observation_keys
+    (8, 'leave', ('observation', 'action_mask'))
+    """
+    known = {field.name for field in dataclasses.fields(GridConfig)}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise TypeError(f"there are no fields {unknown}; expected some of {sorted(known)}")
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    if map_name is None:
+        return standard_config(resolve_config(None, **fields))
+    config = find_world(map_name, num_agents=fields.pop("num_agents", None))
+    return standard_config(dataclasses.replace(config, **fields))
