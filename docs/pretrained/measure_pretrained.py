@@ -9,7 +9,6 @@ that an interrupted command goes on; delete the file to measure everything anew.
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import itertools
 import json
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pretrained_page import draw_training, make_tables
+from pretrained_page import draw_training, make_tables, read_runs
 
 import multigrid
 from multigrid._files import replace_file
@@ -155,24 +154,16 @@ def gather(file: Path) -> dict[str, Any]:
     return content
 
 
-def read_runs() -> dict[str, list[dict[str, str]]]:
-    """Return the rows of the progress of each training run."""
-    runs = {}
-    for file in sorted((FOLDER / "training").glob("*.csv")):
-        with file.open(newline="") as lines:
-            runs[file.stem.replace("-", " ")] = list(csv.DictReader(lines))
-    return runs
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the files."""
     parser = argparse.ArgumentParser(description="Measure the learned policy on held-out layouts.")
     parser.add_argument("--redraw", action="store_true", help="play nothing")
     file = FOLDER / "figures.json"
     content = json.loads(file.read_text()) if parser.parse_args(arguments).redraw else gather(file)
+    runs = read_runs(FOLDER / "training")
     with replace_file(FOLDER / "figures.md") as temporary:
-        temporary.write_text(make_tables(content), encoding="utf-8")
-    write_figure(FOLDER / "training.svg", draw_training(read_runs()))
+        temporary.write_text(make_tables(content, runs), encoding="utf-8")
+    write_figure(FOLDER / "training.svg", draw_training(runs))
 
 
 if __name__ == "__main__":

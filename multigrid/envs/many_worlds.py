@@ -48,6 +48,13 @@ class ManyWorlds(OneCallAtATime):
         over: NDArray[np.bool_] = self._world.arrays.episode_over.astype(bool)
         return over
 
+    @property
+    @one_at_a_time
+    def map_index(self) -> NDArray[np.int64]:
+        """The index in `GridConfig.is_wall` of the map of each world, int64 (num_worlds,); 0 before the first reset."""
+        index: NDArray[np.int64] = self._world.arrays.map_index.copy()
+        return index
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
 

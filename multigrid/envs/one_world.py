@@ -68,6 +68,12 @@ class OneWorld(OneCallAtATime):
         """The world's configuration, which cannot be changed."""
         return self._world.config
 
+    @property
+    @one_at_a_time
+    def map_index(self) -> int:
+        """The index in `GridConfig.is_wall` of the map that this episode is played on; 0 before the first reset."""
+        return int(self._world.arrays.map_index[0])
+
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         # The world is copied at once, for the caller copies or pickles the returned dict later. A window and a

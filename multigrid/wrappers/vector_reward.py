@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import shorten
-from multigrid.config import GridConfig
-from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.wrappers.worlds_wrapper import WorldsWrapper
 
 __all__ = ["RewardFunction", "VectorReward"]
 
@@ -23,7 +21,7 @@ RewardFunction: TypeAlias = Callable[[Any, NDArray[np.float64], _Bools, _Bools, 
 terminations, truncations and infos."""
 
 
-class VectorReward(gymnasium.vector.VectorWrapper):
+class VectorReward(WorldsWrapper):
     """Replace the rewards of a vector env by a function of the arrays that its step returns.
 
     The function is called once a step, with ``(observations, rewards, terminations, truncations, infos)`` of all rows,
@@ -57,28 +55,16 @@ class VectorReward(gymnasium.vector.VectorWrapper):
     array([ 0.75, -0.25])
     """
 
-    def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any], function: RewardFunction) -> None:
-        given: Any = env
-        if not isinstance(given, gymnasium.vector.VectorEnv) or not isinstance(given.unwrapped, MultiGridVectorEnv):
-            raise TypeError(
-                f"env is {shorten(given)}, of type {type(given).__name__}; expected what multigrid.vector_env(...) "
-                "returns"
-            )
+    def __init__(self, env: VectorEnv[Any, Any, Any], function: RewardFunction) -> None:
+        super().__init__(env)
         if not callable(function):
             raise TypeError(
                 f"function is of type {type(function).__name__}; expected a function of observations, rewards, "
                 "terminations, truncations and infos"
             )
-        super().__init__(env)
         self.function: RewardFunction = function
-        self._worlds: MultiGridVectorEnv = given.unwrapped
         self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
         self._agents_leave = self._worlds.config.on_target == "leave"
-
-    @property
-    def config(self) -> GridConfig:
-        """The worlds' configuration."""
-        return self._worlds.config
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Play one step of every world, and return the function's rewards in place of the env's, float64 (num_envs,).
@@ -116,22 +102,6 @@ class VectorReward(gymnasium.vector.VectorWrapper):
                 f"{type(returned).__name__}; {expected}"
             )
         return array.astype(np.float64)
-
-    def get_state(self, worlds: Any = None, *, single: bool = False) -> Any:
-        """Return the env's states, as `multigrid.MultiGridVectorEnv.get_state`."""
-        return self._worlds.get_state(worlds, single=True) if single else self._worlds.get_state(worlds)
-
-    def set_state(self, states: Any, worlds: Any = None) -> None:
-        """Set the env's states, as `multigrid.MultiGridVectorEnv.set_state`.
-
-        Raises:
-            TypeError, ValueError: no such states or worlds; all worlds are unchanged.
-        """
-        self._worlds.set_state(states, worlds)
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the env's metrics, which do not depend on rewards."""
-        return self._worlds.metrics()
 
 
 def _before_reset(observations: Any, infos: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -40,7 +40,9 @@ def test_figures_are_of_the_shipped_weights(content: dict[str, Any]) -> None:
 
 def test_the_tables_are_of_the_figures(modules: dict[str, Any], content: dict[str, Any]) -> None:
     """figures.md is what the command makes of figures.json, which has all worlds and no other."""
-    assert modules["make_tables"](content) == (FOLDER / "figures.md").read_text(encoding="utf-8")
+    assert modules["make_tables"](content, modules["read_runs"](FOLDER / "training")) == (
+        FOLDER / "figures.md"
+    ).read_text(encoding="utf-8")
     measured = [(cell["map"], cell["agents"], cell["on_target"]) for cell in content["cells"]]
     assert measured == [cell[:3] for cell in modules["list_cells"]()]
     assert len(content["acting"]) == 4
@@ -65,11 +67,12 @@ def test_a_cell_is_what_its_episodes_are(modules: dict[str, Any], monkeypatch: p
 
 
 def test_curves_have_the_measured_rounds(modules: dict[str, Any]) -> None:
-    """The figure of the training has a line for each run and way of acting, with the minutes of the measured rounds."""
-    runs = modules["read_runs"]()
-    assert "seed 0" in runs
+    """The figure of the training has a line for each run and way of acting, over the measured rounds."""
+    runs = modules["read_runs"](FOLDER / "training")
+    assert list(runs) == [f"seed {seed}" for seed in range(4)]
+    assert [rows[-1]["round"] for rows in runs.values()] == ["220", "73", "73", "73"]
     axes = modules["draw_training"](runs).axes[0]
     assert len(axes.lines) == 2 * len(runs)
     first = next(row for row in runs["seed 0"] if row["mazes-24-shield"])
     line = axes.lines[2 * list(runs).index("seed 0")]
-    assert line.get_xydata()[0].tolist() == [float(first["seconds"]) / 60, float(first["mazes-24-shield"])]
+    assert line.get_xydata()[0].tolist() == [int(first["round"]), float(first["mazes-24-shield"])]

@@ -1,0 +1,199 @@
+"""The form of observations and states that frameworks for several agents take.
+
+An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, which is that of a `GridConfig` with
+``flatten=True`` and the part "action_mask". The state is one float32 vector: x, y, target x, target y of each agent in
+index order, scaled to 0 .. 1, or -1 for an agent that has left; and in a pool of several maps then the walls of the
+current one: bool (W, H), raveled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+from pettingzoo.utils import BaseParallelWrapper
+
+from multigrid._checks import shorten
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.parts import MASK
+from multigrid.wrappers.worlds_wrapper import WorldsWrapper
+
+__all__ = ["StandardParallel", "StandardVector", "standard_config"]
+
+_Floats: TypeAlias = NDArray[np.float32]
+_Bools: TypeAlias = NDArray[np.bool_]
+
+
+def standard_config(config: GridConfig) -> GridConfig:
+    """Return a config with flattened observations and an action mask, and otherwise equal fields.
+
+    Raises:
+        ValueError: the grid is too large for flattened coordinates, or observations need too much memory.
+
+    >>> standard_config(GridConfig(size=(5, 3), num_agents=2)).parts
+    ('agent', 'target', 'others', 'action_mask')
+    """
+    parts = config.parts if MASK in config.parts else (*config.parts, MASK)
+    return dataclasses.replace(config, observe=parts, flatten=True)
+
+
+class StandardParallel(BaseParallelWrapper[str, Any, Any]):
+    """A ParallelEnv whose state is one float32 vector, as the module describes.
+
+    Args:
+        env: a `multigrid.parallel_env` of a `standard_config`; it may be wrapped.
+
+    Raises:
+        TypeError: `env` is no ParallelEnv of multigrid.
+        ValueError: its observations are not of the standard form.
+
+    >>> import multigrid
+    >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
+    >>> env = StandardParallel(multigrid.parallel_env(standard_config(config)))
+    >>> observations, infos = env.reset(seed=0)
+    >>> observations["agent_0"]
+    {'observation': array([-0.5, -0.5], dtype=float32), 'action_mask': array([0, 1, 1, 1], dtype=int8)}
+    >>> env.state()
+    array([1.  , 0.5 , 0.5 , 0.  , 0.25, 0.  , 0.  , 0.  ], dtype=float32)
+    """
+
+    def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
+        given: Any = env
+        if not isinstance(given, ParallelEnv) or not isinstance(given.unwrapped, MultiGridEnv):
+            raise TypeError(
+                f"env is {shorten(given)}, of type {type(given).__name__}; expected what multigrid.parallel_env(...) "
+                "returns"
+            )
+        _check_form(given.unwrapped.config)
+        super().__init__(env)
+        self._world: MultiGridEnv[Any] = given.unwrapped
+        self._state_space = _state_space(self._world.config)
+
+    @property
+    def state_space(self) -> spaces.Box:
+        """The space of `state`: float32 (S,)."""
+        return self._state_space
+
+    def state(self) -> _Floats:
+        """Return the state: float32 (S,).
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        cells, map_index = self._world.state(), np.array([self._world.map_index])
+        vector: _Floats = _vectors(self._world.config, cells[None], map_index)[0]
+        return vector
+
+    def alive(self) -> NDArray[np.int8]:
+        """Return 1 for each agent that acts next, and 0 for one that has left: int8 (N,).
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        return _alive(self._world.state())
+
+
+class StandardVector(WorldsWrapper):
+    """A vector env with the state of each world as one float32 vector, as the module describes.
+
+    The observation of an agent that has left is zeros, and its mask is 1 everywhere: its actions are ignored, and so
+    each row has a distribution over actions. In SAME_STEP mode this is so in the final observations, too.
+
+    Args:
+        env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.
+
+    Raises:
+        TypeError: `env` is no vector env of multigrid.
+        ValueError: its observations are not of the standard form.
+
+    >>> import multigrid
+    >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
+    >>> envs = StandardVector(multigrid.vector_env(3, standard_config(config)))
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["observation"].shape, observations["action_mask"].shape, envs.state().shape
+    ((6, 2), (6, 4), (3, 8))
+    """
+
+    def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(env)
+        _check_form(self.config)
+        self.single_state_space = _state_space(self.config)
+        self.state_space = batch_space(self.single_state_space, self._worlds.num_worlds)
+        self._agents_leave = self.config.on_target == "leave"
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`.
+
+        Raises:
+            TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
+        """
+        observations, infos = self.env.reset(seed=seed, options=options)
+        if self._agents_leave:
+            observations[MASK][self.alive().ravel() == 0] = 1
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Play one step of every world, as `multigrid.MultiGridVectorEnv.step`.
+
+        Raises:
+            TypeError, ValueError: a bad action; no world is stepped then.
+        """
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        if self._agents_leave:
+            observations[MASK][~infos["alive"]] = 1
+            if "final_info" in infos:
+                for row in np.flatnonzero(infos["_final_info"] & ~infos["final_info"]["alive"]):
+                    infos["final_obs"][row][MASK][:] = 1
+        return observations, rewards, terminations, truncations, infos
+
+    def state(self) -> _Floats:
+        """Return the state of each world: float32 (num_worlds, S).
+
+        Raises:
+            ResetNeeded: a world had no reset yet.
+        """
+        return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
+
+    def alive(self) -> NDArray[np.int8]:
+        """Return 1 for each agent that acts next, and 0 for one that has left: int8 (num_worlds, N).
+
+        In the step in which an agent leaves it is 0, while ``infos["alive"]`` says that the agent has played that step.
+
+        Raises:
+            ResetNeeded: a world had no reset yet.
+        """
+        return _alive(self._worlds.state())
+
+
+def _check_form(config: GridConfig) -> None:
+    if config.observation_keys != ("observation", MASK):
+        raise ValueError(
+            f"the env has observe={config.parts} and flatten={config.flatten}; expected the config that "
+            "standard_config(config) returns"
+        )
+
+
+def _state_space(config: GridConfig) -> spaces.Box:
+    coordinates, cells = 4 * config.num_agents, config.width * config.height * (config.num_maps > 1)
+    low = np.repeat(np.array([-1, 0], np.float32), [coordinates, cells])
+    return spaces.Box(low, np.ones_like(low), dtype=np.float32)
+
+
+def _vectors(config: GridConfig, cells: NDArray[np.int64], map_index: NDArray[np.int64]) -> _Floats:
+    """Return float32 (E, S) from the global states, int64 (E, N, 4)."""
+    last = np.maximum(np.tile([config.width, config.height], 2) - 1, 1)
+    scaled = np.where(cells < 0, -1, cells / last).reshape(len(cells), -1).astype(np.float32)
+    if config.num_maps == 1:
+        return scaled
+    return np.concatenate([scaled, config.is_wall[map_index].reshape(len(cells), -1)], axis=1, dtype=np.float32)
+
+
+def _alive(cells: NDArray[np.int64]) -> NDArray[np.int8]:
+    return (cells[..., 0] >= 0).astype(np.int8)

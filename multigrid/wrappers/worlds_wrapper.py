@@ -1,0 +1,55 @@
+"""The base of the wrappers of vector envs: their configuration, states and metrics stay those of the env."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from multigrid._checks import shorten
+from multigrid.config import GridConfig
+from multigrid.envs.vector import MultiGridVectorEnv
+
+__all__ = ["WorldsWrapper"]
+
+
+class WorldsWrapper(gymnasium.vector.VectorWrapper):
+    """A wrapper of a vector env of multigrid that stores nothing between steps.
+
+    Args:
+        env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.
+
+    Raises:
+        TypeError: `env` is not a vector env of multigrid.
+    """
+
+    def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
+        given: Any = env
+        if not isinstance(given, gymnasium.vector.VectorEnv) or not isinstance(given.unwrapped, MultiGridVectorEnv):
+            raise TypeError(
+                f"env is {shorten(given)}, of type {type(given).__name__}; expected what multigrid.vector_env(...) "
+                "returns"
+            )
+        super().__init__(env)
+        self._worlds: MultiGridVectorEnv = given.unwrapped
+
+    @property
+    def config(self) -> GridConfig:
+        """The worlds' configuration."""
+        return self._worlds.config
+
+    def get_state(self, worlds: Any = None, *, single: bool = False) -> Any:
+        """Return the env's states, as `multigrid.MultiGridVectorEnv.get_state`."""
+        return self._worlds.get_state(worlds, single=True) if single else self._worlds.get_state(worlds)
+
+    def set_state(self, states: Any, worlds: Any = None) -> None:
+        """Set the env's states, as `multigrid.MultiGridVectorEnv.set_state`.
+
+        Raises:
+            TypeError, ValueError: no such states or worlds; all worlds are unchanged.
+        """
+        self._worlds.set_state(states, worlds)
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the env's metrics."""
+        return self._worlds.metrics()
