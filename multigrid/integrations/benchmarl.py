@@ -12,7 +12,6 @@ without it.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from multigrid.integrations.extras import missing_library
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import training_seed
 from multigrid.scenarios import find_world
+from multigrid.scenarios.stored_config import grid_fields, make_grid
 
 try:
     import torch
@@ -53,7 +53,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
         group_map: as for `MultiGridTorchRLEnv`.
 
     Attributes:
-        config: a dict of the fields, from which each environment is made.
+        config: a dict of the fields, as numbers, text and lists; environments are made from it.
 
     Raises:
         OSError, TypeError, ValueError: there is no such world, or its episodes have no limit.
@@ -78,8 +78,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
             raise TypeError(f"config is {shorten(config)}; expected a GridConfig, a dict of its fields, or None")
         if config.max_cycles is None:
             raise ValueError("max_cycles is None; expected a number of steps, for BenchMARL's evaluations end there")
-        fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.init}
-        super().__init__(name, fields)
+        super().__init__(name, grid_fields(config))
         self._groups = group_map
 
     @override
@@ -95,7 +94,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
             raise ValueError("continuous_actions is True; expected False, for actions are discrete")
         # Training and evaluation get the same seed: the number of worlds keeps their episodes apart.
         seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
-        config = GridConfig(**self.config)
+        config = make_grid(self.config)
         return functools.partial(
             MultiGridTorchRLEnv, config, num_envs, group_map=self._groups, seed=seed, device=device
         )
