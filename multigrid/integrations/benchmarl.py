@@ -1,0 +1,203 @@
+"""Tasks for BenchMARL: any world, on the native vector env, with its algorithms, models and reports.
+
+``Experiment(task=MultiGridTask("delivery-17x13-8"), ...)`` trains on a scenario of the suite, and
+``MultiGridTask("mine", GridConfig(...))`` on a world of one's own. All of BenchMARL's algorithms for discrete actions
+get the action masks; MAPPO's critic and QMIX's mixer get the state.
+
+BenchMARL seeds the worlds of training and of evaluation alike. Here an experiment with seed s trains on seeds of
+`multigrid.integrations.training`; with ``evaluation_static=True``, world i of every evaluation plays the seed s + i,
+which no training plays. `LogMetrics` logs success rates and costs of evaluations; those of the training are logged
+without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from multigrid._checks import shorten
+from multigrid.config import GridConfig
+from multigrid.core.metrics import LABELS
+from multigrid.integrations.extras import missing_library
+from multigrid.integrations.torchrl import MultiGridTorchRLEnv
+from multigrid.integrations.training import training_seed
+from multigrid.scenarios import find_world
+from multigrid.scenarios.stored_config import grid_fields, make_grid
+
+try:
+    import torch
+    from benchmarl.environments import TaskClass
+    from benchmarl.experiment import Callback
+    from torchrl.data import Composite
+except ModuleNotFoundError as error:
+    raise missing_library(__name__, error, "benchmarl") from error
+
+if TYPE_CHECKING:
+    from tensordict import TensorDictBase
+    from torchrl.envs.utils import MarlGroupMapType
+
+__all__ = ["LogMetrics", "MultiGridTask", "final_metrics"]
+
+
+class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of BenchMARL
+    """A world as a BenchMARL task.
+
+    Args:
+        name: the name in BenchMARL's reports. Without a config it is also what `multigrid.scenarios.find_world` finds:
+            a scenario of the suite, a file, or a generator.
+        config: the world, as a `GridConfig` or a dict of its fields; ``max_cycles`` must not be None.
+        group_map: as for `MultiGridTorchRLEnv`.
+
+    Attributes:
+        config: a dict of the fields, as numbers, text and lists; environments are made from it.
+
+    Raises:
+        OSError, TypeError, ValueError: there is no such world, or its episodes have no limit.
+
+    >>> task = MultiGridTask("corridor", GridConfig(size=(5, 3), num_agents=2, max_cycles=50))
+    >>> task.get_env_fun(num_envs=8, continuous_actions=False, seed=0, device="cpu")().batch_size
+    torch.Size([8])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: GridConfig | dict[str, Any] | None = None,
+        *,
+        group_map: MarlGroupMapType | Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        if config is None:
+            config = find_world(name)
+        elif isinstance(config, dict):
+            config = GridConfig(**config)
+        elif not isinstance(config, GridConfig):
+            raise TypeError(f"config is {shorten(config)}; expected a GridConfig, a dict of its fields, or None")
+        if config.max_cycles is None:
+            raise ValueError("max_cycles is None; expected a number of steps, for BenchMARL's evaluations end there")
+        super().__init__(name, grid_fields(config))
+        self._groups = group_map
+
+    @override
+    def get_env_fun(
+        self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
+    ) -> Callable[[], MultiGridTorchRLEnv]:
+        """Return a function that makes an environment of `num_envs` worlds.
+
+        Raises:
+            ValueError: actions are to be continuous.
+        """
+        if continuous_actions:
+            raise ValueError("continuous_actions is True; expected False, for actions are discrete")
+        # Training and evaluation get the same seed: the number of worlds keeps their episodes apart.
+        seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
+        config = make_grid(self.config)
+        return functools.partial(
+            MultiGridTorchRLEnv, config, num_envs, group_map=self._groups, seed=seed, device=device
+        )
+
+    @override
+    def supports_continuous_actions(self) -> bool:
+        """Return False."""
+        return False
+
+    @override
+    def supports_discrete_actions(self) -> bool:
+        """Return True."""
+        return True
+
+    @override
+    def max_steps(self, env: Any) -> int:
+        """Return ``max_cycles``."""
+        limit: int = self.config["max_cycles"]
+        return limit
+
+    @override
+    def has_render(self, env: Any) -> bool:
+        """Return True: the film of an evaluation shows its first world."""
+        return True
+
+    @override
+    def group_map(self, env: Any) -> dict[str, list[str]]:
+        """Return the names of the agents of each group."""
+        groups: dict[str, list[str]] = env.group_map
+        return groups
+
+    @override
+    def observation_spec(self, env: Any) -> Composite:
+        """Return the spec of (group, "observation")."""
+        return self._select(env, "observation")
+
+    @override
+    def action_mask_spec(self, env: Any) -> Composite:
+        """Return the spec of (group, "action_mask")."""
+        return self._select(env, "action_mask")
+
+    @override
+    def action_spec(self, env: Any) -> Composite:
+        """Return the spec of (group, "action")."""
+        return env.full_action_spec_unbatched
+
+    @override
+    def state_spec(self, env: Any) -> Composite:
+        """Return the spec of "state"."""
+        return Composite(state=env.full_observation_spec_unbatched["state"].clone())
+
+    @override
+    def info_spec(self, env: Any) -> None:
+        """Return None: the metrics are of the world, not of its agents."""
+
+    def _select(self, env: Any, name: str) -> Composite:
+        spec = env.full_observation_spec_unbatched.clone()
+        groups = self.group_map(env)
+        return Composite(
+            {group: Composite({name: spec[group, name]}, shape=(len(names),)) for group, names in groups.items()}
+        )
+
+    @staticmethod
+    @override
+    def env_name() -> str:
+        """Return "multigrid"."""
+        return "multigrid"
+
+    @staticmethod
+    @override
+    def log_info(batch: TensorDictBase) -> dict[str, float]:
+        """Return the mean metrics of the episodes that ended in a batch, under "collection/metrics/NAME"."""
+        ended = batch["next", "done"].squeeze(-1)
+        return _means(batch["next", "metrics"][ended], "collection")
+
+
+class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMARL
+    """Log the mean metrics of each evaluation, under "eval/metrics/NAME", and keep them.
+
+    Attributes:
+        history: for each evaluation, {"frames": steps collected so far, NAME: mean over the episodes}.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: list[dict[str, float]] = []
+
+    @override
+    def on_evaluation_end(self, rollouts: list[TensorDictBase]) -> None:
+        """Log the metrics of the last steps of some episodes."""
+        means = _means(final_metrics(rollouts), "eval")
+        self.experiment.logger.log(means, step=self.experiment.n_iters_performed)
+        frames = {"frames": self.experiment.total_frames}
+        self.history.append(frames | {name.rpartition("/")[2]: mean for name, mean in means.items()})
+
+
+def final_metrics(rollouts: Sequence[TensorDictBase]) -> TensorDictBase:
+    """Return the metrics of the first episode of each rollout, (T,) each, as a TensorDict of batch size (rollouts,)."""
+    first = [int(rollout["next", "done"].flatten().int().argmax()) for rollout in rollouts]
+    return torch.stack([rollout["next", "metrics"][end] for rollout, end in zip(rollouts, first, strict=True)])
+
+
+def _means(metrics: TensorDictBase, prefix: str) -> dict[str, float]:
+    """Return the means of the metrics that are defined, each by its name."""
+    means = {name: float(metrics[name].mean()) for name in LABELS}
+    return {f"{prefix}/metrics/{name}": mean for name, mean in means.items() if not math.isnan(mean)}
