@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.learners import __main__ as program
 from benchmarks.learners.__main__ import main
 from benchmarks.learners.table import LEARNERS, format_page
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[2]
 BURN = "import time\nwhile time.process_time() < {seconds}: pass"
