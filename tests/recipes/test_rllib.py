@@ -33,6 +33,7 @@ from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.cli.train.held_out import play_held_out
+from multigrid.core.metrics import LABELS
 from multigrid.integrations.rllib import (
     NAME,
     RLlibEnv,
@@ -43,6 +44,7 @@ from multigrid.integrations.rllib import (
     trained_policy,
 )
 from ray_machines import NODE, Machines, descendants, gone, two_machines
+from read_logs import tensorboard_points, wandb_points
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.ppo import PPOConfig
@@ -308,6 +310,15 @@ def test_all_modes_train_and_are_counted(on_target: str, shared: bool) -> None:
     assert counts["steps"] / counts["episodes"] == pytest.approx(sampled["episode_len_mean"])
     assert counts["agent_steps"] == sum(sampled["num_agent_steps_sampled"].values())
     assert 0 <= counts["successes"] < counts["episodes"]
+    metrics = {name for name in LABELS if name in counts}
+    if on_target == "restart":
+        assert metrics == {"throughput"}
+        assert counts["throughput"] > 0
+    else:
+        assert metrics == {"isr", "sum_of_costs", "makespan"}
+        assert counts["successes"] < counts["isr"] < counts["episodes"]
+        assert counts["makespan"] < counts["sum_of_costs"] < 3 * counts["makespan"]
+        assert counts["makespan"] <= counts["steps"]
     # Each policy has learned, and plays its agents with what was learned.
     assert {name.split(".")[0] for name in after} == ({"shared"} if shared else set(config.agents))
     assert len({id(module) for module in modules.values()}) == (1 if shared else 3)
@@ -440,6 +451,44 @@ def test_resume_goes_on_from_the_last_checkpoint(folder: Path, tmp_path: Path, m
     during, before = (json.loads((one / "evaluation.json").read_text()) for one in (run, folder))
     assert played == [before["after"]]
     assert during["during"][:3] == before["during"]
+
+
+def test_a_log_has_each_point_once(machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped and resumed, a run logs each rollout, evaluation and update once, to TensorBoard and offline."""
+    assert machines.cluster.address
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    run, train, calls = tmp_path / "run", Algorithm.train, itertools.count(1)
+
+    def stopped(algorithm: Algorithm) -> Any:
+        if next(calls) == 8:
+            raise SystemExit(143)
+        return train(algorithm)
+
+    flags = f"{TINY} --num-env-runners 0 --steps 1280 --evaluations 3 --checkpoint-every 512 --log tensorboard wandb"
+    with monkeypatch.context() as patch:
+        patch.setattr(Algorithm, "train", stopped)
+        with pytest.raises(SystemExit):
+            run_training(f"{flags} --folder {run}")
+    time.sleep(1.1)  # the names of event files have whole seconds
+    assert main(["train", "--resume", str(run)]) == 0
+    points, rows = tensorboard_points(run / "tensorboard"), read_metrics(run)
+    for name, values in wandb_points(run / "wandb").items():
+        assert points[name] == [(steps, float(np.float32(value))) for steps, value in values]
+    by_step = {int(row["steps"]): row for row in rows}
+    ended = [steps for steps, row in by_step.items() if row["episodes"] != "0"]
+    for name in ("csr", "isr", "sum_of_costs", "makespan", "mean_steps"):
+        assert [steps for steps, _ in points[f"rollout/{name}"]] == ended
+    for name in ("learner/policy_loss", "learner/value_loss", "learner/entropy", "learner/explained_variance"):
+        assert [steps for steps, _ in points[name]] == list(by_step)
+    assert [value for _, value in points["rollout/reward_per_step"]] == pytest.approx(
+        [float(row["reward_per_step"]) for row in rows], abs=6e-6
+    )
+    assert [value for _, value in points["rollout/csr"]] == pytest.approx(
+        [float(by_step[steps]["success_rate"]) for steps in ended], abs=6e-5
+    )
+    during = json.loads((run / "evaluation.json").read_text())["during"]
+    for name in ("csr", "isr", "sum_of_costs", "makespan", "mean_steps", "mean_return"):
+        assert [steps for steps, _ in points[f"evaluation/{name}"]] == [one["steps"] for one in during]
 
 
 def test_a_finished_run_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
