@@ -27,17 +27,7 @@ from multigrid.maps.target_lists import make_layout
 from multigrid.maps.text import ParsedMap
 from multigrid.parts import PARTS, Part, list_keys, name_extents, resolve_shape
 
-__all__ = [
-    "Collisions",
-    "GridConfig",
-    "GridOptions",
-    "OnTarget",
-    "Part",
-    "Reward",
-    "Size",
-    "Walls",
-    "resolve_config",
-]
+__all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]
 
 Collisions = Literal["symmetric", "priority", "block_both", "soft", "none"]
 OnTarget = Literal["park", "leave", "stay", "restart"]

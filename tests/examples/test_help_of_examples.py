@@ -20,6 +20,7 @@ OWN_LIBRARIES = {
 """What examples import that no extra installs."""
 LIBRARIES = OWN_LIBRARIES | {
     "custom_reward": ("torch", "tyro"),
+    "hydra_ppo": ("hydra", "torch"),
     "qmix": ("torch",),
     "sb3_algorithms": ("sb3_contrib", "stable_baselines3", "torch", "tyro"),
     "sb3_her": ("stable_baselines3", "torch", "tyro"),
