@@ -34,7 +34,19 @@ LAYERS = [
 DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
     *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
-    *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland", "yaml"),
+    *(
+        "tyro",
+        "ray",
+        "sb3_contrib",
+        "torchrl",
+        "tensordict",
+        "tianshou",
+        "agilerl",
+        "skrl",
+        "momaland",
+        "yaml",
+        "benchmarl",
+    ),
 }
 
 
