@@ -35,7 +35,8 @@ DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
     *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
     *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland", "yaml"),
-    *("pufferlib", "xuance", "omegaconf", "hydra", "optuna", "tensorboard", "wandb"),
+    *("pufferlib", "xuance", "omegaconf", "hydra", "optuna", "tensorboard", "wandb", "benchmarl", "minari", "h5py"),
+    *("imitation", "d3rlpy"),
 }
 
 

@@ -183,7 +183,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         by_world = {
             "done": over,
             "terminated": terminated.all(axis=1, keepdims=True),
-            "truncated": over & truncated.any(axis=1, keepdims=True),
+            "truncated": truncated.any(axis=1, keepdims=True),
         }
         if self._team_goes_on:
             rewards = np.tile(rewards.mean(axis=1, keepdims=True), self._shape[1])

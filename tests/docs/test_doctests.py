@@ -15,11 +15,14 @@ pytestmark = pytest.mark.heavy
 ROOT = Path(__file__).parents[2]
 # What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
 ELSEWHERE = {
+    "multigrid.integrations.benchmarl": "benchmarl",
     "multigrid.integrations.rllib": "rllib",
+    "multigrid.integrations.torchrl": "torchrl",
     "multigrid.cli._ray": "rllib",
     "multigrid.cli.benchmark.cluster": "rllib",
     "multigrid.cli.train.rllib": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
+    "multigrid.examples.benchmarl_mappo": "benchmarl",
     "multigrid.examples.momaland_wrappers": "momaland",
     "multigrid.examples.pufferlib_ppo": "pufferlib",
     "multigrid.examples.skrl_ippo": "skrl",
