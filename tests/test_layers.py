@@ -26,7 +26,7 @@ LAYERS = [
     {"envs"},
     {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
-    {"benchmark"},
+    {"benchmark", "datasets"},
     {"cli", "__init__", "__main__", "registration"},
     {"examples", "pretraining"},
 ]
@@ -35,6 +35,7 @@ DOCUMENTED = ("cli", "bench", "documented")
 HEAVY = {
     *("numba", "llvmlite", "pygame", "supersuit", "stable_baselines3", "torch", "matplotlib", "imageio", "PIL", "rich"),
     *("tyro", "ray", "sb3_contrib", "torchrl", "tensordict", "tianshou", "agilerl", "skrl", "momaland", "yaml"),
+    *("minari", "h5py", "imitation", "d3rlpy"),
 }
 
 
@@ -115,6 +116,8 @@ def test_who_may_import_what(parts):
         assert others <= {"pygame", "gymnasium"}
     if top == "benchmark":
         others -= {"yaml"}
+    if top == "datasets":
+        others -= {"minari", "h5py"}
     if top not in ("integrations", "examples", "pretraining", "cli"):
         assert not others & (HEAVY - {"numba", "llvmlite", "pygame"})
 

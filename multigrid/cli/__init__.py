@@ -23,6 +23,9 @@ _COMMANDS = {
     "bench": "measure the speed of this package beside the documented code",
 }
 
+# What brings a library that is missing, where that is not "train".
+_EXTRAS = {"yaml": "benchmark", "ray": "rllib", "minari": "datasets", "h5py": "datasets"}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code: 0 for success, 2 for bad arguments, 130 when interrupted.
@@ -81,7 +84,7 @@ def _run(command: str, flags: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
-        extra = {"yaml": "benchmark", "ray": "rllib"}.get(error.name.partition(".")[0], extra)
+        extra = _EXTRAS.get(error.name.partition(".")[0], extra)
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
 

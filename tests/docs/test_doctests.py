@@ -20,6 +20,8 @@ ELSEWHERE = {
     "multigrid.cli.benchmark.cluster": "rllib",
     "multigrid.cli.train.rllib": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
+    "multigrid.examples.d3rlpy_cql": "d3rlpy",
+    "multigrid.examples.imitation_bc": "imitation",
     "multigrid.examples.momaland_wrappers": "momaland",
     "multigrid.examples.skrl_ippo": "skrl",
     "multigrid.examples.tianshou_dqn": "tianshou",
