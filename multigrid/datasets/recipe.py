@@ -119,9 +119,11 @@ def find_spec(config: GridConfig) -> EnvSpec | None:
     >>> find_spec(GridConfig(size=7, num_agents=2)) is None
     True
     """
-    # With one agent, these three rules for targets, any rule for collisions and any reward are the documented ones.
+    if config.num_agents != 1 or config.width != config.height or config.maps is not None:
+        return None
     plain = GridConfig(size=config.width, num_agents=1, max_cycles=config.max_cycles)
-    same = {field: getattr(plain, field) for field in ("collisions", "reward", "view_radius")}
+    # With one agent, all of these rules but "restart" are the documented ones.
+    same = {field: getattr(plain, field) for field in ("size", "collisions", "reward", "view_radius")}
     if config.on_target != "restart":
         same["on_target"] = plain.on_target
     if config.parts == plain.parts:

@@ -34,7 +34,14 @@ from multigrid.wrappers import StandardVector, standard_config
 if TYPE_CHECKING:
     import minari
 
-__all__ = ["arrival_rate", "load_steps", "main", "record_noisy"]
+__all__ = ["CONFIG", "arrival_rate", "load_steps", "main", "record_noisy"]
+
+CONFIG = standard_config(
+    multigrid.GridConfig(
+        size=(7, 6), num_agents=4, on_target="leave", observe=("offset", "view"), allow_stay=True, max_cycles=30
+    )
+)
+"""The world."""
 
 
 def record_noisy(
@@ -101,12 +108,7 @@ def main(
     """
     torch.set_num_threads(1)
     d3rlpy.seed(seed)
-    config = standard_config(
-        multigrid.GridConfig(
-            size=(7, 6), num_agents=4, on_target="leave", observe=("offset", "view"), allow_stay=True, max_cycles=30
-        )
-    )
-    recorded = record_noisy(config, dataset, rows // 4, seed)
+    recorded = record_noisy(CONFIG, dataset, rows // 4, seed)
     data = float(np.mean([ids["csr"] for ids in recorded.storage.get_episode_metadata(recorded.episode_indices)]))
     learner = DiscreteCQLConfig(
         learning_rate=1e-3,
@@ -117,7 +119,7 @@ def main(
     ).create(device="cpu:0")
     steps_of_rows = load_steps(recorded)
     learner.build_with_dataset(steps_of_rows)
-    before = arrival_rate(learner, config, episodes)
+    before = arrival_rate(learner, CONFIG, episodes)
     learner.fit(
         steps_of_rows,
         n_steps=steps,
@@ -126,7 +128,7 @@ def main(
         show_progress=False,
         save_interval=2,
     )
-    after = arrival_rate(learner, config, episodes)
+    after = arrival_rate(learner, CONFIG, episodes)
     print(f"all agents arrive: {data:.1%} in the data, {before:.1%} before training, {after:.1%} after")
     return {"data": data, "before": before, "after": after}
 

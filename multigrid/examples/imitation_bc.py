@@ -33,7 +33,14 @@ from multigrid.wrappers import StandardVector, standard_config
 if TYPE_CHECKING:
     import minari
 
-__all__ = ["arrival_rate", "load_trajectories", "main", "record_expert"]
+__all__ = ["CONFIG", "arrival_rate", "load_trajectories", "main", "record_expert"]
+
+CONFIG = standard_config(
+    multigrid.GridConfig(
+        size=(7, 6), num_agents=4, on_target="leave", observe=("offset", "view"), allow_stay=True, max_cycles=30
+    )
+)
+"""The world."""
 
 
 def record_expert(config: multigrid.GridConfig, name: str, episodes: int, seed: int) -> minari.MinariDataset:
@@ -84,14 +91,10 @@ def main(
     """
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    config = standard_config(
-        multigrid.GridConfig(
-            size=(7, 6), num_agents=4, on_target="leave", observe=("offset", "view"), allow_stay=True, max_cycles=30
-        )
-    )
-    trajectories = load_trajectories(record_expert(config, dataset, rows // 4, seed))
-    env = multigrid.parallel_env(config)
-    spaces: Any = env.observation_space("agent_0")["observation"], env.action_space("agent_0")
+    trajectories = load_trajectories(record_expert(CONFIG, dataset, rows // 4, seed))
+    env = multigrid.parallel_env(CONFIG)
+    shown: Any = env.observation_space("agent_0")
+    spaces: Any = shown["observation"], env.action_space("agent_0")
     cloner = BC(
         observation_space=spaces[0],
         action_space=spaces[1],
@@ -101,9 +104,9 @@ def main(
         batch_size=256,
         device="cpu",
     )
-    before = arrival_rate(cloner.policy, config, episodes)
+    before = arrival_rate(cloner.policy, CONFIG, episodes)
     cloner.train(n_epochs=epochs, progress_bar=False)
-    after = arrival_rate(cloner.policy, config, episodes)
+    after = arrival_rate(cloner.policy, CONFIG, episodes)
     print(f"all agents arrive: {before:.1%} before training, {after:.1%} after")
     return {"before": before, "after": after}
 
