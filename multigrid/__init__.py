@@ -14,7 +14,7 @@ from multigrid._version import __version__ as __version__
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import benchmark, maps, planning, policies, scenarios, wrappers
+    from multigrid import benchmark, datasets, maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs.aec import env
@@ -40,6 +40,7 @@ __all__ = [
     "State",
     "States",
     "benchmark",
+    "datasets",
     "env",
     "evaluate",
     "maps",
@@ -71,7 +72,7 @@ _MODULES = {
     "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
-_SUBPACKAGES = ("benchmark", "maps", "planning", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("benchmark", "datasets", "maps", "planning", "policies", "scenarios", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ LAYERS = [
     {"envs"},
     {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
-    {"benchmark"},
+    {"benchmark", "datasets"},
     {"cli", "__init__", "__main__", "registration"},
     {"examples", "pretraining"},
 ]
@@ -117,6 +117,8 @@ def test_who_may_import_what(parts):
         assert others <= {"pygame", "gymnasium"}
     if top == "benchmark":
         others -= {"yaml"}
+    if top == "datasets":
+        others -= {"minari", "h5py"}
     if top not in ("integrations", "examples", "pretraining", "cli"):
         assert not others & (HEAVY - {"numba", "llvmlite", "pygame"})
 

@@ -24,7 +24,14 @@ _COMMANDS = {
 }
 
 # The extras of libraries that a command needs for some flags only.
-_EXTRAS = {"ray": "rllib", "tensorboard": "loggers", "wandb": "loggers", "yaml": "benchmark"}
+_EXTRAS = {
+    "h5py": "datasets",
+    "minari": "datasets",
+    "ray": "rllib",
+    "tensorboard": "loggers",
+    "wandb": "loggers",
+    "yaml": "benchmark",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,6 +23,8 @@ ELSEWHERE = {
     "multigrid.cli.train.rllib": "rllib",
     "multigrid.examples.agilerl_ippo": "agilerl",
     "multigrid.examples.benchmarl_mappo": "benchmarl",
+    "multigrid.examples.d3rlpy_cql": "d3rlpy",
+    "multigrid.examples.imitation_bc": "imitation",
     "multigrid.examples.momaland_wrappers": "momaland",
     "multigrid.examples.pufferlib_ppo": "pufferlib",
     "multigrid.examples.skrl_ippo": "skrl",

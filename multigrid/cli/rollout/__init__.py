@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from multigrid.cli._files import check_new
+from multigrid.cli.rollout.dataset import find_dataset, fit_dataset, open_dataset
 from multigrid.cli.rollout.files import import_libraries, write_outputs
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_rollout
 from multigrid.cli.rollout.play import play_world
@@ -29,23 +31,30 @@ def rollout(options: RolloutOptions, console: Console) -> int:
 
     Raises:
         ValueError: an option is out of range, or two exclude one another.
-        FileExistsError: the folder exists already.
+        FileExistsError: the folder or the dataset exists already.
     """
     check_options(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factory = make_policy_factory(options.policy)
     worlds = [fit_world(world, options.policy) for world in find_worlds(options)]
+    if options.dataset is not None:
+        worlds = fit_dataset(worlds, options.policy)
     check_new(options.output)
     # A missing library is reported before any episode is played.
     import_libraries(options.kinds)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with (
+        contextlib.nullcontext() if options.dataset is None else open_dataset(worlds[0], options) as writer,
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
         results = []
         for world in worlds:
             progress.update(task, description=world.name)
-            results.append(play_world(world, factory, options, lambda: progress.advance(task)))
+            results.append(play_world(world, factory, options, lambda: progress.advance(task), writer))
     print_report(results, options)
+    if options.dataset is not None:
+        console.print(Text(f"dataset {options.dataset} in {find_dataset(options.dataset)}"), soft_wrap=True)
     if options.kinds:
         console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
     return 0

@@ -67,6 +67,9 @@ class RolloutOptions(EpisodeOptions):
     folder of a run of ``multigrid train``. Of a model only weights are read; no code in it is run."""
     shield: bool = False
     """With --policy pretrained: the same as --policy pretrained-shield, agents whose moves are all granted."""
+    dataset: str | None = None
+    """Also write all episodes as a Minari dataset of this name, (NAMESPACE/)NAME-vVERSION: see multigrid.datasets.
+    Observations are of the standard form, a vector and an action mask; those of a trained model are its own."""
     output: Path | None = None
     """A folder that does not exist yet; by default rollouts/DATE-TIME if kinds of files are given."""
     gif: bool = False

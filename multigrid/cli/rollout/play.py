@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from multigrid.cli.rollout.options import FILMS, RolloutOptions
 from multigrid.cli.rollout.policies import PolicyFactory
 from multigrid.config import GridConfig
+from multigrid.datasets.writer import DatasetWriter
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.policies.evaluation import Evaluation, measure_episode
 from multigrid.policies.gaps import LowerBounds, gap_of
@@ -16,7 +17,7 @@ from multigrid.rendering.scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.tracing import EpisodeTrace
 
-__all__ = ["EpisodeResult", "NamedConfig", "WorldResult", "play_episode", "play_world"]
+__all__ = ["NO_EXTRAS", "EpisodeExtras", "EpisodeResult", "NamedConfig", "WorldResult", "play_episode", "play_world"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,19 @@ class EpisodeResult:
     """The episode as a scenario that can be replayed, or None if `record` was False."""
 
 
+class EpisodeExtras(NamedTuple):
+    """What a rollout computes of each episode besides the metrics."""
+
+    bounds: LowerBounds | None = None
+    """If given, the measures have "gap", NaN unless all agents arrive."""
+    writer: DatasetWriter | None = None
+    """If given, it gets the rows of the episode."""
+
+
+NO_EXTRAS = EpisodeExtras()
+"""Nothing."""
+
+
 @dataclasses.dataclass(frozen=True)
 class WorldResult:
     """All episodes of one configuration."""
@@ -66,7 +80,7 @@ def play_episode(
     *,
     watch: bool = False,
     record: bool = False,
-    bounds: LowerBounds | None = None,
+    extras: EpisodeExtras = NO_EXTRAS,
 ) -> EpisodeResult:
     """Play one episode to its end.
 
@@ -76,7 +90,7 @@ def play_episode(
         seed: the seed of the reset and of the policy; equal seeds give equal episodes.
         watch: whether to return the episode as arrays.
         record: whether to return a recording.
-        bounds: if given, the measures have "gap", NaN unless all agents arrive.
+        extras: what else is computed.
 
     >>> from multigrid.cli.rollout.policies import make_policy_factory
     >>> world = NamedConfig("pass", GridConfig(walls="a.A", max_cycles=9))
@@ -89,15 +103,23 @@ def play_episode(
     face: Any = env if recorder is None else recorder
     policy = factory(seed)
     trace = EpisodeTrace(env) if watch else None
+    notes = None if extras.writer is None else extras.writer.make_notes(env)
     observations, _ = face.reset(seed=seed)
+    if notes is not None:
+        notes.begin(observations)
     if trace is not None:
         trace.note()
-    bound = None if bounds is None else bounds.of(env)
+    bound = None if extras.bounds is None else extras.bounds.of(env)
     while env.agents:
         actions = policy(env, observations)
-        observations, *_ = face.step(actions)
+        results = face.step(actions)
+        observations = results[0]
         if trace is not None:
             trace.note(actions)
+        if notes is not None:
+            notes.add(actions, results)
+    if notes is not None and extras.writer is not None:
+        extras.writer.add(notes.rows(seed, extras.writer.num_episodes))
     name = f"{world.name}-{seed}"
     measures = measure_episode(env.metrics())
     if bound is not None:
@@ -112,21 +134,33 @@ def play_episode(
 
 
 def play_world(
-    world: NamedConfig, factory: PolicyFactory, options: RolloutOptions, advance: Callable[[], None]
+    world: NamedConfig,
+    factory: PolicyFactory,
+    options: RolloutOptions,
+    advance: Callable[[], None],
+    writer: DatasetWriter | None = None,
 ) -> WorldResult:
-    """Play all episodes of a configuration, which has a limit of steps; call `advance` after each."""
+    """Play all episodes of a configuration, which has a limit of steps; call `advance` after each.
+
+    Args:
+        world: the configuration.
+        factory: returns the policy of an episode for its seed.
+        options: the flags.
+        advance: is called.
+        writer: if given, it gets the rows of all episodes.
+    """
     heat: Any = None
     if "figures" in options.kinds:
         from multigrid.cli._figures import HeatMaps
 
         heat = HeatMaps()
-    bounds = None if options.gap is None else LowerBounds(options.gap)
+    extras = EpisodeExtras(None if options.gap is None else LowerBounds(options.gap), writer)
     results = []
     for number in range(options.episodes):
         keep = number < options.keep
         watch = heat is not None or (keep and bool(options.kinds & FILMS))
         record = keep and "record" in options.kinds
-        result = play_episode(world, factory, options.seed + number, watch=watch, record=record, bounds=bounds)
+        result = play_episode(world, factory, options.seed + number, watch=watch, record=record, extras=extras)
         if heat is not None:
             heat.add(result.episode)
         # Whole episodes of large worlds take much memory.

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multigrid import planning
 from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.training import sample_rows
-from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
+from multigrid.policies import Policy
+from multigrid.policies.named import BUILT_IN, POLICY_STREAM, PolicyFactory, built_in_factory
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
@@ -30,30 +29,11 @@ __all__ = [
 ]
 
 
-def _make_planner(method: planning.ControllerMethod) -> Callable[[np.random.Generator], Policy]:
-    return lambda generator: planning.controller(method, seed=int(generator.integers(2**32)))
-
-
-BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
-    "random": random_policy,
-    "shortest-path": shortest_path_policy,
-    **{method: _make_planner(method) for method in get_args(planning.ControllerMethod)},
-    "pretrained": lambda generator: pretrained(seed=generator),
-    "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
-}
-"""The built-in policies, by name."""
-
 COORDINATED = ("pibt", "windowed", "pretrained-shield")
 """Those whose agents have to wait for one another, whatever the layout."""
 
 RUN_FILES = ("config.json", "model.zip")
 """The files of a trained model that are read."""
-
-# Seeds of policies include this number, so that a policy's samples are independent of the world's.
-_POLICY_STREAM = 2
-
-PolicyFactory: TypeAlias = Callable[[int], Policy]
-"""A function that returns the policy of an episode for the episode's seed."""
 
 
 def trained_config(folder: Path) -> GridConfig:
@@ -89,15 +69,14 @@ def make_policy_factory(policy: str) -> PolicyFactory:
     ValueError: policy is clever, which has no config.json and no model.zip in it; expected random, ...
     """
     if policy in BUILT_IN:
-        make = BUILT_IN[policy]
-        return lambda seed: make(np.random.default_rng([seed, _POLICY_STREAM]))
+        return built_in_factory(policy)
     _check_folder(Path(policy))
     # Only a trained model needs torch, which takes seconds to import.
     import torch
 
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     network = load_policy(Path(policy))
-    return lambda seed: make_policy(network, np.random.default_rng([seed, _POLICY_STREAM]))
+    return lambda seed: make_policy(network, np.random.default_rng([seed, POLICY_STREAM]))
 
 
 def act(network: ActorCriticPolicy, observations: Any, generator: np.random.Generator) -> list[int]:

@@ -1,0 +1,9 @@
+"""Datasets of episodes in the form of Minari, for imitation and offline learning; they need the extra "datasets".
+
+Each agent's part of each world's episode is a row, one of Minari's episodes: see `record`.
+"""
+
+from multigrid.datasets.playing import VectorPolicy
+from multigrid.datasets.recording import record, record_episodes, regenerate, verify
+
+__all__ = ["VectorPolicy", "record", "record_episodes", "regenerate", "verify"]

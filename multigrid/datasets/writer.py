@@ -1,0 +1,188 @@
+"""Write rows as the episodes of a Minari dataset, a part at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multigrid._checks import shorten
+from multigrid._files import create_folder
+from multigrid.datasets.playing import EpisodeNotes
+from multigrid.datasets.recipe import KEY, Recipe, find_spec, list_versions, wrap_env
+from multigrid.datasets.rows import Row, update_digest
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.extras import missing_library
+
+if TYPE_CHECKING:
+    import gymnasium
+
+__all__ = ["ARRAYS", "DatasetWriter", "find_folder", "import_minari", "open_writer"]
+
+ARRAYS = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
+"""The names that Minari gives to the arrays of an episode."""
+
+# So many steps of agents are kept in memory, and written together: to open the file takes some milliseconds.
+_STEPS_TOGETHER = 50_000
+
+
+def import_minari() -> Any:
+    """Return the module `minari`.
+
+    Raises:
+        ModuleNotFoundError: it, or a library of its storage, is not installed; the message says what to install.
+    """
+    try:
+        # Minari 0.5 imports Pillow in its storage without asking for it, and h5py only with its extra "hdf5".
+        for library in ("h5py", "PIL"):
+            importlib.import_module(library)
+        return importlib.import_module("minari")
+    except ModuleNotFoundError as error:
+        raise missing_library("multigrid.datasets", error, "datasets") from error
+
+
+def find_folder(name: str) -> Path:
+    """Return the folder of a dataset, which Minari derives from its name: ``(NAMESPACE/)NAME-vVERSION``.
+
+    Raises:
+        ModuleNotFoundError: Minari is not installed.
+        ValueError: `name` is no such name.
+    """
+    import_minari()
+    from minari.dataset.minari_dataset import parse_dataset_id
+    from minari.storage import get_dataset_path
+
+    try:
+        parse_dataset_id(name)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"the dataset's name is {shorten(name)}; expected (NAMESPACE/)NAME-vVERSION, such as multigrid/rooms-v0"
+        ) from error
+    # Minari takes relative paths for the sizes of its files twice.
+    path: Path = get_dataset_path(name).absolute()
+    return path
+
+
+@contextlib.contextmanager
+def open_writer(
+    name: str,
+    recipe: Recipe,
+    spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]],
+    description: str | None = None,
+) -> Iterator[DatasetWriter]:
+    """Yield a writer; the dataset appears under its name when all rows are written, and after an exception not at all.
+
+    Args:
+        name: of the dataset.
+        recipe: what the rows are recorded from.
+        spaces: of an agent's observations and actions.
+        description: a text for Minari's metadata.
+
+    Raises:
+        ModuleNotFoundError, ValueError: as `find_folder`.
+        FileExistsError: there is a dataset of this name.
+    """
+    path = find_folder(name)
+    if os.path.lexists(path):
+        raise FileExistsError(f"the dataset {name} exists already, in {path}; choose another name or version")
+    with create_folder(path) as stage:
+        writer = DatasetWriter(stage / "data", name, recipe, spaces)
+        yield writer
+        writer.finish(description)
+        _create_namespace(name)
+
+
+def _create_namespace(name: str) -> None:
+    from minari.namespace import create_namespace, list_local_namespaces
+
+    namespace = name.rpartition("/")[0]
+    if namespace and namespace not in list_local_namespaces():
+        create_namespace(namespace)
+
+
+class DatasetWriter:
+    """Write rows to a new folder, in the form of Minari's storage of HDF5; `open_writer` makes one.
+
+    Args:
+        folder: of the data, which does not exist yet.
+        name: of the dataset.
+        recipe: what the rows are recorded from.
+        spaces: of an agent's observations and actions.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        recipe: Recipe,
+        spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]],
+    ) -> None:
+        from minari.dataset.minari_storage import MinariStorage
+
+        spec = find_spec(recipe.config)
+        self._storage: Any = MinariStorage.new(folder, *spaces, spec, data_format="hdf5")
+        self._recipe = recipe
+        self._folder = folder
+        self._name = name
+        self.num_episodes = 0
+        """The number of the worlds' episodes that were added."""
+        self._rows: list[Row] = []
+        self._num_steps = 0
+        self._num_written, self._total_steps = 0, 0
+        self._digest = hashlib.sha256()
+
+    def make_notes(self, env: MultiGridEnv[Any]) -> EpisodeNotes:
+        """Return notes of the next episode of an env that plays the recipe; `add` takes their rows."""
+        return EpisodeNotes(wrap_env(env, self._recipe), with_states=find_spec(self._recipe.config) is None)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add the rows of the next episode of a world; they are written as soon as there are enough of them."""
+        self.num_episodes += 1
+        for row in rows:
+            self._rows.append(row)
+            self._num_steps += len(row.actions)
+            update_digest(self._digest, row.ids, _arrays_of(row))
+        if self._num_steps >= _STEPS_TOGETHER:
+            self._write()
+
+    @property
+    def checksum(self) -> str:
+        """The SHA-256 of all rows that were added, 64 hexadecimal digits."""
+        digits: str = self._digest.hexdigest()
+        return digits
+
+    def finish(self, description: str | None) -> None:
+        """Write the last rows and the metadata."""
+        self._write()
+        told = self._recipe.fields() | {"versions": list_versions(), "sha256": self.checksum}
+        metadata = {
+            "dataset_id": self._name,
+            "minari_version": told["versions"]["minari"],
+            "algorithm_name": self._recipe.policy,
+            "requirements": ["multigrid-marl"],
+            "total_episodes": self._num_written,
+            "total_steps": self._total_steps,
+            "dataset_size": float(self._storage.get_size()),
+            KEY: told,
+        }
+        self._storage.update_metadata(metadata | ({} if description is None else {"description": description}))
+
+    def _write(self) -> None:
+        from multigrid.datasets.hdf5 import FILE, write_episodes
+
+        first, self._num_written = self._num_written, self._num_written + len(self._rows)
+        episodes = (({"total_steps": len(row.actions), **row.ids}, _arrays_of(row)) for row in self._rows)
+        write_episodes(self._folder / FILE, first, episodes)
+        self._total_steps += self._num_steps
+        self._rows, self._num_steps = [], 0
+
+
+def _arrays_of(row: Row) -> Mapping[str, Any]:
+    """Return the arrays of a row, by the names of Minari."""
+    infos = {} if row.states is None else {"state": row.states}
+    values = (row.observations, row.actions, row.rewards, row.terminations, row.truncations, infos)
+    return dict(zip(ARRAYS, values, strict=True))

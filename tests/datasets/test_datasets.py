@@ -1,0 +1,428 @@
+"""Datasets: rows are what environments show, Minari reads them, and they can be recorded again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import h5py
+import minari
+import numpy as np
+import pytest
+
+import multigrid
+from helpers import run_python
+from multigrid import datasets, planning
+from multigrid.cli import main
+from multigrid.datasets import writer as writer_module
+from multigrid.datasets.recipe import read_recipe
+from multigrid.policies import random_policy
+from multigrid.wrappers import StandardParallel, StandardVector, standard_config
+
+pytestmark = pytest.mark.heavy
+
+WORLD = standard_config(
+    multigrid.GridConfig(walls=".....\n.#...\n...#.", num_agents=3, on_target="leave", allow_stay=True, max_cycles=12)
+)
+EPISODES, SEED = 7, 40
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for Minari's datasets."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+    return tmp_path / "datasets"
+
+
+def expert(envs: Any, observations: Any) -> Any:
+    """PIBT, whose actions depend on the state of each world alone."""
+    return planning.expert(envs)
+
+
+def by_position(envs: Any, observations: Any) -> Any:
+    """Actions that depend on the observation of each row alone, under any rules."""
+    return (observations["observation"].sum(axis=1) * 997).astype(int) % envs.config.num_actions
+
+
+def rightwards(envs: Any, observations: Any) -> Any:
+    """The action right, for everybody."""
+    return np.zeros(envs.num_envs, int)
+
+
+def standard(config: multigrid.GridConfig, num_worlds: int) -> StandardVector:
+    """The worlds of a config, in the standard form."""
+    return StandardVector(multigrid.vector_env(num_worlds, config, autoreset_mode="Disabled"))
+
+
+def record(
+    name: str, policy: Any = expert, config: multigrid.GridConfig = WORLD, num_worlds: int = 3, **more: Any
+) -> minari.MinariDataset:
+    """A dataset of a few episodes."""
+    settings = {"episodes": EPISODES, "policy_name": "test", "seed": SEED, **more}
+    return datasets.record(standard(config, num_worlds), policy, name, **settings)
+
+
+def rows_of(dataset: minari.MinariDataset) -> list[tuple[Any, Any]]:
+    """Each row, with its metadata."""
+    numbers = range(dataset.total_episodes)
+    return list(zip(dataset.iterate_episodes(), dataset.storage.get_episode_metadata(numbers), strict=True))
+
+
+@pytest.mark.parametrize("on_target", ["leave", "park", "stay", "restart"])
+def test_rows_are_what_a_single_environment_shows(on_target: str) -> None:
+    """Row for row, a dataset has what a ParallelEnv of the same seed shows each agent, until the agent's own end."""
+    config = dataclasses.replace(WORLD, on_target=on_target)
+    found = iter(rows_of(record("worlds-v0", by_position, config)))
+    for world in range(EPISODES):
+        env = StandardParallel(multigrid.parallel_env(config))
+        observations, _ = env.reset(seed=SEED + world)
+        seen = {agent: [observation] for agent, observation in observations.items()}
+        steps: dict[str, list[Any]] = {agent: [] for agent in env.possible_agents}
+        states = [env.state()]
+        while env.agents:
+            actions = {agent: int(observations[agent]["observation"].sum() * 997) % 5 for agent in env.agents}
+            observations, rewards, terminations, truncations, _ = env.step(actions)
+            states.append(env.state())
+            for agent, action in actions.items():
+                seen[agent].append(observations[agent])
+                steps[agent].append((action, rewards[agent], terminations[agent], truncations[agent]))
+        metrics = env.unwrapped.metrics()
+        for index, agent in enumerate(env.possible_agents):
+            row, ids = next(found)
+            length = len(steps[agent])
+            assert len(row) == length
+            for part in ("observation", "action_mask"):
+                np.testing.assert_array_equal(row.observations[part], [one[part] for one in seen[agent]])
+            columns = (row.actions, row.rewards, row.terminations, row.truncations)
+            for column, expected in zip(columns, zip(*steps[agent], strict=True), strict=True):
+                np.testing.assert_array_equal(column, expected)
+            np.testing.assert_array_equal(row.infos["state"], states[: length + 1])
+            assert (ids["seed"], ids["world"], ids["agent"], ids["total_steps"]) == (SEED + world, world, index, length)
+            for name, value in metrics.items():
+                np.testing.assert_equal(ids[name], value[index] if np.ndim(value) else value)
+    assert next(found, None) is None
+
+
+def test_departed_agents_make_some_rows_shorter() -> None:
+    """In the worlds of these tests agents leave at different steps, and some do not arrive: no rule above is idle."""
+    rows = rows_of(record("left-v0", by_position, seed=0, episodes=60))
+    ends = {(bool(row.terminations[-1]), bool(row.truncations[-1])) for row, _ in rows}
+    assert {(True, False), (False, True)} <= ends
+    lengths: dict[int, set[int]] = {}
+    for row, ids in rows:
+        lengths.setdefault(ids["world"], set()).add(len(row))
+    assert any(len(own) > 1 for own in lengths.values())
+
+
+def test_the_number_of_worlds_changes_nothing() -> None:
+    """Played in one world, in three, in more than there are episodes, or one after the other: the rows are the same."""
+    sums = {datasets.verify(record(f"by-{number}-v0", num_worlds=number)) for number in (1, 3, 20)}
+    alone = datasets.record_episodes(
+        WORLD, lambda seed: planning.controller("pibt"), "alone-v0", episodes=EPISODES, policy_name="test", seed=SEED
+    )
+    assert sums == {datasets.verify(alone)}
+    assert sums != {datasets.verify(record("later-v0", seed=SEED + 1))}
+
+
+def test_a_single_agent_is_minaris_own_form() -> None:
+    """`recover_environment` makes the env, in which a row's seed and actions give the row's observations again."""
+    envs = multigrid.vector_env(4, size=(6, 6), num_agents=1, max_cycles=9, autoreset_mode="Disabled")
+    generator = np.random.default_rng(5)
+    dataset = datasets.record(
+        envs, lambda *_: generator.integers(4, size=4), "single-v0", episodes=20, policy_name="random", seed=3
+    )
+    env = dataset.recover_environment()
+    assert env.spec is not None
+    assert (env.spec.id, env.spec.kwargs, env.spec.max_episode_steps) == ("multigrid/GridWorld-v0", {"size": 6}, 9)
+    assert dataset.observation_space == env.observation_space
+    assert dataset.action_space == env.action_space
+    ends = set()
+    for row, ids in rows_of(dataset):
+        shown, results = [env.reset(seed=ids["seed"])[0]], []
+        for action in row.actions:
+            observation, *result, _ = env.step(action)
+            shown.append(observation)
+            results.append(result)
+        for part in ("agent", "target"):
+            np.testing.assert_array_equal(row.observations[part], [one[part] for one in shown])
+        flags = [row.rewards, row.terminations, row.truncations]
+        np.testing.assert_array_equal(np.transpose(flags), results)
+        assert row.infos == {}
+        ends.add((bool(row.terminations[-1]), bool(row.truncations[-1])))
+    assert len(ends) == 2, "some arrive, some do not"
+
+
+def test_gymnasiums_own_vector_env_is_taken() -> None:
+    """What ``gym.make_vec`` makes of the documented env gives the same rows as `multigrid.vector_env`."""
+    settings = {"episodes": 5, "policy_name": "right", "seed": 1}
+    made = gym.make_vec("multigrid/GridWorld-v0", num_envs=2, size=6, max_episode_steps=9, autoreset_mode="Disabled")
+    own = multigrid.vector_env(2, size=6, num_agents=1, max_cycles=9, on_target="stay", autoreset_mode="Disabled")
+    one, other = (
+        datasets.record(envs, rightwards, f"{name}-v0", **settings) for name, envs in (("a", made), ("b", own))
+    )
+    assert datasets.verify(one) == datasets.verify(other)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"num_agents": 2}, {"allow_stay": True}, {"size": (6, 5)}, {"size": (1, 4)}, {"flatten": True}),
+        *({"walls": "..#\n...", "size": None}, {"on_target": "restart"}, {"observe": ("target", "agent")}),
+    ],
+    ids=str,
+)
+def test_other_worlds_promise_no_environment(changes: dict[str, Any]) -> None:
+    """A world that is not ``multigrid/GridWorld-v0`` names no env: Minari would make another one."""
+    config = multigrid.GridConfig(**{"size": 6, "num_agents": 1, "max_cycles": 9, **changes})
+    envs = multigrid.vector_env(2, config, autoreset_mode="Disabled")
+    dataset = datasets.record(envs, rightwards, "other-v0", episodes=2, policy_name="right")
+    assert dataset.env_spec is None
+    assert read_recipe(dataset.storage.metadata).config == config
+
+
+def test_minari_finds_the_dataset_and_adds_to_it(root: Path) -> None:
+    """Its totals and spaces are right, its namespace is known, and Minari can append a row and read all of them."""
+    dataset = record("mine/rooms-v2")
+    rows = [row for row, _ in rows_of(dataset)]
+    assert set(minari.list_local_datasets()) == {"mine/rooms-v2"}
+    assert dataset.total_episodes == len(rows) == 3 * EPISODES
+    assert dataset.total_steps == dataset.storage.total_steps == sum(map(len, rows))
+    assert dataset.storage.metadata["algorithm_name"] == "test"
+    space: Any = dataset.observation_space
+    for row in rows:
+        for step in range(len(row) + 1):
+            assert space.contains({part: array[step] for part, array in row.observations.items()})
+        assert all(dataset.action_space.contains(action) for action in row.actions)
+    first = rows[0]
+    buffer = minari.data_collector.EpisodeBuffer(
+        observations=first.observations,
+        actions=first.actions,
+        rewards=first.rewards,
+        terminations=first.terminations,
+        truncations=first.truncations,
+        infos=first.infos,
+    )
+    dataset.update_dataset_from_buffer([buffer])
+    again = minari.load_dataset("mine/rooms-v2")
+    assert again.total_episodes == 3 * EPISODES + 1
+    np.testing.assert_array_equal(again[3 * EPISODES].actions, first.actions)
+
+
+def test_long_rows_are_kept_as_a_whole() -> None:
+    """Arrays larger than an object header of HDF5 are read as they were shown."""
+    config = multigrid.GridConfig(
+        size=(40, 30), num_agents=2, observe=("agent", "walls"), max_cycles=80, on_target="restart"
+    )
+    envs = multigrid.vector_env(1, config, autoreset_mode="Disabled")
+    dataset = datasets.record(envs, rightwards, "long-v0", episodes=1, policy_name="right", seed=2)
+    assert dataset[1].observations["walls"].shape == (81, 40, 30)
+    assert dataset[1].observations["walls"].nbytes > 2**16
+    observations, _ = envs.reset(seed=2)
+    np.testing.assert_array_equal(dataset[1].observations["agent"][0], observations["agent"][1])
+    datasets.verify(dataset)
+
+
+def change(path: Path, name: str) -> None:
+    """Change the last number of an array, or an attribute, of the fifth row."""
+    with h5py.File(path, "r+") as file:
+        row = file["episode_4"]
+        if name in row.attrs:
+            row.attrs[name] = type(row.attrs[name])(1 - row.attrs[name])
+        else:
+            array = row[name][()]
+            array.reshape(-1)[-1] = 1 - array.reshape(-1)[-1]
+            row[name][...] = array
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("observations/observation", "observations/action_mask", "actions", "rewards", "terminations", "truncations"),
+        *("infos/state", "seed", "world", "agent", "csr", "isr", "success", "arrival_step"),
+    ],
+)
+def test_a_change_is_found(name: str, root: Path) -> None:
+    """A dataset verifies, and no longer once a single number of a row, its ids or its metrics is another one."""
+    dataset = record("changed-v0")
+    told = dataset.storage.metadata["multigrid"]["sha256"]
+    assert datasets.verify(minari.load_dataset("changed-v0")) == told
+    change(root / "changed-v0" / "data" / "main_data.hdf5", name)
+    with pytest.raises(ValueError, match="they have been changed since they were recorded"):
+        datasets.verify(minari.load_dataset("changed-v0"))
+
+
+def test_a_dataset_is_recorded_again_from_its_metadata(root: Path) -> None:
+    """With the same policy it has the same checksum; with another one it is refused, and nothing is left of it."""
+    dataset = record("first-v0", by_position)
+    again = datasets.regenerate(dataset, "again-v0", by_position)
+    assert datasets.verify(again) == datasets.verify(dataset)
+    assert read_recipe(again.storage.metadata) == read_recipe(dataset.storage.metadata)
+    with pytest.raises(ValueError, match=r"expected policy=\.\.\., the one that it was recorded with"):
+        datasets.regenerate(dataset, "none-v0")
+    with pytest.raises(ValueError, match="expected the policy 'test' as it was at first"):
+        datasets.regenerate(dataset, "other-v0", rightwards)
+    assert sorted(path.name for path in root.iterdir()) == ["again-v0", "first-v0"]
+
+
+def test_other_rules_are_refused(root: Path) -> None:
+    """A dataset of another version of the rules is not recorded again under this one's, nor is one of others."""
+    dataset = record("old-v0")
+    path = root / "old-v0" / "data" / "metadata.json"
+    content = json.loads(path.read_text())
+    content["multigrid"]["rules"] = 0
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="is of version 0 of the rules, but this multigrid has version 1"):
+        datasets.regenerate(dataset, "new-v0", expert)
+    del content["multigrid"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="no metadata under 'multigrid'"):
+        datasets.verify(dataset)
+
+
+def test_memory_does_not_grow_with_the_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times as many episodes need no more memory than a few: rows are written while others are played."""
+    monkeypatch.setattr(writer_module, "_STEPS_TOGETHER", 200)
+    config = dataclasses.replace(WORLD, observe=("view", "action_mask"), view_radius=9, max_cycles=6)
+    record("warm-v0", config=config)
+    peaks = []
+    for episodes in (40, 160):
+        tracemalloc.start()
+        record(f"of-{episodes}-v0", config=config, episodes=episodes)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+
+
+def test_an_interrupted_recording_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the policy fails after rows were written, there is no dataset, and its name is free."""
+    monkeypatch.setattr(writer_module, "_STEPS_TOGETHER", 1)
+    calls = []
+
+    def fail(envs: Any, observations: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 30:
+            assert [path.name[:9] for path in root.iterdir()] == [".broken-v"]
+            raise KeyboardInterrupt
+        return planning.expert(envs)
+
+    with pytest.raises(KeyboardInterrupt):
+        record("broken-v0", fail, episodes=100)
+    assert list(root.iterdir()) == []
+    record("broken-v0")
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "settings"),
+    [
+        (ValueError, r"autoreset_mode 'NextStep'.*make it with autoreset_mode=.Disabled.", {"mode": "NextStep"}),
+        (ValueError, "max_cycles is None", {"max_cycles": None}),
+        (ValueError, r"name is 'rooms'; expected \(NAMESPACE/\)NAME-vVERSION", {"name": "rooms"}),
+        (ValueError, "name is 'a b-v0'", {"name": "a b-v0"}),
+        (FileExistsError, "there-v0 exists already", {"name": "there-v0"}),
+        (ValueError, "episodes is 0; expected an integer of at least 1", {"episodes": 0}),
+        (ValueError, "seed is -1", {"seed": -1}),
+        (
+            TypeError,
+            "of type MultiGridEnv; expected what multigrid.vector_env returns",
+            {"envs": multigrid.parallel_env()},
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_recorded_is_refused(
+    error: type[Exception], message: str, settings: dict[str, Any], root: Path
+) -> None:
+    """The message says what came and what was expected, and nothing is written."""
+    record("there-v0")
+    limit = settings.get("max_cycles", 12)
+    envs = settings.get("envs") or multigrid.vector_env(
+        2, dataclasses.replace(WORLD, max_cycles=limit), autoreset_mode=settings.get("mode", "Disabled")
+    )
+    more = {"episodes": settings.get("episodes", 2), "seed": settings.get("seed", 0), "policy_name": "pibt"}
+    with pytest.raises(error, match=message):
+        datasets.record(envs, expert, settings.get("name", "new-v0"), **more)
+    assert [path.name for path in root.iterdir()] == ["there-v0"]
+
+
+FLAGS = "rollout --size 6 4 --num-agents 3 --allow-stay --max-cycles 20 --episodes 5 --seed 2 --json"
+
+
+@pytest.mark.parametrize("policy", ["random", "pibt", "lacam"])
+def test_a_rollout_writes_the_episodes_that_it_reports(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures are those of a rollout without the flag and of the rows; `regenerate` needs nothing but the name."""
+    flags = [*FLAGS.split(), "--policy", policy]
+    assert main(flags) == 0
+    plain = capsys.readouterr().out
+    assert main([*flags, "--dataset", "cli/rooms-v0"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == plain
+    assert "dataset cli/rooms-v0 in" in shown.err
+    dataset = minari.load_dataset("cli/rooms-v0")
+    by_world = {ids["world"]: ids for _, ids in rows_of(dataset)}
+    (world,) = json.loads(plain)["worlds"]
+    assert sorted(by_world) == list(range(5))
+    assert [ids["seed"] for ids in by_world.values()] == [2, 3, 4, 5, 6]
+    for name in ("csr", "isr", "sum_of_costs", "makespan"):
+        assert world["metrics"][name]["mean"] == pytest.approx(np.mean([ids[name] for ids in by_world.values()]))
+    assert set(dataset[0].observations) == {"observation", "action_mask"}
+    assert dataset.storage.metadata["algorithm_name"] == policy
+    assert datasets.verify(datasets.regenerate(dataset, "cli/again-v0")) == datasets.verify(dataset)
+
+
+def test_a_rollout_of_one_agent_is_minaris_own_form(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its env can be made, and the observations are the documented ones; with several worlds there is no dataset."""
+    assert main(["rollout", "--num-agents", "1", "--size", "7", "--episodes", "3", "--dataset", "one-v0"]) == 0
+    dataset = minari.load_dataset("one-v0")
+    assert dataset.recover_environment().spec.max_episode_steps == 300
+    assert set(dataset[0].observations) == {"agent", "target"}
+    capsys.readouterr()
+    assert main(["rollout", "--num-agents-sweep", "1", "2", "--episodes", "1", "--dataset", "two-v0"]) == 2
+    assert (
+        "--dataset holds the episodes of one world, but there are 2: grid-5x5-1, grid-5x5-2" in capsys.readouterr().err
+    )
+    assert set(minari.list_local_datasets()) == {"one-v0"}
+
+
+def test_a_factory_plays_each_episode() -> None:
+    """`record_episodes` asks for a policy for each seed, and records configs of any observations."""
+    config = multigrid.GridConfig(size=(5, 3), num_agents=2, max_cycles=6)
+    asked = []
+
+    def make(seed: int) -> Any:
+        asked.append(seed)
+        return random_policy(np.random.default_rng(seed))
+
+    dataset = datasets.record_episodes(config, make, "own-v0", episodes=3, policy_name="mine", seed=8)
+    assert asked == [8, 9, 10]
+    assert dataset[0].infos["state"].shape[1:] == (2, 4)
+    assert set(dataset[0].observations) == {"agent", "target", "others"}
+    for row, ids in rows_of(dataset):
+        assert row.observations["agent"][0].tolist() == row.infos["state"][0, ids["agent"], :2].tolist()
+    again = datasets.regenerate(dataset, "again-v0", lambda seed: random_policy(np.random.default_rng(seed)))
+    assert datasets.verify(again) == datasets.verify(dataset)
+
+
+HIDE = """
+import importlib.abc, sys
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {library!r}:
+            raise ModuleNotFoundError(name=name)
+sys.meta_path.insert(0, Hidden())
+from multigrid.cli import main
+sys.exit(main("rollout --episodes 1 --dataset one-v0".split()))
+"""
+
+
+@pytest.mark.parametrize("library", ["minari", "h5py"])
+def test_a_missing_library_is_named(library: str) -> None:
+    """Without Minari, or what it writes with, a line says what to install, before any episode is played."""
+    done = run_python("-c", HIDE.format(library=library))
+    assert done.returncode == 1
+    assert f"multigrid rollout needs {library}, which is not installed: pip install" in done.stderr
+    assert "[datasets]" in done.stderr
+    assert done.stdout == ""
