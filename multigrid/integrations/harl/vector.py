@@ -34,7 +34,7 @@ class MultiGridShareVecEnv:
         state_type: "EP", for all agents the state and the mean of their rewards; or "FP", for each agent the state with
             its observation, and its own reward.
         is_evaluation: whether each reset begins the same episodes, of which only the first of each world is reported:
-            the rewards of a later one are 0, and nobody is done in it. `results` has their metrics.
+            nobody is done in a later one. `results` has the metrics of the first ones, (E,) each.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -122,13 +122,13 @@ class MultiGridShareVecEnv:
         if over.any():
             limited = ~np.all(terminated.reshape(shape) | had_left, axis=1)
             for world in np.flatnonzero(over).tolist():
-                last = {name: view[world].copy() for name, view in zip(_ORIGINALS, views, strict=True)}
+                last = {name: view[world] for name, view in zip(_ORIGINALS, views, strict=True)}
                 info = {**self._metrics(vector_infos, world), "bad_transition": bool(limited[world])}
                 infos[world] = [{**info, **last}, *(dict(info) for _ in range(1, self.n_agents))]
             observations, _ = self._envs.reset(options={"reset_mask": np.repeat(over, self.n_agents)})
             views = self._view(observations)
         if self._is_evaluation:
-            rewards[self._is_reported], dones[self._is_reported] = 0, False
+            dones[self._is_reported] = False
             self._report(np.flatnonzero(over & ~self._is_reported), infos)
         return views[0], views[1], rewards, dones, infos, views[2]
 
