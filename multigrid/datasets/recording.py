@@ -72,13 +72,12 @@ def record(
         TypeError, ValueError: an argument is of the wrong type or out of range.
         FileExistsError: there is a dataset of this name.
 
-    >>> import tempfile
-    >>> import pytest
+    >>> import os, tempfile
+    >>> from unittest import mock
     >>> import multigrid
     >>> envs = multigrid.vector_env(2, walls="a..A\nb..B", allow_stay=True, autoreset_mode="Disabled")
-    >>> with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as environment:
-    ...     environment.setenv("MINARI_DATASETS_PATH", folder)
-    ...     expert = lambda envs, observations: multigrid.planning.expert(envs)
+    >>> expert = lambda envs, observations: multigrid.planning.expert(envs)
+    >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, MINARI_DATASETS_PATH=folder):
     ...     dataset = record(envs, expert, "lanes-v0", episodes=3, policy_name="pibt")
     ...     dataset.total_episodes, dataset.total_steps
     (6, 18)

@@ -44,6 +44,11 @@ class Row(NamedTuple):
         """The ids and the metrics, by name."""
         return {"seed": self.seed, "world": self.world, "agent": self.agent, **self.metrics}
 
+    @property
+    def num_bytes(self) -> int:
+        """The size of the arrays."""
+        return sum(array.nbytes for _, array in _flatten(self._asdict()))
+
 
 def make_row(
     ids: tuple[int, int, int],

@@ -26,8 +26,8 @@ __all__ = ["ARRAYS", "DatasetWriter", "find_folder", "import_minari", "open_writ
 ARRAYS = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
 """The names that Minari gives to the arrays of an episode."""
 
-# So many steps of agents are kept in memory, and written together: to open the file takes some milliseconds.
-_STEPS_TOGETHER = 50_000
+# Rows of so many bytes are kept in memory, and written together: to open the file takes some milliseconds.
+_BYTES_TOGETHER = 2**25
 
 
 def import_minari() -> Any:
@@ -131,8 +131,8 @@ class DatasetWriter:
         self.num_episodes = 0
         """The number of the worlds' episodes that were added."""
         self._rows: list[Row] = []
-        self._num_steps = 0
-        self._num_written, self._total_steps = 0, 0
+        self._num_bytes = 0
+        self._num_written, self._num_steps = 0, 0
         self._digest = hashlib.sha256()
 
     def make_notes(self, env: MultiGridEnv[Any]) -> EpisodeNotes:
@@ -144,9 +144,10 @@ class DatasetWriter:
         self.num_episodes += 1
         for row in rows:
             self._rows.append(row)
+            self._num_bytes += row.num_bytes
             self._num_steps += len(row.actions)
             update_digest(self._digest, row.ids, _arrays_of(row))
-        if self._num_steps >= _STEPS_TOGETHER:
+        if self._num_bytes >= _BYTES_TOGETHER:
             self._write()
 
     @property
@@ -165,7 +166,7 @@ class DatasetWriter:
             "algorithm_name": self._recipe.policy,
             "requirements": ["multigrid-marl"],
             "total_episodes": self._num_written,
-            "total_steps": self._total_steps,
+            "total_steps": self._num_steps,
             "dataset_size": float(self._storage.get_size()),
             KEY: told,
         }
@@ -177,8 +178,7 @@ class DatasetWriter:
         first, self._num_written = self._num_written, self._num_written + len(self._rows)
         episodes = (({"total_steps": len(row.actions), **row.ids}, _arrays_of(row)) for row in self._rows)
         write_episodes(self._folder / FILE, first, episodes)
-        self._total_steps += self._num_steps
-        self._rows, self._num_steps = [], 0
+        self._rows, self._num_bytes = [], 0
 
 
 def _arrays_of(row: Row) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from imitation.algorithms.bc import BC
 from imitation.data.types import Trajectory
+from imitation.util.logger import configure
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 import multigrid
@@ -94,15 +95,16 @@ def main(
     trajectories = load_trajectories(record_expert(CONFIG, dataset, rows // 4, seed))
     env = multigrid.parallel_env(CONFIG)
     shown: Any = env.observation_space("agent_0")
-    spaces: Any = shown["observation"], env.action_space("agent_0")
+    space, actions = shown["observation"], env.action_space("agent_0")
     cloner = BC(
-        observation_space=spaces[0],
-        action_space=spaces[1],
+        observation_space=space,
+        action_space=actions,
         rng=np.random.default_rng(seed),
-        policy=ActorCriticPolicy(*spaces, lambda _: 1e-3, net_arch=[128, 128]),
+        policy=ActorCriticPolicy(space, actions, lambda _: 1e-3, net_arch=[128, 128]),
         demonstrations=trajectories,
         batch_size=256,
         device="cpu",
+        custom_logger=configure(format_strs=[]),  # the default one writes files that it never closes
     )
     before = arrival_rate(cloner.policy, CONFIG, episodes)
     cloner.train(n_epochs=epochs, progress_bar=False)

@@ -285,7 +285,7 @@ def test_other_rules_are_refused(root: Path) -> None:
 
 def test_memory_does_not_grow_with_the_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times as many episodes need no more memory than a few: rows are written while others are played."""
-    monkeypatch.setattr(writer_module, "_STEPS_TOGETHER", 200)
+    monkeypatch.setattr(writer_module, "_BYTES_TOGETHER", 2**20)
     config = dataclasses.replace(WORLD, observe=("view", "action_mask"), view_radius=9, max_cycles=6)
     record("warm-v0", config=config)
     peaks = []
@@ -299,7 +299,7 @@ def test_memory_does_not_grow_with_the_dataset(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_interrupted_recording_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the policy fails after rows were written, there is no dataset, and its name is free."""
-    monkeypatch.setattr(writer_module, "_STEPS_TOGETHER", 1)
+    monkeypatch.setattr(writer_module, "_BYTES_TOGETHER", 1)
     calls = []
 
     def fail(envs: Any, observations: Any) -> Any:

@@ -208,6 +208,7 @@ BLOCKS = [block for page in PAGES for block in find_blocks(page.read_text(encodi
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_block_works(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block of a page does what a reader would expect: it runs without an error or a warning."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
     run_block(block, tmp_path, monkeypatch)
 
 

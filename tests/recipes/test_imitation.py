@@ -10,6 +10,9 @@ import pytest
 from multigrid import datasets
 from multigrid.examples import imitation_bc
 
+# imitation 1.0.1 logs its losses in a way that newer versions of torch warn about; what is learned is the same.
+pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar:UserWarning")
+
 
 @pytest.fixture(autouse=True)
 def root(tmp_path, monkeypatch):
