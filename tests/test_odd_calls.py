@@ -112,6 +112,7 @@ EXCLUDED = {
     "multigrid.wrappers.observations.RelativePosition.observation": "takes what the env has returned",
     "multigrid.wrappers.rewards.ClipReward.reward": "takes what the env has returned",
     "multigrid.wrappers.potential_reward.minus_distance": "takes what the env has returned",
+    "multigrid.wrappers.vector_records.RecordVideo": "Gymnasium's, which writes files with MoviePy",
 }
 """What is left out, with the reason: modules with all that is in them, and single names."""
 
@@ -203,6 +204,8 @@ def wrapped(name: str) -> Any:
     """An env in one of our wrappers, whose game has begun."""
     if name == "VectorReward":
         return started(multigrid.wrappers.VectorReward(many(), lambda *step: step[1]))
+    if name == "RecordEpisodeStatistics":
+        return started(multigrid.wrappers.RecordEpisodeStatistics(many(on_target="leave")))
     if name == "StandardVector":
         return started(multigrid.wrappers.StandardVector(many(**STANDARD)))
     if name == "StandardParallel":

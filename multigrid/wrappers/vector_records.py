@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from typing import Any
@@ -58,7 +59,7 @@ class RecordEpisodeStatistics(WorldsWrapper):
 
     def __init__(self, env: VectorEnv[Any, Any, Any], buffer_length: int = 100, stats_key: str = "episode") -> None:
         super().__init__(env)
-        length = check_int("buffer_length", buffer_length, 1)
+        length = min(check_int("buffer_length", buffer_length, 1), sys.maxsize)
         self._stats_key = stats_key
         self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
         self.episode_count = 0
