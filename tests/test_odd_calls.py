@@ -193,10 +193,17 @@ def many(**settings: Any) -> Any:
     return envs
 
 
+STANDARD: Any = {"flatten": True, "observe": ("agent", "action_mask")}
+
+
 def wrapped(name: str) -> Any:
     """An env in one of our wrappers, whose game has begun."""
     if name == "VectorReward":
         return started(multigrid.wrappers.VectorReward(many(), lambda *step: step[1]))
+    if name == "StandardVector":
+        return started(multigrid.wrappers.StandardVector(many(**STANDARD)))
+    if name == "StandardParallel":
+        return started(multigrid.wrappers.StandardParallel(multigrid.parallel_env(**STANDARD)))
     parallel = name.endswith("Parallel")
     inner = small() if parallel else gymnasium.make("multigrid/GridWorld-v0", render_mode="rgb_array")
     needed: dict[str, list[Any]] = {"ClipReward": [0, 1], "DiscreteActions": [[0, 1]], "ReacherWeightedReward": [1, 1]}
@@ -294,6 +301,7 @@ def makers() -> dict[str, Callable[[], Any]]:
         "Scenario": lambda: recorded().scenario("recorded"),
         "Replay": lambda: multigrid.show_episode(recorded()),
         "GridConfig": multigrid.GridConfig,
+        "WorldsWrapper": functools.partial(wrapped, "VectorReward"),
     }
     known |= {name: functools.partial(wrapped, name) for name in multigrid.wrappers.__all__}
     return known

@@ -35,11 +35,15 @@ def standard_config(config: GridConfig) -> GridConfig:
     """Return a config with flattened observations and an action mask, and otherwise equal fields.
 
     Raises:
+        TypeError: `config` is not a GridConfig.
         ValueError: the grid is too large for flattened coordinates, or observations need too much memory.
 
     >>> standard_config(GridConfig(size=(5, 3), num_agents=2)).parts
     ('agent', 'target', 'others', 'action_mask')
     """
+    given: Any = config
+    if not isinstance(given, GridConfig):
+        raise TypeError(f"config is {shorten(given)}, of type {type(given).__name__}; expected a GridConfig")
     parts = config.parts if MASK in config.parts else (*config.parts, MASK)
     return dataclasses.replace(config, observe=parts, flatten=True)
 

@@ -1,0 +1,1 @@
+"""How fast learning libraries train on these worlds."""

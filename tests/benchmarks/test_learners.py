@@ -1,0 +1,81 @@
+"""`python -m benchmarks.learners`: the speed of each library is of its training alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.learners import __main__ as program
+from benchmarks.learners.__main__ import main
+from benchmarks.learners.table import LEARNERS, format_page
+
+ROOT = Path(__file__).parents[2]
+BURN = "import time\nwhile time.process_time() < {seconds}: pass"
+
+
+def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Libraries train by turns, fixed costs cancel out, and a step of a world counts once for each agent."""
+    calls = []
+
+    def cpu_seconds(command: Any, environment: Any) -> float:
+        calls.append(command[2])
+        steps = int(command[-1])
+        assert environment["OMP_NUM_THREADS"] == "1"
+        return 20 + steps / (1000 if "torchrl" in command[2] else 500)
+
+    monkeypatch.setattr(program, "cpu_seconds", cpu_seconds)
+    monkeypatch.setattr(program, "_set_up", lambda learner, folder: folder / learner.recipe)
+    monkeypatch.setattr(program, "_find_version", lambda learner, home: f"1.{home.name}")
+    assert main(["--only", "TorchRL", "PyTorch alone", "--rounds", "2", "--output", str(tmp_path)]) == 0
+    content = json.loads((tmp_path / "learners.json").read_text())
+    assert [(row["name"], row["rates"]) for row in content["rows"]] == [
+        ("PyTorch alone", [500.0, 500.0]),
+        ("TorchRL", [2000.0, 2000.0]),
+    ]
+    names = ["multigrid.examples.ppo"] * 2 + ["multigrid.examples.torchrl_ppo"] * 2
+    assert calls == names * 2
+    page = (tmp_path / "learners.md").read_text()
+    assert "| TorchRL | 1.torchrl | `torchrl_ppo` | PPO | 2,000 (2,000 to 2,000) |" in page
+
+
+def test_cpu_time_is_that_of_all_processes() -> None:
+    """The time of a process that the command starts and waits for counts, waiting does not."""
+    inner = f"import subprocess, sys, time; time.sleep(0.3); {BURN.format(seconds=0)!r}"
+    child = BURN.format(seconds=0.6)
+    both = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n{BURN.format(seconds=0.3)}"
+    assert program.cpu_seconds([sys.executable, "-c", both], {}) >= 0.9
+    assert program.cpu_seconds([sys.executable, "-S", "-c", inner], {}) < 0.3
+
+
+def test_what_cannot_be_measured_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown name, and a training that fails, are said in a line; nothing is written."""
+    assert main(["--only", "Caffe", "--output", str(tmp_path)]) == 2
+    assert "BenchMARL" in capsys.readouterr().err
+    home = tmp_path / "tested"
+    (home / "bin").mkdir(parents=True)
+    (home / "complete").touch()
+    (home / "bin" / "python").symlink_to("/bin/false")
+    assert main(["--only", "PyTorch alone", "--folder", str(tmp_path), "--output", str(tmp_path)]) == 1
+    assert "ppo --size 5 4 --steps 100000 ended with exit code 1" in capsys.readouterr().err
+    assert not (tmp_path / "learners.md").exists()
+
+
+def test_each_library_has_its_environment_and_example() -> None:
+    """The recipes and examples that the table names exist, and a long training is longer than a short one."""
+    for learner in LEARNERS:
+        assert not learner.recipe or (ROOT / ".ci" / "recipes" / f"{learner.recipe}.txt").exists(), learner.name
+        assert (ROOT / "multigrid" / "examples" / f"{learner.example.split()[0]}.py").exists(), learner.name
+        assert 0 < learner.few < learner.many
+
+
+def test_the_page_is_of_the_results() -> None:
+    """learners.md is what the command makes of learners.json, which has every library."""
+    content = json.loads((ROOT / "docs" / "frameworks" / "learners.json").read_text(encoding="utf-8"))
+    assert format_page(content) == (ROOT / "docs" / "frameworks" / "learners.md").read_text(encoding="utf-8")
+    assert [row["name"] for row in content["rows"]] == [learner.name for learner in LEARNERS]
