@@ -5,7 +5,8 @@ The training needs the environment of .ci/recipes/benchmarl.txt, the drawing mat
 IPPO, MAPPO, QMIX and VDN of BenchMARL train on the corridor of docs/central and on three maps of the suite, five seeds
 each, with the settings of `multigrid.examples.benchmarl_mappo`. figures.json has the success of every evaluation and
 is written after each training; the same command goes on with those that are missing, about an hour of one core in all.
-curves.png and table.md have means over the seeds and 95 % intervals by Student's t.
+curves.png and table.md have means over the seeds and 95 % intervals by Student's t, of the worlds that all algorithms
+have trained on with two seeds at least.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ ALGORITHMS = ("ippo", "mappo", "qmix", "vdn")
 SEEDS = range(5)
 FRAMES = 65536
 EPISODES = 200
-# The 97.5 % quantile of Student's t with four degrees of freedom.
-STUDENT = 2.776
+# By number of seeds: the 97.5 % quantile of Student's t with one degree of freedom less.
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 
 MAPS = ("random-9x7-2", "maze-9x7-2", "warehouse-9x7-2")
 SETTINGS: dict[str, Any] = {
@@ -93,9 +94,9 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the means over five seeds, (5, K) to (K,), and the ends of their 95 % intervals."""
+    """Return the means over the seeds, (seeds, K) to (K,), and the ends of their 95 % intervals."""
     mean = values.mean(0)
-    half = STUDENT * values.std(0, ddof=1) / len(values) ** 0.5
+    half = STUDENT[len(values)] * values.std(0, ddof=1) / len(values) ** 0.5
     return mean, np.clip(mean - half, 0, 1), np.clip(mean + half, 0, 1)
 
 
@@ -118,7 +119,7 @@ def draw(figures: dict[str, Any]) -> Any:
 
     drawn = Figure(figsize=(10, 6.4), layout="constrained")
     panels = drawn.subplots(2, 2, sharex=True, sharey=True)
-    for axes, (name, by_algorithm) in zip(panels.flat, figures.items(), strict=True):
+    for axes, (name, by_algorithm) in zip(panels.flat, figures.items(), strict=False):
         for algorithm, dashes in zip(ALGORITHMS, ("-", "--", "-.", ":"), strict=True):
             rows = list(by_algorithm[algorithm].values())
             frames = np.array(rows[0]["frames"]) / 1000
@@ -144,7 +145,11 @@ if __name__ == "__main__":
     options.output.mkdir(parents=True, exist_ok=True)
     figures_file = options.output / "figures.json"
     if options.draw:
-        figures = read(figures_file)
+        figures = {
+            name: rows
+            for name, rows in read(figures_file).items()
+            if len(rows) == len(ALGORITHMS) and min(map(len, rows.values())) > 1
+        }
         with replace_file(options.output / "table.md") as temporary:
             temporary.write_text(table(figures))
         from multigrid.cli._figures import write_figure
