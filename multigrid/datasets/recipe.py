@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-import multigrid
+from multigrid._version import __version__
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
@@ -104,7 +104,7 @@ def wrap_env(env: MultiGridEnv[Any], recipe: Recipe) -> Any:
 
 def list_versions() -> dict[str, str]:
     """Return the versions of this package and of the libraries that episodes may depend on."""
-    versions = {"multigrid": multigrid.__version__}
+    versions = {"multigrid": __version__}
     for library in _LIBRARIES:
         versions[library] = importlib.metadata.version(library)
     return versions

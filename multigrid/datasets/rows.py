@@ -106,7 +106,7 @@ def update_digest(digest: Any, ids: Mapping[str, Any], arrays: Mapping[str, Any]
     >>> digest = hashlib.sha256()
     >>> update_digest(digest, {"agent": 0}, {"actions": np.array([3, 1])})
     >>> digest.hexdigest()[:8]
-    'e3a6f7d1'
+    '2a070c01'
     """
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in ids.items()}
     digest.update(json.dumps(plain, sort_keys=True).encode())
