@@ -128,11 +128,12 @@ def test_arrival_rate():
             self.logits = torch.tensor(logits)
 
         def forward_eval(self, rows):
-            return self.logits.expand(len(rows), 4), None
+            return self.logits.expand(2, 4)[: len(rows)], None
 
     assert pufferlib_ppo.arrival_rate(Fixed([50.0, 0, 0, 0]), config, 20) == 1
     assert pufferlib_ppo.arrival_rate(Fixed([0, 0, 50.0, 0]), config, 20) == 0
-    assert 0 < pufferlib_ppo.arrival_rate(Fixed([0.0, 0, 0, 0]), config, 400) < 0.3
+    assert pufferlib_ppo.arrival_rate(Fixed([[50.0, 0, 0, 0], [0, 0, 50.0, 0]]), config, 20) == 0
+    assert 0 < pufferlib_ppo.arrival_rate(Fixed([0.0, 0, 0, 0]), config, 100) < 0.3
 
 
 def test_examples():
