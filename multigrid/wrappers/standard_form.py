@@ -140,7 +140,7 @@ class StandardVector(WorldsWrapper):
         """
         observations, infos = self.env.reset(seed=seed, options=options)
         if self._agents_leave:
-            observations[MASK][self.alive().ravel() == 0] = 1
+            _allow_departed(observations[MASK])
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -151,7 +151,7 @@ class StandardVector(WorldsWrapper):
         """
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         if self._agents_leave:
-            observations[MASK][~infos["alive"]] = 1
+            _allow_departed(observations[MASK])
             if "final_info" in infos:
                 for row in np.flatnonzero(infos["_final_info"] & ~infos["final_info"]["alive"]):
                     infos["final_obs"][row][MASK][:] = 1
@@ -174,6 +174,11 @@ class StandardVector(WorldsWrapper):
             ResetNeeded: a world had no reset yet.
         """
         return _alive(self._worlds.state())
+
+
+def _allow_departed(masks: NDArray[np.int8]) -> None:
+    """Set the masks of agents that have left to ones; they are zeros, and those of other agents never are."""
+    masks[~masks.any(axis=1)] = 1
 
 
 def _check_form(config: GridConfig) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.learners import __main__ as program
 from benchmarks.learners.__main__ import main
-from benchmarks.learners.table import LEARNERS, format_page
+from benchmarks.learners.table import LEARNERS
 
 if TYPE_CHECKING:
     import pytest
@@ -73,10 +73,3 @@ def test_each_library_has_its_environment_and_example() -> None:
         assert not learner.recipe or (ROOT / ".ci" / "recipes" / f"{learner.recipe}.txt").exists(), learner.name
         assert (ROOT / "multigrid" / "examples" / f"{learner.example.split()[0]}.py").exists(), learner.name
         assert 0 < learner.few < learner.many
-
-
-def test_the_page_is_of_the_results() -> None:
-    """learners.md is what the command makes of learners.json, which has every library."""
-    content = json.loads((ROOT / "docs" / "frameworks" / "learners.json").read_text(encoding="utf-8"))
-    assert format_page(content) == (ROOT / "docs" / "frameworks" / "learners.md").read_text(encoding="utf-8")
-    assert [row["name"] for row in content["rows"]] == [learner.name for learner in LEARNERS]

@@ -150,6 +150,19 @@ def test_rows_are_those_of_single_worlds(name: str, mode: str) -> None:
     assert (finals > 0) == (mode == "SameStep")
 
 
+def test_a_reset_of_other_worlds_keeps_the_last_mask() -> None:
+    """The last observation of an agent that has just left is the same after a reset of another world."""
+    config = standard_config(GridConfig(walls="a.A..b....B", on_target="leave"))
+    envs = StandardVector(multigrid.vector_env(2, config, autoreset_mode="Disabled"))
+    envs.reset(seed=0)
+    for _ in range(2):
+        stepped, *_ = envs.step([multigrid.Action.RIGHT] * 4)
+    masks = stepped["action_mask"].copy()
+    assert masks[0].tolist() == [1, 0, 1, 0]
+    reset, _ = envs.reset(options={"reset_mask": np.array([False, False, True, True])})
+    np.testing.assert_array_equal(reset["action_mask"][:2], masks[:2])
+
+
 def test_what_is_returned_is_new() -> None:
     """Writing into a state or a mask changes no later one."""
     env = StandardParallel(multigrid.parallel_env(standard_config(CASES["pool"])))
