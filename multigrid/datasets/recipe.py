@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import importlib.metadata
@@ -103,10 +104,12 @@ def wrap_env(env: MultiGridEnv[Any], recipe: Recipe) -> Any:
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions of this package and of the libraries that episodes may depend on."""
+    """Return the versions of this package and of the installed libraries that episodes may depend on."""
     versions = {"multigrid": __version__}
     for library in _LIBRARIES:
-        versions[library] = importlib.metadata.version(library)
+        # Numba may be missing: kernels are interpreted then.
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[library] = importlib.metadata.version(library)
     return versions
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import json
 import tracemalloc
 from pathlib import Path
@@ -19,7 +20,7 @@ from helpers import run_python
 from multigrid import datasets, planning
 from multigrid.cli import main
 from multigrid.datasets import writer as writer_module
-from multigrid.datasets.recipe import read_recipe
+from multigrid.datasets.recipe import list_versions, read_recipe
 from multigrid.policies import random_policy
 from multigrid.wrappers import StandardParallel, StandardVector, standard_config
 
@@ -426,3 +427,17 @@ def test_a_missing_library_is_named(library: str) -> None:
     assert f"multigrid rollout needs {library}, which is not installed: pip install" in done.stderr
     assert "[datasets]" in done.stderr
     assert done.stdout == ""
+
+
+def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dataset names the versions of the libraries that are installed, and lacks that of Numba where it is missing."""
+    find = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == "numba":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return find(name)
+
+    assert list_versions()["numba"] == find("numba")
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert list(list_versions()) == ["multigrid", "numpy", "gymnasium", "pettingzoo", "minari"]
