@@ -25,7 +25,10 @@ for name in modules:
     if not pathlib.Path(file).is_relative_to(home):
         sys.exit(f"{{name}} was imported from {{file}}, not from the wheel")
 """
-FOREIGN = ("agilerl", "benchmarl", "momaland", "ray", "skrl", "tensordict", "tianshou", "torchrl")
+FOREIGN = {
+    *("agilerl", "benchmarl", "d3rlpy", "imitation", "momaland", "pufferlib", "ray", "skrl", "tensordict", "tianshou"),
+    *("torchrl", "xuance"),
+}
 
 
 def main(wheel: Path) -> None:

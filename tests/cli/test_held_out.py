@@ -107,3 +107,15 @@ def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:
     assert one == again != other
     assert repr(np.random.get_state()) == before[0]  # noqa: NPY002 - as above
     assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_only_agents_that_are_present_act() -> None:
+    """From the step after its arrival on, an agent that has left is not asked for an action."""
+    asked = []
+
+    def walk_right(names: list[str], observations: Any, generator: Any) -> list[int]:
+        asked.append(names)
+        return [0] * len(names)
+
+    play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), [3], walk_right)
+    assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
