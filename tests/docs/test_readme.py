@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from helpers import QUICKER_BENCH, run_python
+from helpers import AROUND, QUICKER_BENCH, run_python
 
 pytestmark = pytest.mark.heavy
 
@@ -135,7 +135,8 @@ def run_command(words: list[str], folder: Path) -> None:
         f"{shlex.join(words)}: nothing would read its arguments; give it a short run in ENDINGS"
     )
     program = PROGRAMS.get(" ".join(words[:2]), PROGRAMS[words[0]])
-    result = run_python(*program, *words[1:], *ending, cwd=folder, stdin=subprocess.DEVNULL)
+    around = {**AROUND, "MINARI_DATASETS_PATH": str(folder / "datasets")}
+    result = run_python(*program, *words[1:], *ending, cwd=folder, stdin=subprocess.DEVNULL, env=around)
     assert result.returncode == 0, (
         f"{shlex.join(words)} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
     )
