@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections import Counter
+from importlib import metadata
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -448,3 +449,18 @@ def test_this_version_plays_what_the_bench_measures(content: dict[str, Any]) -> 
     missing = expected - set(figures)
     assert missing == set()
     assert not [name for name, value in figures.items() if value <= 0 and name != "what importing multigrid adds"]
+
+
+def test_a_machine_without_numba_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The versions are of what is installed: without Numba there is none of it, and no error."""
+    find = metadata.version
+
+    def version(name: str) -> str:
+        if name == "numba":
+            raise metadata.PackageNotFoundError(name)
+        return find(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    machine = measuring.describe_machine()
+    assert "numba" not in machine
+    assert machine["numpy"] == np.__version__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import platform
@@ -77,7 +78,11 @@ def play_rounds(timed: Sequence[Case | Curve], rounds: int, seconds: float, cons
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the versions of Python, of the system and of the libraries, and the number of cores."""
-    versions = {name: metadata.version(name) for name in ("numpy", "numba", "gymnasium", "pettingzoo")}
+    """Return the versions of Python, of the system and of the installed libraries, and the number of cores."""
+    versions = {}
+    for name in ("numpy", "numba", "gymnasium", "pettingzoo"):
+        # Numba may be missing: kernels are interpreted then.
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"python": platform.python_version(), "system": platform.platform(), "cores": cores, **versions}

@@ -222,7 +222,8 @@ def print_machine(console: Console, content: dict[str, Any]) -> None:
     """Print the machine and the method of the measurement."""
     machine = content["machine"]
     console.print(
-        f"Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}, {machine['cores']} cores. "
+        f"Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine.get('numba', 'missing')}, "
+        f"{machine['cores']} cores. "
         f"Medians of {content['rounds']} rounds, all cases taking turns; ± is half the distance between the quartiles.",
         highlight=False,
     )
