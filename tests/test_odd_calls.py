@@ -109,6 +109,7 @@ EXCLUDED = {
     "multigrid.envs.spaces": "a helper, for a configuration that is checked already",
     "multigrid._files": "a helper, for a path that is checked already",
     "multigrid.config.resolve_config": "a helper of the factories",
+    "multigrid.integrations.tyro.add_field_rule": "takes a registry of tyro",
     "multigrid.wrappers.observations.GoalObservation.observation": "takes what the env has returned",
     "multigrid.wrappers.observations.PixelObservation.observation": "takes what the env has returned",
     "multigrid.wrappers.observations.RelativePosition.observation": "takes what the env has returned",

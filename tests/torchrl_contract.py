@@ -55,9 +55,9 @@ class Oracle:
 
     def seen(self, agent, observations):
         """What the adapter should show of an agent, given the dict of the ParallelEnv."""
-        first = np.arange(self.config.num_actions) == 0
-        shown = observations.get(agent, {"observation": np.zeros(self.shape), "action_mask": first})
-        mask = first if self.left[agent] else shown["action_mask"].astype(bool)
+        only = np.arange(self.config.num_actions) == self.config.num_actions - 1
+        shown = observations.get(agent, {"observation": np.zeros(self.shape), "action_mask": only})
+        mask = only if self.left[agent] else shown["action_mask"].astype(bool)
         return {"observation": shown["observation"], "action_mask": mask, "mask": not self.left[agent]}
 
     def step(self, actions):
@@ -164,7 +164,7 @@ def test_who_has_left_teaches_nothing():
     chances = policy.log_prob(actions)
     (chances * torch.randn(there.shape) + policy.entropy()).sum().backward()
     assert (chances[~there] == 0).all()
-    assert (actions[~there] == 0).all()
+    assert (actions[~there] == 3).all()
     assert (logits.grad[~there] == 0).all()
     assert (logits.grad[there] != 0).any()
 

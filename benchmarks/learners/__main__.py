@@ -53,8 +53,12 @@ def main(arguments: Sequence[str]) -> int:
     """Parse the flags, measure, write the results, and return the exit code."""
     options = parse(LearnerOptions, arguments, "python -m benchmarks.learners")
     unknown = set(options.only) - {learner.name for learner in LEARNERS}
-    if unknown or options.rounds < 1:
-        sys.stderr.write(f"benchmarks: expected names out of {[one.name for one in LEARNERS]}, and a round at least\n")
+    if unknown:
+        known = ", ".join(learner.name for learner in LEARNERS)
+        sys.stderr.write(f"benchmarks: --only names {', '.join(sorted(unknown))}; expected some of {known}\n")
+        return 2
+    if options.rounds < 1:
+        sys.stderr.write(f"benchmarks: --rounds is {options.rounds}; expected at least 1\n")
         return 2
     chosen = [learner for learner in LEARNERS if learner.name in options.only or not options.only]
     try:

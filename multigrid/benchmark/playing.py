@@ -7,7 +7,6 @@ import platform
 import time
 import zlib
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from multigrid._checks import shorten
@@ -18,6 +17,7 @@ from multigrid.benchmark.published import Row
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.extras import list_versions
 from multigrid.planning import Plan
 from multigrid.planning.solver import compute_plan
 from multigrid.policies import Policy
@@ -176,8 +176,5 @@ def _bound_of(plan: Plan) -> float | None:
 
 
 def _versions() -> dict[str, Any]:
-    try:
-        numba = metadata.version("numba")
-    except metadata.PackageNotFoundError:
-        numba = ""
+    numba = list_versions("numba").get("numba", "")
     return {"rules": RULES_VERSION, "python": platform.python_version(), "numba": numba}

@@ -18,14 +18,12 @@ from tyro.constructors import (
     ConstructorRegistry,
     PrimitiveConstructorSpec,
     PrimitiveTypeInfo,
-    StructConstructorSpec,
     StructFieldSpec,
-    StructTypeInfo,
     UnsupportedTypeAnnotationError,
 )
 
 from multigrid.config import GridConfig
-from multigrid.integrations.tyro import grid_registry
+from multigrid.integrations.tyro import add_field_rule, grid_registry
 from multigrid.scenarios.described_worlds import find_world
 
 __all__ = [
@@ -239,21 +237,7 @@ def _make_registry() -> ConstructorRegistry:
         alone = info.type is type(None) and not inside
         return UnsupportedTypeAnnotationError(()) if alone else None
 
-    described: list[StructTypeInfo] = []
-
-    @registry.struct_rule
-    def help_text(info: StructTypeInfo) -> StructConstructorSpec | None:
-        if described:
-            return None
-        described.append(info)
-        try:
-            spec = ConstructorRegistry.get_struct_spec(info)
-        finally:
-            described.pop()
-        if not isinstance(spec, StructConstructorSpec):
-            return None
-        return dataclasses.replace(spec, fields=tuple(map(_mend_help, spec.fields)))
-
+    add_field_rule(registry, _mend_help)
     return registry
 
 

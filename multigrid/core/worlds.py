@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.core import pcg64, rules, snapshots
 from multigrid.core.allocation import allocate
-from multigrid.core.arrays import LEFT
+from multigrid.core.arrays import LEFT, TRAVELLING
 from multigrid.core.calls import KernelCalls
 from multigrid.core.compiled import COMPILED, announce_compilation
 from multigrid.core.placement import RANDOM
@@ -187,6 +187,11 @@ class Worlds(KernelCalls):
         """Return which agents had left before the last step of their world: bool (E, N)."""
         departed: NDArray[np.bool_] = (self.arrays.status == LEFT) & ~self.arrays.terminated
         return departed
+
+    def find_acting(self) -> NDArray[np.bool_]:
+        """Return which agents' actions count, for they have neither left nor parked: bool (E, N)."""
+        acting: NDArray[np.bool_] = self.arrays.status == TRAVELLING
+        return acting
 
     def get_generator(self, e: int) -> np.random.Generator:
         """Return the generator that world e draws from, the same object until the world gets a new seed."""

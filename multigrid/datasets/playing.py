@@ -13,14 +13,14 @@ from multigrid.datasets.rows import Row, make_row
 from multigrid.integrations.training import map_parts
 from multigrid.policies.named import PolicyFactory
 
-__all__ = ["EpisodeNotes", "VectorPolicy", "play_episodes", "play_worlds"]
+__all__ = ["EpisodeBuffer", "VectorPolicy", "play_episodes", "play_worlds"]
 
 VectorPolicy: TypeAlias = Callable[[Any, Any], NDArray[Any]]
 """A function of a vector env and its last observations that returns an action for each row, integers (num_envs,)."""
 
 
-class _Shown(NamedTuple):
-    """What all worlds show at one moment."""
+class _Snapshot(NamedTuple):
+    """Observations and states of all worlds at one step."""
 
     observations: dict[str, NDArray[Any]]
     """(num_envs, ...) each, by part; a single array is named ""."""
@@ -40,27 +40,29 @@ class _History:
         self._num_agents: int = vector_env.unwrapped.config.num_agents
         self._read_states = read_states
         self._began = np.zeros(vector_env.unwrapped.num_worlds, np.int64)
-        self._steps: deque[tuple[_Shown, tuple[NDArray[Any], ...]]] = deque()
+        self._steps: deque[tuple[_Snapshot, tuple[NDArray[Any], ...]]] = deque()
         self._now = 0
 
-    def show(self, observations: Any) -> _Shown:
+    def snapshot(self, observations: Any) -> _Snapshot:
         """Return copies of observations, with the states."""
         copied: Any = map_parts(np.copy, observations)
         parts = dict(copied) if isinstance(copied, Mapping) else {"": copied}
-        return _Shown(parts, None if self._read_states is None else self._read_states().copy())
+        return _Snapshot(parts, None if self._read_states is None else self._read_states().copy())
 
-    def add(self, before: _Shown, *results: NDArray[Any]) -> None:
-        """Add a step: what was shown before it, and its actions, rewards, terminations and truncations."""
+    def add(self, before: _Snapshot, *results: NDArray[Any]) -> None:
+        """Add a step: the snapshot before it, and its actions, rewards, terminations and truncations."""
         self._steps.append((before, results))
         self._now += 1
 
-    def cut(self, ids: tuple[int, int], world: int, last: _Shown, metrics: Mapping[str, NDArray[Any]]) -> list[Row]:
+    def cut(self, ids: tuple[int, int], world: int, last: _Snapshot, metrics: Mapping[str, NDArray[Any]]) -> list[Row]:
         """Return the rows of the episode of a world that has ended with the last step, each up to its agent's end."""
         span = [self._steps[step - self._now] for step in range(self._began[world], self._now)]
-        shown = [*(before for before, _ in span), last]
+        snapshots = [*(before for before, _ in span), last]
         rows = slice(world * self._num_agents, (world + 1) * self._num_agents)
-        seen = {part: np.stack([one.observations[part][rows] for one in shown]) for part in last.observations}
-        states = np.stack([one.states[world] for one in shown if one.states is not None]) if self._read_states else None
+        stacked = {part: np.stack([one.observations[part][rows] for one in snapshots]) for part in last.observations}
+        states = (
+            np.stack([one.states[world] for one in snapshots if one.states is not None]) if self._read_states else None
+        )
         played = [
             np.stack([array[rows] for array in arrays]) for arrays in zip(*(step for _, step in span), strict=True)
         ]
@@ -70,7 +72,7 @@ class _History:
         return [
             make_row(
                 (*ids, agent),
-                {part: array[: length + 1, agent] for part, array in seen.items()},
+                {part: array[: length + 1, agent] for part, array in stacked.items()},
                 [array[:length, agent] for array in played],
                 states,
                 of_world,
@@ -103,17 +105,17 @@ def play_worlds(
     number = np.arange(worlds.num_worlds)
     following, upcoming = 0, worlds.num_worlds
     finished: dict[int, list[Row]] = {}
-    # Worlds for which no seed is left go on with seeds that nobody keeps: all worlds are stepped together.
+    # Worlds without a seed continue with extra episodes, which are discarded: all worlds are stepped together.
     observations, _ = vector_env.reset(seed=(seeds.start + number).tolist())
     while following < len(seeds):
-        before = history.show(observations)
+        before = history.snapshot(observations)
         actions = np.array(policy(vector_env, observations))
         observations, *results, _ = vector_env.step(actions)
         history.add(before, actions, *results)
         over = worlds.episode_over
         if not over.any():
             continue
-        last, metrics, ended = history.show(observations), worlds.metrics(), np.flatnonzero(over)
+        last, metrics, ended = history.snapshot(observations), worlds.metrics(), np.flatnonzero(over)
         for world in ended[number[ended] < len(seeds)].tolist():
             place = int(number[world])
             finished[place] = history.cut((seeds[place], place), world, last, metrics)
@@ -122,21 +124,10 @@ def play_worlds(
         upcoming += len(ended)
         again = [seeds.start + place if is_over else None for place, is_over in zip(number.tolist(), over, strict=True)]
         rows = over.repeat(worlds.config.num_agents)
-        begun, _ = vector_env.reset(seed=again, options={"reset_mask": rows})
-        observations = _merge(rows, history.show(begun).observations, last.observations)
+        observations, _ = vector_env.reset(seed=again, options={"reset_mask": rows})
         while following in finished:
             yield finished.pop(following)
             following += 1
-
-
-def _merge(rows: NDArray[np.bool_], first: dict[str, NDArray[Any]], last: dict[str, NDArray[Any]]) -> Any:
-    """Return the first observations of the rows that were reset, and the last ones of the others.
-
-    What `reset` returns for the others may differ: a wrapper may show agents that have just left in another way.
-    """
-    for part, array in last.items():
-        first[part][~rows] = array[~rows]
-    return first.get("", first)
 
 
 def play_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states: bool) -> Iterator[list[Row]]:
@@ -148,21 +139,21 @@ def play_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states
         seeds: of the resets and of the policies.
         with_states: whether rows have the states of the whole world.
     """
-    notes = EpisodeNotes(env, with_states=with_states)
+    buffer = EpisodeBuffer(env, with_states=with_states)
     for world, seed in enumerate(seeds):
         policy = factory(seed)
         observations, _ = env.reset(seed=seed)
-        notes.begin(observations)
+        buffer.begin(observations)
         while env.agents:
             actions = policy(env.unwrapped, observations)
             results = env.step(actions)
             observations = results[0]
-            notes.add(actions, results)
-        yield list(notes.rows(seed, world))
+            buffer.add(actions, results)
+        yield list(buffer.rows(seed, world))
 
 
-class EpisodeNotes:
-    """Note what happens in an episode of a ParallelEnv: call `begin` after its reset, and `add` after each step.
+class EpisodeBuffer:
+    """Store the steps of one episode of a ParallelEnv: call `begin` after its reset, and `add` after each step.
 
     Args:
         env: what `multigrid.parallel_env` returns, wrapped or not.
@@ -177,13 +168,13 @@ class EpisodeNotes:
         self._states: list[NDArray[Any]] = []
 
     def begin(self, observations: Mapping[str, Any]) -> None:
-        """Forget the episode before, and note the first observations."""
+        """Forget the episode before, and store the first observations."""
         self._observations = {agent: [observation] for agent, observation in observations.items()}
         self._steps = {agent: [] for agent in observations}
         self._states = [self._env.state()] if self._with_states else []
 
     def add(self, actions: Mapping[str, Any], results: tuple[Any, ...]) -> None:
-        """Note the actions of a step, and what ``env.step`` has returned for them."""
+        """Store the actions of a step, and what ``env.step`` has returned for them."""
         observations, rewards, terminations, truncations, _ = results
         for agent, observation in observations.items():
             self._observations[agent].append(observation)
@@ -198,8 +189,8 @@ class EpisodeNotes:
         states = np.stack(self._states) if self._with_states else None
         for index, (agent, observations) in enumerate(self._observations.items()):
             named = [_name_parts(observation) for observation in observations]
-            seen = {part: np.stack([one[part] for one in named]) for part in named[0]}
-            yield make_row((seed, world, index), seen, list(zip(*self._steps[agent], strict=True)), states, metrics)
+            stacked = {part: np.stack([one[part] for one in named]) for part in named[0]}
+            yield make_row((seed, world, index), stacked, list(zip(*self._steps[agent], strict=True)), states, metrics)
 
 
 def _name_parts(observation: Any) -> Mapping[str, Any]:

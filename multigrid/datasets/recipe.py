@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
-import importlib.metadata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from multigrid._version import __version__
+from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.envs.parallel import MultiGridEnv
 from multigrid.parts import MASK
 from multigrid.scenarios.stored_config import grid_fields, make_grid
 from multigrid.wrappers import StandardParallel
@@ -22,7 +19,7 @@ from multigrid.wrappers import StandardParallel
 if TYPE_CHECKING:
     from gymnasium.envs.registration import EnvSpec
 
-__all__ = ["FORMAT", "KEY", "Recipe", "find_spec", "is_standard", "list_versions", "read_recipe", "wrap_env"]
+__all__ = ["FORMAT", "KEY", "Recipe", "find_spec", "is_standard", "read_recipe", "recipe_of_episodes", "wrap_env"]
 
 KEY = "multigrid"
 """The key of the recipe in the metadata of a dataset."""
@@ -30,7 +27,6 @@ FORMAT = 1
 """The version of the form of the rows, and of the recipe."""
 
 _ID = "multigrid/GridWorld-v0"
-_LIBRARIES = ("numpy", "numba", "gymnasium", "pettingzoo", "minari")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +46,13 @@ class Recipe:
     policy for each, seeded by the episode's seed."""
     standard: bool
     """Whether the states are those of `multigrid.wrappers.StandardVector` or `StandardParallel`."""
+
+    def __post_init__(self) -> None:
+        given: Any = self.policy
+        if not isinstance(given, str):
+            raise TypeError(f"policy_name is {shorten(given)}, of type {type(given).__name__}; expected a text")
+        if self.config.max_cycles is None:
+            raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
 
     @property
     def seeds(self) -> range:
@@ -89,6 +92,18 @@ def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
     return Recipe(**{**{name: content[name] for name in names}, "config": make_grid(content["config"])})
 
 
+def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int) -> Recipe:
+    """Return the recipe of episodes that are played one after the other.
+
+    Raises:
+        TypeError, ValueError: an argument is of the wrong type or out of range, or there is no limit of steps.
+    """
+    if not isinstance(config, GridConfig):
+        raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
+    seed, episodes = check_seed(seed), check_int("episodes", episodes, 1)
+    return Recipe(config, policy, seed, episodes, num_worlds=None, standard=is_standard(config))
+
+
 def is_standard(config: GridConfig) -> bool:
     """Return whether observations are of the form that `multigrid.wrappers.standard_config` gives them.
 
@@ -98,19 +113,9 @@ def is_standard(config: GridConfig) -> bool:
     return config.observation_keys == ("observation", MASK)
 
 
-def wrap_env(env: MultiGridEnv[Any], recipe: Recipe) -> Any:
-    """Return a ParallelEnv with the states that a recipe names."""
+def wrap_env(env: Any, recipe: Recipe) -> Any:
+    """Return a ParallelEnv with the observations and states that a recipe names."""
     return StandardParallel(env) if recipe.standard else env
-
-
-def list_versions() -> dict[str, str]:
-    """Return the versions of this package and of the installed libraries that episodes may depend on."""
-    versions = {"multigrid": __version__}
-    for library in _LIBRARIES:
-        # Numba may be missing: kernels are interpreted then.
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[library] = importlib.metadata.version(library)
-    return versions
 
 
 def find_spec(config: GridConfig) -> EnvSpec | None:

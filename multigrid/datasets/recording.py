@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from gymnasium.vector import AutoresetMode, VectorWrapper
+from gymnasium.vector import AutoresetMode
 
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.datasets.playing import VectorPolicy, play_episodes, play_worlds
-from multigrid.datasets.recipe import KEY, Recipe, find_spec, is_standard, read_recipe, wrap_env
+from multigrid.datasets.recipe import KEY, Recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
 from multigrid.datasets.rows import Row, update_digest
 from multigrid.datasets.writer import ARRAYS, import_minari, open_writer
 from multigrid.envs.parallel import MultiGridEnv
@@ -44,13 +44,14 @@ def record(
     the order of the worlds' episodes, and of the agents in each. A row has
 
     - the observations, actions, rewards and flags of the agent, in Minari's own form;
-    - with several agents, ``infos["state"]``: the vector env's ``state()``, of the row's world;
+    - unless the world is ``multigrid/GridWorld-v0``, ``infos["state"]``: the vector env's ``state()``, of the row's
+      world;
     - in its metadata "seed" and "world", the seed and the number of the world's episode, "agent", and the metrics of
       the whole episode, see `multigrid.core.metrics`.
 
-    The dataset's metadata have all that is needed to record it again, and a SHA-256 of its rows: see `verify` and
-    `regenerate`. A single agent in an empty square with the default observations is ``multigrid/GridWorld-v0``, which
-    ``dataset.recover_environment()`` makes.
+    The dataset's metadata contain the configuration, the seeds and a SHA-256 of the rows: see `verify` and
+    `regenerate`, which needs the policy as well. A single agent in an empty square with the default observations is
+    ``multigrid/GridWorld-v0``, which ``dataset.recover_environment()`` returns.
 
     Args:
         vector_env: what `multigrid.vector_env` returns, or ``gym.make_vec("multigrid/GridWorld-v0", ...)``, with
@@ -89,18 +90,9 @@ def record(
         check_seed(seed),
         check_int("episodes", episodes, 1),
         worlds.num_worlds,
-        _is_standard(vector_env),
+        isinstance(vector_env, StandardVector),
     )
     return _record_worlds(recipe, vector_env, policy, name)
-
-
-def _is_standard(vector_env: Any) -> bool:
-    """Return whether one of the wrappers of a vector env is a `StandardVector`."""
-    while isinstance(vector_env, VectorWrapper):
-        if isinstance(vector_env, StandardVector):
-            return True
-        vector_env = vector_env.env
-    return False
 
 
 def record_episodes(
@@ -127,7 +119,7 @@ def record_episodes(
     Raises:
         ModuleNotFoundError, TypeError, ValueError, FileExistsError: as `record`.
     """
-    return _record_episodes(_recipe_of_episodes(config, policy_name, seed, episodes), factory, name)
+    return _record_episodes(recipe_of_episodes(config, policy_name, seed, episodes), factory, name)
 
 
 def verify(dataset: minari.MinariDataset) -> str:
@@ -143,11 +135,11 @@ def verify(dataset: minari.MinariDataset) -> str:
     for ids, episode in zip(storage.get_episode_metadata(everything), storage.get_episodes(everything), strict=True):
         kept = {name: value for name, value in ids.items() if name not in _OTHER_IDS}
         update_digest(digest, kept, {name: episode[name] for name in ARRAYS})
-    told, found = metadata[KEY]["sha256"], digest.hexdigest()
-    if found != told:
+    expected, found = metadata[KEY]["sha256"], digest.hexdigest()
+    if found != expected:
         raise ValueError(
-            f"the rows of {dataset.id} have the SHA-256 {found}, but its metadata say {told}: they have been changed "
-            "since they were recorded"
+            f"the rows of {dataset.id} have the SHA-256 {found}, but its metadata say {expected}: they have been "
+            "changed since they were recorded"
         )
     return found
 
@@ -161,16 +153,17 @@ def regenerate(
         dataset: one that `record`, `record_episodes` or ``multigrid rollout --dataset`` has written. Its rows are not
             read.
         name: of the new dataset.
-        policy: the argument of `record` or the factory of `record_episodes`, anew. None is for the policies that
-            ``multigrid rollout`` knows by name and has played.
+        policy: the argument of `record` or the factory of `record_episodes`, anew. None: the built-in policy that
+            ``multigrid rollout`` used.
 
     Returns:
         The new dataset, whose rows have the same checksum.
 
     Raises:
         ModuleNotFoundError: Minari is not installed.
-        ValueError: the dataset has no recipe, or one of other rules; the policy is needed; or the rows differ, for the
-            policy is another one, draws from a used generator or depends on the machine. Then nothing is written.
+        ValueError: there is no recipe; it is from another version of the rules; `policy` is required; or the rows
+            differ, because the policy differs, its random generator was used before, or it depends on the machine. No
+            dataset is written.
         FileExistsError: there is a dataset of this name.
     """
     metadata = dataset.storage.metadata
@@ -183,73 +176,59 @@ def regenerate(
             f"the dataset was recorded with the policy {shorten(recipe.policy)}, which cannot be made from its name; "
             "expected policy=..., the one that it was recorded with"
         )
-    told = metadata[KEY]["sha256"]
+    expected = metadata[KEY]["sha256"]
     if recipe.num_worlds is None:
-        return _record_episodes(recipe, given, name, told)
+        return _record_episodes(recipe, given, name, expected)
     envs: Any = MultiGridVectorEnv(recipe.config, recipe.num_worlds, autoreset_mode=AutoresetMode.DISABLED)
-    return _record_worlds(recipe, StandardVector(envs) if recipe.standard else envs, given, name, told)
+    return _record_worlds(recipe, StandardVector(envs) if recipe.standard else envs, given, name, expected)
 
 
 def _check_vector_env(vector_env: Any) -> MultiGridVectorEnv:
     """Return the vector env without its wrappers, if episodes of it can be recorded."""
-    worlds = getattr(vector_env, "unwrapped", None)
+    worlds = vector_env.env if isinstance(vector_env, StandardVector) else vector_env
     if not isinstance(worlds, MultiGridVectorEnv):
         raise TypeError(
-            f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env returns"
+            f"vector_env has a {type(worlds).__name__}; expected what multigrid.vector_env returns, or that in a "
+            "StandardVector: other wrappers could not be applied again when the dataset is recorded again"
         )
     if worlds.autoreset_mode is not AutoresetMode.DISABLED:
         raise ValueError(
             f"vector_env has autoreset_mode {worlds.autoreset_mode.value!r}, but each episode gets a seed of its own; "
             'make it with autoreset_mode="Disabled"'
         )
-    _check_limit(worlds.config)
     return worlds
 
 
-def _check_limit(config: GridConfig) -> None:
-    if config.max_cycles is None:
-        raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
-
-
-def _recipe_of_episodes(config: GridConfig, policy_name: str, seed: int, episodes: int) -> Recipe:
-    if not isinstance(config, GridConfig):
-        raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
-    _check_limit(config)
-    seed, episodes = check_seed(seed), check_int("episodes", episodes, 1)
-    return Recipe(config, policy_name, seed, episodes, num_worlds=None, standard=is_standard(config))
-
-
 def _record_worlds(
-    recipe: Recipe, vector_env: Any, policy: VectorPolicy, name: str, told: str | None = None
+    recipe: Recipe, vector_env: Any, policy: VectorPolicy, name: str, expected: str | None = None
 ) -> minari.MinariDataset:
     read_states = None
     if find_spec(recipe.config) is None:
-        # Wrappers of gymnasium.vector do not hand on methods that they do not know.
-        read_states = getattr(vector_env, "state", vector_env.unwrapped.state)
+        read_states = vector_env.state
     spaces = vector_env.single_observation_space, vector_env.single_action_space
-    return _write(name, recipe, spaces, play_worlds(vector_env, policy, recipe.seeds, read_states), told)
+    return _write(name, recipe, spaces, play_worlds(vector_env, policy, recipe.seeds, read_states), expected)
 
 
 def _record_episodes(
-    recipe: Recipe, factory: PolicyFactory, name: str, told: str | None = None
+    recipe: Recipe, factory: PolicyFactory, name: str, expected: str | None = None
 ) -> minari.MinariDataset:
     env = wrap_env(MultiGridEnv(recipe.config), recipe)
     rows = play_episodes(env, factory, recipe.seeds, with_states=find_spec(recipe.config) is None)
-    return _write(name, recipe, (env.observation_space("agent_0"), env.action_space("agent_0")), rows, told)
+    return _write(name, recipe, (env.observation_space("agent_0"), env.action_space("agent_0")), rows, expected)
 
 
 def _write(
-    name: str, recipe: Recipe, spaces: tuple[Any, Any], episodes: Iterable[list[Row]], told: str | None
+    name: str, recipe: Recipe, spaces: tuple[Any, Any], episodes: Iterable[list[Row]], expected: str | None
 ) -> minari.MinariDataset:
-    """Write the rows of episodes, and return the dataset; `told` is the checksum that they must have, if not None."""
+    """Write the rows of episodes, and return the dataset; `expected` is their checksum, or None if any will do."""
     library = import_minari()
     with open_writer(name, recipe, spaces) as writer:
         for rows in episodes:
             writer.add(rows)
-        if told not in (None, writer.checksum):
+        if expected not in (None, writer.checksum):
             raise ValueError(
-                f"the rows recorded anew have the SHA-256 {writer.checksum}, but the dataset's metadata say {told}; "
-                f"expected the policy {shorten(recipe.policy)} as it was at first"
+                f"the rows recorded anew have the SHA-256 {writer.checksum}, but the dataset's metadata say "
+                f"{expected}; expected the policy {shorten(recipe.policy)} as it was at first"
             )
     dataset: minari.MinariDataset = library.load_dataset(name)
     return dataset

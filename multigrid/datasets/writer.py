@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from multigrid._checks import shorten
 from multigrid._files import create_folder
-from multigrid.datasets.playing import EpisodeNotes
-from multigrid.datasets.recipe import KEY, Recipe, find_spec, list_versions, wrap_env
+from multigrid._version import __version__
+from multigrid.datasets.playing import EpisodeBuffer
+from multigrid.datasets.recipe import KEY, Recipe, find_spec, wrap_env
 from multigrid.datasets.rows import Row, update_digest
-from multigrid.envs.parallel import MultiGridEnv
-from multigrid.integrations.extras import missing_library
+from multigrid.integrations.extras import list_versions, missing_library
 
 if TYPE_CHECKING:
     import gymnasium
@@ -26,6 +26,7 @@ __all__ = ["ARRAYS", "DatasetWriter", "find_folder", "import_minari", "open_writ
 ARRAYS = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
 """The names that Minari gives to the arrays of an episode."""
 
+_LIBRARIES = ("numpy", "numba", "gymnasium", "pettingzoo", "minari")
 # Rows of so many bytes are kept in memory, and written together: to open the file takes some milliseconds.
 _BYTES_TOGETHER = 2**25
 
@@ -135,9 +136,13 @@ class DatasetWriter:
         self._num_written, self._num_steps = 0, 0
         self._digest = hashlib.sha256()
 
-    def make_notes(self, env: MultiGridEnv[Any]) -> EpisodeNotes:
-        """Return notes of the next episode of an env that plays the recipe; `add` takes their rows."""
-        return EpisodeNotes(wrap_env(env, self._recipe), with_states=find_spec(self._recipe.config) is None)
+    def wrap(self, env: Any) -> Any:
+        """Return an env that plays the recipe with the observations and states of the rows."""
+        return wrap_env(env, self._recipe)
+
+    def make_buffer(self, env: Any) -> EpisodeBuffer:
+        """Return a buffer for the next episode of an env that `wrap` returned; `add` takes its rows."""
+        return EpisodeBuffer(env, with_states=find_spec(self._recipe.config) is None)
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add the rows of the next episode of a world; they are written as soon as there are enough of them."""
@@ -159,16 +164,17 @@ class DatasetWriter:
     def finish(self, description: str | None) -> None:
         """Write the last rows and the metadata."""
         self._write()
-        told = self._recipe.fields() | {"versions": list_versions(), "sha256": self.checksum}
+        versions = {"multigrid": __version__, **list_versions(*_LIBRARIES)}
+        recipe = self._recipe.fields() | {"versions": versions, "sha256": self.checksum}
         metadata = {
             "dataset_id": self._name,
-            "minari_version": told["versions"]["minari"],
+            "minari_version": versions["minari"],
             "algorithm_name": self._recipe.policy,
             "requirements": ["multigrid-marl"],
             "total_episodes": self._num_written,
             "total_steps": self._num_steps,
             "dataset_size": float(self._storage.get_size()),
-            KEY: told,
+            KEY: recipe,
         }
         self._storage.update_metadata(metadata | ({} if description is None else {"description": description}))
 

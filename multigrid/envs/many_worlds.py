@@ -50,6 +50,12 @@ class ManyWorlds(OneCallAtATime):
 
     @property
     @one_at_a_time
+    def acting(self) -> NDArray[np.bool_]:
+        """Which agents' actions count, bool (num_worlds, N): False for those that have left or are parked."""
+        return self._world.find_acting()
+
+    @property
+    @one_at_a_time
     def map_index(self) -> NDArray[np.int64]:
         """The index in `GridConfig.is_wall` of the map of each world, int64 (num_worlds,); 0 before the first reset."""
         index: NDArray[np.int64] = self._world.arrays.map_index.copy()

@@ -70,6 +70,13 @@ class OneWorld(OneCallAtATime):
 
     @property
     @one_at_a_time
+    def acting(self) -> NDArray[np.bool_]:
+        """Which agents' actions count, bool (N,): False for those that have left or are parked on their targets."""
+        acting: NDArray[np.bool_] = self._world.find_acting()[0]
+        return acting
+
+    @property
+    @one_at_a_time
     def map_index(self) -> int:
         """The index in `GridConfig.is_wall` of the map that this episode is played on; 0 before the first reset."""
         return int(self._world.arrays.map_index[0])

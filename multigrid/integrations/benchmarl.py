@@ -4,10 +4,11 @@
 ``MultiGridTask("mine", GridConfig(...))`` on a world of one's own. All of BenchMARL's algorithms for discrete actions
 get the action masks; MAPPO's critic and QMIX's mixer get the state.
 
-BenchMARL seeds the worlds of training and of evaluation alike. Here an experiment with seed s trains on seeds of
-`multigrid.integrations.training`; with ``evaluation_static=True``, world i of every evaluation plays the seed s + i,
-which no training plays. `LogMetrics` logs success rates and costs of evaluations; those of the training are logged
-without it.
+BenchMARL seeds the worlds of training and of evaluation alike, so with equal numbers of both, its default, evaluations
+would play the episodes of the training. An experiment with seed s trains on seeds of `multigrid.integrations.training`.
+With `LogMetrics`, the first evaluation plays seed s + i in world i, which no training plays; with
+``evaluation_static=True`` every evaluation does. `LogMetrics` also logs success rates and costs of evaluations; those
+of the training are logged without it.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class MultiGridTask(TaskClass):  # type: ignore[misc] # mypy has no types of Ben
         """
         if continuous_actions:
             raise ValueError("continuous_actions is True; expected False, for actions are discrete")
-        # Training and evaluation get the same seed: the number of worlds keeps their episodes apart.
+        # BenchMARL asks for the worlds of training and of evaluation with one seed; `LogMetrics` sets another.
         seed = None if seed is None else training_seed(seed, num_envs, worlds=num_envs)
         config = make_grid(self.config)
         return functools.partial(
@@ -181,6 +182,11 @@ class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMA
     def __init__(self) -> None:
         super().__init__()
         self.history: list[dict[str, float]] = []
+
+    @override
+    def on_setup(self) -> None:
+        """Seed the worlds of evaluation with the experiment's own seed, below those of training."""
+        self.experiment.test_env.set_seed(self.experiment.seed)
 
     @override
     def on_evaluation_end(self, rollouts: list[TensorDictBase]) -> None:

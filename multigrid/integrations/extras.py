@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["exit_without", "install_command", "missing_library"]
+__all__ = ["exit_without", "install_command", "list_versions", "missing_library"]
 
 _NAME = "multigrid-marl"
 
@@ -79,3 +80,18 @@ def exit_without(*libraries: str, text: str | None) -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         sys.exit(0)
     sys.exit(f"not installed: {', '.join(missing)}")
+
+
+def list_versions(*distributions: str) -> dict[str, str]:
+    """Return the versions of those distributions that are installed; Numba, for one, may be missing.
+
+    >>> list(list_versions("numpy", "no-such-distribution"))
+    ['numpy']
+    """
+    from importlib import metadata
+
+    versions = {}
+    for name in distributions:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
+from multigrid._checks import shorten
 from multigrid.config import GridConfig, resolve_config
 from multigrid.core.metrics import LABELS
 from multigrid.scenarios import find_world
@@ -26,9 +28,9 @@ def name_world(map_name: str | None = None, **fields: Any) -> GridConfig:
             have it.
 
     Raises:
-        TypeError: a field that `GridConfig` does not have, or of the wrong type.
+        TypeError: a field that `GridConfig` does not have, or of the wrong type; or a bad `map_name`.
         OSError: there is no such map.
-        ValueError: as `find_world` and `GridConfig`.
+        ValueError: as `find_world` and `GridConfig`; or `flatten` is False.
 
     >>> config = name_world("warehouse-17x13-8", on_target="leave", max_cycles=64)
     >>> config.num_agents, config.on_target, config.observation_keys
@@ -38,6 +40,12 @@ def name_world(map_name: str | None = None, **fields: Any) -> GridConfig:
     unknown = sorted(set(fields) - known)
     if unknown:
         raise TypeError(f"there are no fields {unknown}; expected some of {sorted(known)}")
+    if not fields.get("flatten", True):
+        raise ValueError("flatten is False; expected True, for frameworks take vectors: leave it out")
+    if map_name is not None and not isinstance(map_name, str | os.PathLike):
+        raise TypeError(
+            f"map_name is {shorten(map_name)}; expected a file, a name of the suite, GENERATOR:KEY=VALUE,... or None"
+        )
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     if map_name is None:
         return standard_config(resolve_config(None, **fields))

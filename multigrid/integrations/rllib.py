@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.core.metrics import LABELS
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.extras import missing_library
-from multigrid.integrations.training import sample_rows, training_seed
+from multigrid.integrations.training import SUMMED, sample_rows, training_seed
 from multigrid.policies import Policy
 
 try:
@@ -100,7 +99,7 @@ class CountEpisodes(RLlibCallback):  # type: ignore[misc] # mypy has no types of
     def on_episode_end(self, *, episode: Any, metrics_logger: Any, env: Any, env_index: int, **_: Any) -> None:
         """Count an episode."""
         metrics = env.envs[env_index].unwrapped.par_env.metrics()
-        defined = {name: metrics[name] for name in LABELS if name != "csr" and np.isfinite(metrics[name])}
+        defined = {name: metrics[name] for name in SUMMED if np.isfinite(metrics[name])}
         _count(metrics_logger, episodes=1, successes=int(episode.is_terminated), steps=episode.env_t, **defined)
 
     def on_sample_end(self, *, samples: Any, metrics_logger: Any, **_: Any) -> None:

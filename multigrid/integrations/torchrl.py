@@ -14,7 +14,7 @@ of an environment is a TensorDict of batch size (E,), whose names are those of T
   `multigrid.core.metrics` in the last step of an episode, else NaN.
 
 Under ``on_target="leave"``, an agent that has left stays terminated until its world is reset. Its observation is zeros,
-its reward 0, and its action mask has one action, which is ignored. With one action, a masked distribution has
+its reward 0, and its action mask has one action, the last, which is ignored. With one action, a masked distribution has
 log-probability 0, entropy 0 and no gradient, so a policy learns nothing from it, also where a library knows no
 ``"mask"``. With ``reward="shared"`` the team goes on without it: until the world is reset, all agents end with their
 world, and each gets the mean reward of all N, where a ParallelEnv divides the sum by the agents that are left. So all
@@ -95,7 +95,6 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         self._indices = {group: _find_indices(names, config.agents) for group, names in self.group_map.items()}
         self._alive = np.ones(self._shape, dtype=bool)
         self._agents_leave = config.on_target == "leave"
-        self._team_goes_on = self._agents_leave and config.reward == "shared"
         self._seeds: list[int | None] | None = None
         self._picture: MultiGridEnv | None = None
         self._make_specs()
@@ -177,7 +176,8 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
             actions[:, index] = tensordict.get((group, "action")).cpu().numpy()
         observations, rewards, terminated, truncated, infos = self._envs.step(actions.ravel())
         present = self._alive
-        rewards = rewards.reshape(self._shape)
+        is_shared = self.config.reward == "shared"
+        rewards = self._envs.team_rewards(rewards) if is_shared else rewards.reshape(self._shape)
         terminated, truncated = terminated.reshape(self._shape) | ~present, truncated.reshape(self._shape) & present
         over = (terminated | truncated).all(axis=1, keepdims=True)
         by_world = {
@@ -185,8 +185,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
             "terminated": terminated.all(axis=1, keepdims=True),
             "truncated": truncated.any(axis=1, keepdims=True),
         }
-        if self._team_goes_on:
-            rewards = np.tile(rewards.mean(axis=1, keepdims=True), self._shape[1])
+        if is_shared and self._agents_leave:
             terminated, truncated = (np.tile(by_world[name], self._shape[1]) for name in ("terminated", "truncated"))
         ends = {"done": terminated | truncated, "terminated": terminated, "truncated": truncated}
         by_agent = {name: array[..., None] for name, array in ends.items()}
@@ -207,7 +206,6 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         mask = observations["action_mask"].reshape(*self._shape, -1).astype(bool)
         if self._agents_leave:
             self._alive = self._envs.alive().astype(bool)
-            mask[~self._alive] = np.arange(self.config.num_actions) == 0
         seen = observations["observation"].reshape(*self._shape, -1)
         arrays = {"observation": seen, "action_mask": mask, "mask": self._alive, **by_agent}
         data: dict[str, Any] = {name: torch.from_numpy(array) for name, array in by_world.items()}
@@ -257,6 +255,9 @@ def _check_groups(
             "or {group: names of agents}"
         )
     groups = {group: list(names) for group, names in group_map.items()}
+    named = [name for names in groups.values() for name in names]
+    if sorted(named) != sorted(agents) or not all(groups.values()):
+        raise ValueError(f"group_map is {shorten(groups)}; expected each of {list(agents)} in one group, none empty")
     check_marl_grouping(groups, list(agents))
     return groups
 

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIRST_TRAINING_SEED", "map_parts", "sample_rows", "training_seed"]
+from multigrid.core.metrics import LABELS
+
+__all__ = ["FIRST_TRAINING_SEED", "SUMMED", "map_parts", "sample_rows", "training_seed"]
 
 FIRST_TRAINING_SEED = 1_000_000
 """The smallest seed of a world in training; smaller seeds are for evaluation, on episodes that no training plays."""
+
+SUMMED = tuple(name for name in LABELS if name != "csr")
+"""The metrics that trainings sum over episodes; the sum of the CSR is the number of successes."""
 
 
 def training_seed(*entropy: int, worlds: int = 0) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, get_args, get_origin
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin
 
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
 from multigrid.config import GridConfig
 
-__all__ = ["grid_registry"]
+__all__ = ["add_field_rule", "grid_registry"]
 
 
 def grid_registry() -> ConstructorRegistry:
@@ -23,11 +24,28 @@ def grid_registry() -> ConstructorRegistry:
     (7, 4)
     """
     registry = ConstructorRegistry()
+    add_field_rule(registry, _take_exact_type, GridConfig)
+    return registry
+
+
+def add_field_rule(
+    registry: ConstructorRegistry,
+    change: Callable[[StructFieldSpec], StructFieldSpec],
+    only: type[Any] | None = None,
+) -> None:
+    """Add a rule that changes how tyro reads the fields of dataclasses.
+
+    Args:
+        registry: gets the rule.
+        change: returns a field in place of one that tyro has found.
+        only: the dataclass whose fields are changed; None is for all.
+    """
     inside: list[StructTypeInfo] = []
 
     @registry.struct_rule
-    def read_exact_types(info: StructTypeInfo) -> StructConstructorSpec | None:
-        if inside or info.type is not GridConfig:
+    def read(info: StructTypeInfo) -> StructConstructorSpec | None:
+        # tyro's own rules come next, not this one again.
+        if inside or only not in (None, info.type):
             return None
         inside.append(info)
         try:
@@ -36,9 +54,7 @@ def grid_registry() -> ConstructorRegistry:
             inside.pop()
         if not isinstance(spec, StructConstructorSpec):
             return None
-        return dataclasses.replace(spec, fields=tuple(map(_take_exact_type, spec.fields)))
-
-    return registry
+        return dataclasses.replace(spec, fields=tuple(map(change, spec.fields)))
 
 
 def _take_exact_type(field: StructFieldSpec) -> StructFieldSpec:

@@ -2,8 +2,8 @@
 
 An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, which is that of a `GridConfig` with
 ``flatten=True`` and the part "action_mask". The state is one float32 vector: x, y, target x, target y of each agent in
-index order, scaled to 0 .. 1, or -1 for an agent that has left; and in a pool of several maps then the walls of the
-current one: bool (W, H), raveled.
+index order, scaled to 0 .. 1, or -1 for an agent that has left. With several maps, the walls of the current map follow:
+0 or 1 for each cell, (W, H) flattened.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def standard_config(config: GridConfig) -> GridConfig:
 class StandardParallel(BaseParallelWrapper[str, Any, Any]):
     """A ParallelEnv whose state is one float32 vector, as the module describes.
 
+    The mask of an agent whose actions are ignored allows a single action, as in `StandardVector`.
+
     Args:
         env: a `multigrid.parallel_env` of a `standard_config`; it may be wrapped.
 
@@ -80,6 +82,19 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
         self._world: MultiGridEnv[Any] = given.unwrapped
         self._state_space = _state_space(self._world.config)
 
+    def step(self, actions: Any) -> tuple[Any, dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """Play one step, as `multigrid.MultiGridEnv.step`.
+
+        Raises:
+            TypeError, ValueError: a bad, missing or unknown action; the env is unchanged.
+            ResetNeeded: there was no reset yet.
+        """
+        observations, *results = self.env.step(actions)
+        for agent, acts in zip(self._world.possible_agents, self._world.acting.tolist(), strict=True):
+            if not acts and agent in observations:
+                _allow_one(observations[agent][MASK], ...)
+        return observations, *results  # type: ignore[return-value]
+
     @property
     def state_space(self) -> spaces.Box:
         """The space of `state`: float32 (S,)."""
@@ -96,7 +111,7 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
         return vector
 
     def alive(self) -> NDArray[np.int8]:
-        """Return 1 for each agent that acts next, and 0 for one that has left: int8 (N,).
+        """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,).
 
         Raises:
             ResetNeeded: there was no reset yet.
@@ -107,8 +122,9 @@ class StandardParallel(BaseParallelWrapper[str, Any, Any]):
 class StandardVector(WorldsWrapper):
     """A vector env with the state of each world as one float32 vector, as the module describes.
 
-    The observation of an agent that has left is zeros, and its mask is 1 everywhere: its actions are ignored, and so
-    each row has a distribution over actions. In SAME_STEP mode this is so in the final observations, too.
+    The actions of an agent that has left or is parked are ignored. Its mask allows a single one, the last, so that a
+    masked policy has no gradient and no entropy there; in SAME_STEP mode the final observations of agents that have
+    left are so, too. From the step after an agent leaves, its observation is zeros.
 
     Args:
         env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.
@@ -139,8 +155,7 @@ class StandardVector(WorldsWrapper):
             TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
         """
         observations, infos = self.env.reset(seed=seed, options=options)
-        if self._agents_leave:
-            _allow_departed(observations[MASK])
+        _allow_one(observations[MASK], ~self._worlds.acting.ravel())
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -150,11 +165,11 @@ class StandardVector(WorldsWrapper):
             TypeError, ValueError: a bad action; no world is stepped then.
         """
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        if self._agents_leave:
-            _allow_departed(observations[MASK])
-            if "final_info" in infos:
-                for row in np.flatnonzero(infos["_final_info"] & ~infos["final_info"]["alive"]):
-                    infos["final_obs"][row][MASK][:] = 1
+        _allow_one(observations[MASK], ~self._worlds.acting.ravel())
+        if self._agents_leave and "final_info" in infos:
+            left = ~infos["final_info"]["alive"] | terminations
+            for row in np.flatnonzero(infos["_final_info"] & left):
+                _allow_one(infos["final_obs"][row][MASK], ...)
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> _Floats:
@@ -165,8 +180,30 @@ class StandardVector(WorldsWrapper):
         """
         return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
 
+    def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of the rewards of all agents of a world, those that have left included, for each of them.
+
+        With ``reward="shared"``, under "leave" the env's own rewards are means over the agents that had not left
+        before; the mean over all is what learners need that have one value for the team.
+
+        Args:
+            rewards: what `step` returned, float64 (num_envs,).
+
+        Returns:
+            float64 (num_worlds, N).
+
+        Raises:
+            ValueError: `rewards` are not numbers of this shape.
+        """
+        given: Any = rewards
+        if not isinstance(given, np.ndarray) or given.shape != (self.num_envs,) or given.dtype.kind not in "iuf":
+            raise ValueError(f"rewards are {shorten(given)}; expected what step returned, float64 ({self.num_envs},)")
+        by_world = rewards.reshape(self._worlds.num_worlds, -1)
+        means: NDArray[np.float64] = by_world.mean(axis=1, keepdims=True).repeat(by_world.shape[1], axis=1)
+        return means
+
     def alive(self) -> NDArray[np.int8]:
-        """Return 1 for each agent that acts next, and 0 for one that has left: int8 (num_worlds, N).
+        """Return 1 for each agent in the grid, and 0 for one that has left: int8 (num_worlds, N).
 
         In the step in which an agent leaves it is 0, while ``infos["alive"]`` says that the agent has played that step.
 
@@ -176,9 +213,10 @@ class StandardVector(WorldsWrapper):
         return _alive(self._worlds.state())
 
 
-def _allow_departed(masks: NDArray[np.int8]) -> None:
-    """Set the masks of agents that have left to ones; they are zeros, and those of other agents never are."""
-    masks[~masks.any(axis=1)] = 1
+def _allow_one(masks: NDArray[np.int8], rows: Any) -> None:
+    """Let the masks of some rows allow the last action alone."""
+    masks[rows] = 0
+    masks[rows, -1] = 1
 
 
 def _check_form(config: GridConfig) -> None:

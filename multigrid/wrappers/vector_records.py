@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int
@@ -31,7 +31,7 @@ class RecordEpisodeStatistics(WorldsWrapper):
 
     A step that ends an episode adds ``infos["episode"]``, with the arrays "r" (returns, float64), "l" (lengths in
     steps, int64) and "t" (durations in seconds, float64), each (num_envs,), and the mask of the rows whose episode has
-    ended, ``infos["_episode"]``. `get_state` and `set_state` leave the counts alone.
+    ended, ``infos["_episode"]``. `get_state` and `set_state` do not change the statistics.
 
     Args:
         env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.
@@ -43,7 +43,8 @@ class RecordEpisodeStatistics(WorldsWrapper):
         return_queue, length_queue, time_queue: deques with the returns, lengths and durations of the last of them.
 
     Raises:
-        TypeError, ValueError: `env` is not a vector env of multigrid, or `buffer_length` is no integer of at least 1.
+        TypeError, ValueError: `env` is not a vector env of multigrid, or has statistics under this key already; or
+            `buffer_length` is no integer of at least 1.
 
     >>> import multigrid
     >>> envs = multigrid.vector_env(1, walls="a.A..b.....B", on_target="leave", max_cycles=5)
@@ -59,6 +60,12 @@ class RecordEpisodeStatistics(WorldsWrapper):
 
     def __init__(self, env: VectorEnv[Any, Any, Any], buffer_length: int = 100, stats_key: str = "episode") -> None:
         super().__init__(env)
+        inner: Any = env
+        while isinstance(inner, VectorWrapper):
+            # Gymnasium's wrapper has the same attribute.
+            if getattr(inner, "_stats_key", None) == stats_key:
+                raise ValueError(f"the env has statistics under {stats_key!r} already; name another stats_key")
+            inner = inner.env
         length = min(check_int("buffer_length", buffer_length, 1), sys.maxsize)
         self._stats_key = stats_key
         self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
@@ -124,8 +131,8 @@ class RecordEpisodeStatistics(WorldsWrapper):
 class RecordVideo(WorldsWrapper):
     """Record videos with Gymnasium's ``gymnasium.wrappers.vector.RecordVideo``, with a tile for each world.
 
-    Without this wrapper, each world has a tile for each of its agents, all alike; and under ``on_target="leave"`` a
-    video ends when the first agent leaves. Here it ends with the episode of the first world.
+    Gymnasium's wrapper alone shows each world once for each agent, and under ``on_target="leave"`` ends a video when
+    the first agent leaves. This wrapper ends it with the first world's episode.
 
     Args:
         env: what `multigrid.vector_env` returns with ``render_mode="rgb_array"``; it may be wrapped.
@@ -136,7 +143,8 @@ class RecordVideo(WorldsWrapper):
     Raises:
         TypeError: `env` is not a vector env of multigrid.
         ValueError: `env` has no render mode.
-        ImportError: Gymnasium is older than 1.2, or MoviePy, which it needs for videos, is not installed.
+        ImportError: Gymnasium is older than 1.2.
+        gymnasium.error.DependencyNotInstalled: MoviePy is not installed.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], video_folder: str, **options: Any) -> None:

@@ -14,7 +14,7 @@ __all__ = ["WorldsWrapper"]
 
 
 class WorldsWrapper(gymnasium.vector.VectorWrapper):
-    """A wrapper of a vector env of multigrid that stores nothing between steps.
+    """A wrapper of a vector env of multigrid.
 
     Args:
         env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.

@@ -8,6 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,8 @@ from multigrid.cli import main
 from multigrid.cli.rollout.models import load_policy
 from multigrid.cli.rollout.policies import act
 from multigrid.cli.train import sb3 as train_module
+from multigrid.cli.train.held_out import HeldOut
+from multigrid.cli.train.logs import open_log
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from multigrid.policies.evaluation import measure_episode
 from read_logs import Points, tensorboard_points, wandb_points, wandb_records
@@ -269,6 +272,32 @@ def test_a_logger_that_is_added_gets_all_points(whole: Path) -> None:
     shutil.rmtree("other/checkpoints/000000000864")
     assert train("--resume other") == 0
     assert tensorboard_points(Path("other/tensorboard")) == tensorboard_points(whole / "tensorboard")
+
+
+def test_tensorboard_has_what_logged_jsonl_has(tmp_path: Path) -> None:
+    """TensorBoard's files of a resumed run are made anew: nothing is missing or was not saved."""
+    held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]))
+
+    def log_at(*steps: int, first: int, error: Any = None) -> None:
+        with pytest.raises(error) if error else nullcontext(), open_log(("tensorboard",), tmp_path, first) as log:
+            for one in steps:
+                log.evaluation(one, held_out)
+                log.flush()
+            if error:
+                log.evaluation(steps[-1] + 5, held_out)
+                raise error
+
+    log_at(10, 20, first=0, error=SystemExit)
+    # As of a run that logged elsewhere meanwhile.
+    with (tmp_path / "logged.jsonl").open("a") as file:
+        file.write('{"steps": 30, "values": {"evaluation/mean_steps": 3.0}}\n')
+    log_at(40, first=31)
+    points = tensorboard_points(tmp_path / "tensorboard")
+    assert points["evaluation/mean_steps"] == [(10, 3.0), (20, 3.0), (30, 3.0), (40, 3.0)]
+    with (tmp_path / "logged.jsonl").open("a") as file:
+        file.write('{"steps": 50}\n')
+    with pytest.raises(ValueError, match=r"logged.jsonl has the line .*50.*; expected steps and values"):
+        log_at(60, first=60)
 
 
 def test_weights_and_biases_gets_the_flags_of_the_run(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import json
 import tracemalloc
 from pathlib import Path
@@ -20,9 +19,15 @@ from helpers import run_python
 from multigrid import datasets, planning
 from multigrid.cli import main
 from multigrid.datasets import writer as writer_module
-from multigrid.datasets.recipe import list_versions, read_recipe
+from multigrid.datasets.recipe import read_recipe
 from multigrid.policies import random_policy
-from multigrid.wrappers import StandardParallel, StandardVector, standard_config
+from multigrid.wrappers import (
+    RecordEpisodeStatistics,
+    StandardParallel,
+    StandardVector,
+    VectorReward,
+    standard_config,
+)
 
 pytestmark = pytest.mark.heavy
 
@@ -328,8 +333,19 @@ def test_an_interrupted_recording_leaves_nothing(root: Path, monkeypatch: pytest
         (ValueError, "seed is -1", {"seed": -1}),
         (
             TypeError,
-            "of type MultiGridEnv; expected what multigrid.vector_env returns",
+            "vector_env has a MultiGridEnv; expected what multigrid.vector_env returns",
             {"envs": multigrid.parallel_env()},
+        ),
+        (TypeError, "policy_name is 3, of type int; expected a text", {"policy_name": 3}),
+        (
+            TypeError,
+            "vector_env has a VectorReward; expected what multigrid.vector_env returns",
+            {"envs": VectorReward(standard(WORLD, 2).env, lambda *step: step[1])},
+        ),
+        (
+            TypeError,
+            "vector_env has a RecordEpisodeStatistics; expected what multigrid.vector_env returns",
+            {"envs": RecordEpisodeStatistics(standard(WORLD, 2))},
         ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -343,7 +359,11 @@ def test_what_cannot_be_recorded_is_refused(
     envs = settings.get("envs") or multigrid.vector_env(
         2, dataclasses.replace(WORLD, max_cycles=limit), autoreset_mode=settings.get("mode", "Disabled")
     )
-    more = {"episodes": settings.get("episodes", 2), "seed": settings.get("seed", 0), "policy_name": "pibt"}
+    more = {
+        "episodes": settings.get("episodes", 2),
+        "seed": settings.get("seed", 0),
+        "policy_name": settings.get("policy_name", "pibt"),
+    }
     with pytest.raises(error, match=message):
         datasets.record(envs, expert, settings.get("name", "new-v0"), **more)
     assert [path.name for path in root.iterdir()] == ["there-v0"]
@@ -427,17 +447,3 @@ def test_a_missing_library_is_named(library: str) -> None:
     assert f"multigrid rollout needs {library}, which is not installed: pip install" in done.stderr
     assert "[datasets]" in done.stderr
     assert done.stdout == ""
-
-
-def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dataset names the versions of the libraries that are installed, and lacks that of Numba where it is missing."""
-    find = importlib.metadata.version
-
-    def version(name: str) -> str:
-        if name == "numba":
-            raise importlib.metadata.PackageNotFoundError(name)
-        return find(name)
-
-    assert list_versions()["numba"] == find("numba")
-    monkeypatch.setattr(importlib.metadata, "version", version)
-    assert list(list_versions()) == ["multigrid", "numpy", "gymnasium", "pettingzoo", "minari"]

@@ -254,6 +254,9 @@ def test_nothing_returned_changes_later():
     [
         ({"time_limit": None, "max_cycles": None}, ValueError, "set time_limit"),
         ({"reward_scalarisation": "max"}, ValueError, "reward_scalarisation is 'max'; expected 'sum' or 'mean'"),
+        ({"common_reward": "no"}, TypeError, "common_reward is 'no'; expected True or False"),
+        ({"flatten": False}, ValueError, "flatten is False; expected True"),
+        ({"key": 5}, TypeError, "map_name is 5; expected a file"),
         ({"pretrained_wrapper": "PretrainedTag"}, ValueError, "leave it null"),
         ({"agents": 3}, TypeError, r"there are no fields \['agents'\]; expected some of"),
         ({"key": "no-such-map"}, FileNotFoundError, "there is no file 'no-such-map'"),
@@ -357,6 +360,9 @@ def test_the_launcher_knows_the_limit_of_an_id(checkout):
     settings = Path(f"{sys_argv[0].partition('=')[2]}.yaml")
     assert json.loads(settings.read_text())["env_args"]["time_limit"] == 64
     settings.unlink()
+    shorter = ["--config=qmix", "with", "env=gymma", key, "env_args.time_limit=20"]
+    with pytest.raises(SystemExit, match=r"expected env_args.max_cycles=... in its place"):
+        launcher._replace_env_args(shorter, checkout / "src", checkout)
 
 
 def test_settings_of_ones_own_are_left_alone(checkout):

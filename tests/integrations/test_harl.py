@@ -74,7 +74,7 @@ class SingleWorld:
     def __init__(self, envs, seed, state_type):
         self.env = StandardParallel(multigrid.parallel_env(envs._worlds.config))
         self.agents, self.state_type = self.env.possible_agents, state_type
-        self.zeros = {"observation": np.zeros(envs.observation_space[0].shape), "action_mask": np.ones(4)}
+        self.zeros = {"observation": np.zeros(envs.observation_space[0].shape), "action_mask": np.eye(4)[3]}
         self.observations, _ = self.env.reset(seed=seed)
 
     def views(self):
@@ -385,8 +385,8 @@ def test_bad_flags(checkout, words, message):
 
 def test_evaluations_can_be_greedy(checkout):
     """The most probable actions are taken in an evaluation only where they are asked for."""
-    for greedy in (False, True):
-        words = ["--size", "4,3", "--max_cycles", "5", "--greedy_evaluation", str(greedy)]
+    for value, greedy in (("false", False), ("True", True)):
+        words = ["--size", "4,3", "--max_cycles", "5", "--greedy_evaluation", value]
         done = run_python("-m", "multigrid.integrations.harl", str(checkout), *words)
         # The stand-in's actor has no most probable actions.
         assert ("no most probable actions" in done.stderr) == greedy, done.stderr

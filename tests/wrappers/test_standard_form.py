@@ -98,20 +98,19 @@ def test_parallel_states_are_those_of_the_env(name: str) -> None:
     assert (departed > 0) == (config.on_target == "leave")
 
 
-def check_row(row: Any, last: Any) -> None:
-    """An agent that has left has zeros and a mask of ones, any other its own observation."""
-    if last is None:
-        assert not row["observation"].any()
-        assert row["action_mask"].all()
-    else:
-        for key, array in last.items():
-            np.testing.assert_array_equal(row[key], array)
+def check_row(row: Any, last: Any, *, has_left: bool) -> None:
+    """A row is the agent's own observation; the mask of one that has left has one action, and later the rest zeros."""
+    only = [0] * (len(row["action_mask"]) - 1) + [1]
+    own = {"observation": np.zeros_like(row["observation"]), "action_mask": only} if last is None else last
+    for part, array in own.items():
+        np.testing.assert_array_equal(row[part], array)
+    assert not has_left or row["action_mask"].tolist() == only
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_those_of_single_worlds(name: str, mode: str) -> None:
-    """World i has the observations and states of a single world; agents that left have zeros and a mask of ones."""
+    """World i has the observations and states of a single world; agents that have left have one action to choose."""
     config = standard_config(CASES[name])
     envs = StandardVector(multigrid.vector_env(4, config, autoreset_mode=mode))
     singles = [StandardParallel(multigrid.parallel_env(config)) for _ in range(4)]
@@ -125,7 +124,8 @@ def test_rows_are_those_of_single_worlds(name: str, mode: str) -> None:
         for row in range(envs.num_envs):
             expected = last[row // 3].get(config.agents[row % 3])
             departed += expected is None
-            check_row({key: array[row] for key, array in observations.items()}, expected)
+            has_left = not singles[row // 3].alive()[row % 3]
+            check_row({key: array[row] for key, array in observations.items()}, expected, has_left=has_left)
         over = np.array([not single.agents for single in singles])
         if mode == "Disabled" and t % 20 == 19:
             over[t // 20] = True
@@ -144,23 +144,60 @@ def test_rows_are_those_of_single_worlds(name: str, mode: str) -> None:
             if mode == "SameStep" and not single.agents:
                 finals += 1
                 for i, agent in enumerate(config.agents):
-                    check_row(infos["final_obs"][3 * e + i], last[e].get(agent))
+                    final = infos["final_obs"][3 * e + i]
+                    if config.on_target == "park" and agent in last[e]:
+                        final = {**final, "action_mask": last[e][agent]["action_mask"]}
+                    check_row(final, last[e].get(agent), has_left=not single.alive()[i])
                 last[e], _ = single.reset()
     assert (departed > 0) == (config.on_target == "leave")
     assert (finals > 0) == (mode == "SameStep")
 
 
-def test_a_reset_of_other_worlds_keeps_the_last_mask() -> None:
-    """The last observation of an agent that has just left is the same after a reset of another world."""
+def test_a_reset_of_other_worlds_changes_nothing() -> None:
+    """The observations of an agent that has just left are the same after a reset of another world."""
     config = standard_config(GridConfig(walls="a.A..b....B", on_target="leave"))
     envs = StandardVector(multigrid.vector_env(2, config, autoreset_mode="Disabled"))
     envs.reset(seed=0)
     for _ in range(2):
         stepped, *_ = envs.step([multigrid.Action.RIGHT] * 4)
-    masks = stepped["action_mask"].copy()
-    assert masks[0].tolist() == [1, 0, 1, 0]
+    assert stepped["action_mask"][:2].tolist() == [[0, 0, 0, 1], [1, 0, 1, 0]]
     reset, _ = envs.reset(options={"reset_mask": np.array([False, False, True, True])})
-    np.testing.assert_array_equal(reset["action_mask"][:2], masks[:2])
+    for part, array in stepped.items():
+        np.testing.assert_array_equal(reset[part][:2], array[:2])
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+def test_an_agent_that_acts_no_more_has_one_action(on_target: Any) -> None:
+    """From its arrival on, the mask of an agent that parks or leaves allows the last action alone, in both forms."""
+    config = standard_config(GridConfig(walls="a.A..b....B\n...........", on_target=on_target, allow_stay=True))
+    env, envs = StandardParallel(multigrid.parallel_env(config)), StandardVector(multigrid.vector_env(2, config))
+    env.reset(seed=0)
+    envs.reset(seed=0)
+    for step in range(1, 4):
+        observations, *_ = env.step(dict.fromkeys(env.agents, 0))
+        rows, *_ = envs.step([0] * 4)
+        arrived = step >= 2 and on_target in ("park", "leave")
+        assert (rows["action_mask"][0].tolist() == [0, 0, 0, 0, 1]) == arrived
+        assert rows["action_mask"][1].sum() > 1
+        assert env.unwrapped.acting.tolist() == [not arrived, True]
+        np.testing.assert_array_equal(envs.unwrapped.acting[1], [not arrived, True])
+        for agent, observation in observations.items():
+            row = rows["action_mask"][int(agent[-1])]
+            np.testing.assert_array_equal(observation["action_mask"], row)
+
+
+def test_rewards_of_the_team_are_means_over_all() -> None:
+    """The team's reward is the mean over all agents of a world, whoever has left; other arrays are refused."""
+    config = standard_config(GridConfig(walls="a.A..b....B", on_target="leave", reward="shared"))
+    envs = StandardVector(multigrid.vector_env(2, config))
+    envs.reset(seed=0)
+    returns = np.zeros((2, 2))
+    for _ in range(5):
+        _, rewards, *_ = envs.step([0] * 4)
+        returns += envs.team_rewards(rewards)
+    assert returns.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(ValueError, match="expected what step returned"):
+        envs.team_rewards(np.zeros(3))
 
 
 def test_what_is_returned_is_new() -> None:

@@ -131,12 +131,16 @@ def test_where_nobody_leaves_all_is_as_gymnasium_has_it(on_target: str) -> None:
     same(ours.episode_lengths, theirs.episode_lengths)
 
 
-def test_the_key_of_the_statistics_is_not_overwritten() -> None:
-    """Wrapped twice with one key, the first end of an episode is an error that says what to do."""
-    envs = RecordEpisodeStatistics(RecordEpisodeStatistics(multigrid.vector_env(1, walls="a.A", max_cycles=1)))
-    envs.reset(seed=0)
-    with pytest.raises(ValueError, match="have 'episode' already; name another stats_key"):
-        envs.step([0])
+@pytest.mark.parametrize("kind", [RecordEpisodeStatistics, gymnasium_wrappers.RecordEpisodeStatistics])
+def test_the_key_of_the_statistics_is_not_overwritten(kind: Any) -> None:
+    """A second wrapper under one key is refused, also around Gymnasium's; a key of the infos, at an end."""
+    envs = kind(multigrid.vector_env(1, walls="a.A", max_cycles=1))
+    with pytest.raises(ValueError, match="has statistics under 'episode' already; name another stats_key"):
+        RecordEpisodeStatistics(envs)
+    both = RecordEpisodeStatistics(envs, stats_key="distance")
+    both.reset(seed=0)
+    with pytest.raises(ValueError, match="have 'distance' already; name another stats_key"):
+        both.step([0])
 
 
 @pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, lambda envs: RecordVideo(envs, "videos")])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import platform
 from collections.abc import Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import track
@@ -16,6 +14,7 @@ from multigrid.cli.bench.cases import Case, local_cases
 from multigrid.cli.bench.report import limit_rows, step_rows
 from multigrid.cli.bench.scaling import AGENTS, WORLD_COUNTS, Curve
 from multigrid.cli.bench.startup import memory_per_world, startup_times
+from multigrid.integrations.extras import list_versions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,10 +78,6 @@ def play_rounds(timed: Sequence[Case | Curve], rounds: int, seconds: float, cons
 
 def describe_machine() -> dict[str, Any]:
     """Return the versions of Python, of the system and of the installed libraries, and the number of cores."""
-    versions = {}
-    for name in ("numpy", "numba", "gymnasium", "pettingzoo"):
-        # Numba may be missing: kernels are interpreted then.
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
+    versions = list_versions("numpy", "numba", "gymnasium", "pettingzoo")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"python": platform.python_version(), "system": platform.platform(), "cores": cores, **versions}

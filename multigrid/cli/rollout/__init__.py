@@ -10,13 +10,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from multigrid.cli._files import check_new
-from multigrid.cli.rollout.dataset import find_dataset, fit_dataset, open_dataset
+from multigrid.cli.rollout.dataset import fit_dataset, open_dataset
 from multigrid.cli.rollout.files import import_libraries, write_outputs
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_rollout
 from multigrid.cli.rollout.play import play_world
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.rollout.report import print_report
 from multigrid.cli.rollout.worlds import find_worlds, fit_world
+from multigrid.datasets.writer import find_folder
 
 __all__ = ["RolloutOptions", "main", "rollout"]
 
@@ -54,7 +55,7 @@ def rollout(options: RolloutOptions, console: Console) -> int:
             results.append(play_world(world, factory, options, lambda: progress.advance(task), writer))
     print_report(results, options)
     if options.dataset is not None:
-        console.print(Text(f"dataset {options.dataset} in {find_dataset(options.dataset)}"), soft_wrap=True)
+        console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
     if options.kinds:
         console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
     return 0

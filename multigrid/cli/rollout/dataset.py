@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.policies import BUILT_IN
-from multigrid.datasets.recipe import Recipe, find_spec, is_standard
-from multigrid.datasets.writer import DatasetWriter, find_folder, open_writer
+from multigrid.datasets.recipe import find_spec, recipe_of_episodes
+from multigrid.datasets.writer import DatasetWriter, open_writer
 from multigrid.envs import spaces
 from multigrid.wrappers import standard_config
 
-__all__ = ["find_dataset", "fit_dataset", "open_dataset"]
+__all__ = ["fit_dataset", "open_dataset"]
 
 
 def fit_dataset(worlds: Sequence[NamedConfig], policy: str) -> list[NamedConfig]:
@@ -28,8 +27,8 @@ def fit_dataset(worlds: Sequence[NamedConfig], policy: str) -> list[NamedConfig]
         ValueError: there are several worlds.
     """
     if len(worlds) != 1:
-        names = ", ".join(world.name for world in worlds[:3])
-        raise ValueError(f"--dataset holds the episodes of one world, but there are {len(worlds)}: {names} ...")
+        names = ", ".join(world.name for world in worlds[:3]) + ", ..." * (len(worlds) > 3)
+        raise ValueError(f"--dataset holds the episodes of one world, but there are {len(worlds)}: {names}; name one")
     (world,) = worlds
     if policy not in BUILT_IN or find_spec(world.config) is not None:
         return [world]
@@ -39,19 +38,7 @@ def fit_dataset(worlds: Sequence[NamedConfig], policy: str) -> list[NamedConfig]
 def open_dataset(world: NamedConfig, options: RolloutOptions) -> AbstractContextManager[DatasetWriter]:
     """Return a writer of the episodes of a world, as `multigrid.datasets.writer.open_writer` does."""
     config = world.config
-    recipe = Recipe(
-        config=config,
-        policy=options.policy,
-        seed=options.seed,
-        episodes=options.episodes,
-        num_worlds=None,
-        standard=is_standard(config),
-    )
+    recipe = recipe_of_episodes(config, options.policy, options.seed, options.episodes)
     assert options.dataset is not None
     pair = spaces.observation_space(config), spaces.action_space(config)
     return open_writer(options.dataset, recipe, pair, f"{world.name}, played by {options.policy}")
-
-
-def find_dataset(name: str) -> Path:
-    """Return the folder of a dataset."""
-    return find_folder(name)

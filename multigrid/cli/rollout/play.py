@@ -101,12 +101,15 @@ def play_episode(
     env = MultiGridEnv(world.config)
     recorder = RecordEpisode(env) if record else None
     face: Any = env if recorder is None else recorder
+    buffer = None
+    if extras.writer is not None:
+        face = extras.writer.wrap(face)
+        buffer = extras.writer.make_buffer(face)
     policy = factory(seed)
     trace = EpisodeTrace(env) if watch else None
-    notes = None if extras.writer is None else extras.writer.make_notes(env)
     observations, _ = face.reset(seed=seed)
-    if notes is not None:
-        notes.begin(observations)
+    if buffer is not None:
+        buffer.begin(observations)
     if trace is not None:
         trace.note()
     bound = None if extras.bounds is None else extras.bounds.of(env)
@@ -116,10 +119,10 @@ def play_episode(
         observations = results[0]
         if trace is not None:
             trace.note(actions)
-        if notes is not None:
-            notes.add(actions, results)
-    if notes is not None and extras.writer is not None:
-        extras.writer.add(notes.rows(seed, extras.writer.num_episodes))
+        if buffer is not None:
+            buffer.add(actions, results)
+    if buffer is not None and extras.writer is not None:
+        extras.writer.add(buffer.rows(seed, extras.writer.num_episodes))
     name = f"{world.name}-{seed}"
     measures = measure_episode(env.metrics())
     if bound is not None:

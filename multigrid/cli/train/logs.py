@@ -11,8 +11,9 @@ A value is logged under its name and the steps that were trained, of all agents 
 
 All values are also in the file logged.jsonl, from which a resumed run restores what a logger lacks.
 
-Undefined values are not logged: the throughput except under *restart*, there the other metrics, and those of a rollout
-in which no episode ended. Rollouts with ``--vectorizer supersuit``, whose infos have no metrics, log ``csr`` alone.
+Undefined values are not logged: the throughput unless `on_target` is *restart*, the other metrics if it is, and the
+means of a rollout in which no episode ended.
+Rollouts with ``--vectorizer supersuit``, whose infos have no metrics, log ``csr`` alone.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from multigrid._checks import shorten
 from multigrid._files import read_bytes, replace_file
 from multigrid.cli._files import write_json
 from multigrid.cli.train.held_out import HeldOut
@@ -45,7 +47,7 @@ _Point = tuple[int, dict[str, float]]
 
 
 class _Logger(Protocol):
-    """What writes values somewhere."""
+    """A destination of logged values."""
 
     def write(self, steps: int, values: Mapping[str, float]) -> None:
         """Write all values of a number of steps, which is larger than that of the call before."""
@@ -75,11 +77,12 @@ def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
         names: "tensorboard", "wandb" or both.
         folder: of the run; it has a config.json.
         first: the least number of steps for which values will be logged. What an earlier process has logged for these
-            is replaced in TensorBoard and in the files of offline runs of Weights & Biases. Its server takes nothing
-            back: what it has stays there, and is not logged again.
+            is replaced in TensorBoard and in the files of offline runs of Weights & Biases. Points on its server
+            cannot be replaced, so they stay and are not logged again.
 
     Raises:
-        ConnectionError: Weights & Biases cannot be reached, or who trains is not logged in.
+        ValueError: logged.jsonl is damaged.
+        ConnectionError: Weights & Biases cannot be reached, or there is no login.
     """
     loggers: list[_Logger] = []
     log, code, before = Log(loggers), 1, list[_Point]()
@@ -89,7 +92,7 @@ def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
             loggers.append(journal)
             before = journal.points
         if "tensorboard" in names:
-            loggers.append(_TensorBoard(folder / TENSORBOARD, first, before))
+            loggers.append(_TensorBoard(folder / TENSORBOARD, before))
         if "wandb" in names:
             loggers.append(_WeightsAndBiases(folder, before))
         yield log
@@ -179,9 +182,15 @@ def _read_points(path: Path, first: int) -> Iterator[_Point]:
     for line in read_bytes(path).decode("utf-8").splitlines(keepends=True):
         if not line.endswith("\n"):
             return  # cut off when its process was killed
-        point = json.loads(line)
-        if point["steps"] < first:
-            yield point["steps"], point["values"]
+        try:
+            point = json.loads(line)
+            steps, values = point["steps"], point["values"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{path} has the line {shorten(line)}; expected steps and values: delete the file to go on without it"
+            ) from error
+        if steps < first:
+            yield steps, values
 
 
 def _format_point(point: _Point) -> str:
@@ -190,13 +199,14 @@ def _format_point(point: _Point) -> str:
 
 
 class _TensorBoard:
-    def __init__(self, folder: Path, first: int, before: Sequence[_Point]) -> None:
+    def __init__(self, folder: Path, before: Sequence[_Point]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        lacking = [] if folder.exists() else before
-        # TensorBoard then leaves out what earlier files have for these steps.
-        self._writer: Any = SummaryWriter(str(folder), purge_step=first)
-        for point in lacking:
+        # Earlier files may lack points, or have some that are trained again: the new file has all of them.
+        if folder.exists():
+            shutil.rmtree(folder)
+        self._writer: Any = SummaryWriter(str(folder))
+        for point in before:
             self.write(*point)
 
     def write(self, steps: int, values: Mapping[str, float]) -> None:
@@ -212,9 +222,9 @@ class _TensorBoard:
 
 
 class _WeightsAndBiases:
-    """A run of Weights & Biases, whose id is in the run folder, and whose files are.
+    """A run of Weights & Biases; its id and files are in the run folder.
 
-    The environment variables of ``wandb`` are in force: WANDB_MODE, WANDB_PROJECT, WANDB_ENTITY, WANDB_NAME and others.
+    The environment variables of ``wandb`` apply: WANDB_MODE, WANDB_PROJECT, WANDB_ENTITY, WANDB_NAME and others.
     """
 
     def __init__(self, folder: Path, before: Sequence[_Point]) -> None:
@@ -253,7 +263,7 @@ class _WeightsAndBiases:
             self._run.log(dict(values), step=steps, commit=True)
 
     def flush(self) -> None:
-        """Do nothing: another process has the values, and writes them when it will."""
+        """Do nothing: the service process of ``wandb`` writes the values."""
 
     def close(self, code: int, steps: int, values: Mapping[str, float]) -> None:  # noqa: ARG002 - without steps
         # Not in the history, where the resumed run could not replace them.

@@ -12,21 +12,18 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from multigrid.cli.train.curve import Curve
 from multigrid.config import GridConfig
-from multigrid.core.metrics import LABELS
+from multigrid.integrations.training import SUMMED
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["COLUMNS", "INTERRUPTED", "SUMMED", "RolloutCounts", "TrainingBar", "describe_curve"]
+__all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_curve"]
 
 INTERRUPTED = 130
 """The exit code of a training that Ctrl-C ended."""
 
 COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 """The columns of metrics.csv that `RolloutCounts` fills."""
-
-SUMMED = tuple(name for name in LABELS if name != "csr")
-"""The metrics of `multigrid.core.metrics` that `RolloutCounts` sums."""
 
 
 class _Lines(Progress):

@@ -36,9 +36,10 @@ from multigrid.cli.train.curve import Curve
 from multigrid.cli.train.held_out import play_held_out
 from multigrid.cli.train.logs import Log, import_loggers, open_log
 from multigrid.cli.train.options import RLlibOptions, check_rllib
-from multigrid.cli.train.progress import COLUMNS, SUMMED, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
 from multigrid.cli.train.report import print_finished, print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
+from multigrid.integrations.training import SUMMED
 from multigrid.scenarios.stored_config import one_line
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ from multigrid.cli.train.films import write_films
 from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.logs import Log, import_loggers, open_log
 from multigrid.cli.train.options import SB3Options, check_sb3
-from multigrid.cli.train.progress import COLUMNS, SUMMED, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
 from multigrid.cli.train.report import print_finished, print_report, write_evaluations
 from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
-from multigrid.integrations.training import training_seed
+from multigrid.integrations.training import SUMMED, training_seed
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,13 +6,14 @@ EPyMARL is a checkout, not a package. With a checkout in the folder ``epymarl``:
 
 runs its ``src/main.py`` with the environment "multigrid", which is a `MaskedEnv`; what follows the folder is for
 EPyMARL. ``env_args.key`` is a file, a name of the suite or GENERATOR:KEY=VALUE,..., and further ``env_args`` are fields
-of `multigrid.GridConfig`. No file of the checkout is changed; what the launcher does at run time, it says where it does
-it.
+of `multigrid.GridConfig`. No file of the checkout is changed: see the comments in `launcher.main` for its changes at
+run time.
 
-Without masks and state, EPyMARL's own wrapper takes the ids that this module registers when it is imported, which
-``module:id`` makes Gymnasium do: ``env_args.key=multigrid.integrations.epymarl:multigrid-delivery-17x13-8-v0``, one for
-each scenario of the suite, and ``multigrid-v0``, whose ``env_args.map_name`` is as the key above. ``gymma`` does not
-report its own time limit as one, so ``env_args.time_limit`` has to be the world's `max_cycles`; the launcher sets it.
+Without masks and state, EPyMARL's own wrapper takes the ids of this module, which are registered when Gymnasium imports
+it for a key of the form ``module:id``: one for each scenario of the suite, such as
+``env_args.key=multigrid.integrations.epymarl:multigrid-delivery-17x13-8-v0``, and ``multigrid-v0``, whose
+``env_args.map_name`` is as the key above. ``gymma`` reports its own time limit as termination, so
+``env_args.time_limit`` has to be the world's `max_cycles`; the launcher sets it.
 
 In both, the metrics of an episode (``csr``, ``isr``, ``sum_of_costs``, ``makespan``, and ``throughput`` under
 "restart") are in the info of its last step, and EPyMARL logs their means as ``csr_mean`` and ``test_csr_mean``.

@@ -90,6 +90,9 @@ def _find_limit(args: dict[str, Any]) -> int:
     key = str(args.get("key"))
     if key.startswith(f"{_PACKAGE}:"):
         given = {name: value for name, value in args.items() if name != "key"}
+        if given.pop("time_limit", None) not in (None, given.get("max_cycles")):
+            # gymma would cut episodes off before the world's own limit, as if they had terminated.
+            sys.exit("env_args.time_limit is given with an id; expected env_args.max_cycles=... in its place")
         args = {**gymnasium.spec(key.removeprefix(f"{_PACKAGE}:")).kwargs, **given}
         args["key"] = args.pop("map_name", None)
     return MaskedEnv(**args).episode_limit

@@ -59,8 +59,6 @@ class TupleEnv(gymnasium.Env[Any, Any]):
         self.observation_space = spaces.Tuple([one["observation"]] * self.n_agents)
         self.action_space = spaces.Tuple([self._env.action_space(first)] * self.n_agents)
         self._absent = np.zeros(one["observation"].shape, np.float32)
-        self._parks = self.config.on_target == "park"
-        # With a single action to choose, an agent whose actions are ignored has no policy gradient and no entropy.
         self._single = [0] * (self.config.num_actions - 1) + [1]
         self.avail_actions: list[list[int]] = []
 
@@ -71,7 +69,7 @@ class TupleEnv(gymnasium.Env[Any, Any]):
             TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
         observations, _ = self._env.reset(seed=seed, options=options)
-        return self._all_observations(observations, set()), {}
+        return self._all_observations(observations), {}
 
     def step(self, actions: Sequence[Any]) -> tuple[Any, list[float], bool, bool, dict[str, Any]]:  # type: ignore[override]
         """Play one step.
@@ -89,13 +87,11 @@ class TupleEnv(gymnasium.Env[Any, Any]):
             raise ResetNeeded("there is no episode, or it is over; call reset() first")
         by_agent = dict(zip(self.config.agents, actions, strict=True))
         chosen = {agent: by_agent[agent] for agent in self._env.agents}
-        observations, rewards, terminations, _, infos = self._env.step(chosen)
-        parked = {agent for agent, info in infos.items() if self._parks and info["distance"] == 0}
-        ignored = parked | {agent for agent, ends in terminations.items() if ends}
+        observations, rewards, terminations, _, _ = self._env.step(chosen)
         over = not self._env.agents
         terminated = over and all(terminations.values())
         return (
-            self._all_observations(observations, ignored),
+            self._all_observations(observations),
             [rewards.get(agent, 0.0) for agent in self.config.agents],
             terminated,
             over and not terminated,
@@ -119,12 +115,10 @@ class TupleEnv(gymnasium.Env[Any, Any]):
         """Close the window, if there is one."""
         self._env.close()
 
-    def _all_observations(self, observations: dict[str, Any], ignored: set[str]) -> tuple[NDArray[np.float32], ...]:
+    def _all_observations(self, observations: dict[str, Any]) -> tuple[NDArray[np.float32], ...]:
         """Return the observations of all agents, and keep their masks."""
         self.avail_actions = [
-            observations[agent][MASK].tolist()
-            if agent in observations and agent not in ignored
-            else self._single.copy()
+            observations[agent][MASK].tolist() if agent in observations else self._single.copy()
             for agent in self.config.agents
         ]
         return tuple(
@@ -155,7 +149,8 @@ class MaskedEnv:
             must be None.
 
     Raises:
-        TypeError, OSError: as `name_world`.
+        TypeError: as `name_world`; or `common_reward` is neither True nor False.
+        OSError: as `name_world`.
         ValueError: as `name_world`; an unknown `reward_scalarisation`; no time limit; or a `pretrained_wrapper`.
 
     >>> env = MaskedEnv(key="delivery-17x13-8", time_limit=64, common_reward=True, reward_scalarisation="sum", seed=3)
@@ -179,6 +174,8 @@ class MaskedEnv:
     ) -> None:
         if fields.pop("pretrained_wrapper", None) is not None:
             raise ValueError("pretrained_wrapper is set, but no agents of multigrid come with EPyMARL; leave it null")
+        if not isinstance(common_reward, bool):
+            raise TypeError(f"common_reward is {shorten(common_reward)}; expected True or False")
         if reward_scalarisation not in ("sum", "mean"):
             raise ValueError(f"reward_scalarisation is {shorten(reward_scalarisation)}; expected 'sum' or 'mean'")
         if time_limit is not None:
@@ -189,7 +186,7 @@ class MaskedEnv:
             raise ValueError("the world has no max_cycles, but EPyMARL stores whole episodes; set time_limit")
         self.n_agents, self.episode_limit = self._env.n_agents, limit
         self._seed: int | None = None if seed is None else check_seed(seed)
-        self._common_reward = bool(common_reward)
+        self._common_reward = common_reward
         self._divisor = self.n_agents if reward_scalarisation == "mean" else 1
         self._observations: list[NDArray[np.float32]] = []
 

@@ -7,7 +7,7 @@ HARL is a checkout, not a package. With a checkout in the folder ``HARL``:
 trains, and evaluates on held-out episodes before, during and after. The flags are ``--algo``, ``--exp_name``,
 ``--map_name`` (a file, a name of the suite, or GENERATOR:KEY=VALUE,...), the fields of `multigrid.GridConfig`,
 ``--state_type``, ``--greedy_evaluation`` and the settings in HARL's file for the algorithm. No file of the checkout is
-changed; what the launcher replaces at run time, `add_to_harl` says.
+changed: `add_to_harl` lists what the launcher replaces at run time.
 
 - ``--state_type EP`` (default): HARL's critic learns from the reward of the first agent alone, so all agents get the
   mean of the rewards.
@@ -17,12 +17,13 @@ changed; what the launcher replaces at run time, `add_to_harl` says.
 An agent that has left, or is parked on its target, is "done" before its world is: its actions are ignored, and HARL's
 active masks leave them out of the loss.
 
-Evaluation: HARL counts the first ``eval_episodes`` that end, of which short ones are more likely; here each of as many
-worlds plays one episode, the same ones each time. On-policy algorithms sample their actions in it, for two agents that
-block each other would repeat their most probable ones for ever; ``--greedy_evaluation True`` takes these, as HARL does.
+Each evaluation plays the same held-out episodes, one in each of ``eval_episodes`` worlds. Counting the first episodes
+to end, as HARL does, would favour short ones. On-policy algorithms sample their actions; ``--greedy_evaluation True``
+takes the most probable ones, HARL's default. Two agents that block each other then repeat their actions until the time
+limit.
 
-``--gamma 0.95`` learns faster than HARL's 0.99: HARL leaves steps that a time limit cuts off out of the critic's
-targets, so that nothing but `gamma` lowers the value of walking on.
+HARL masks time-limit steps out of the critic's targets. With its ``--gamma 0.99`` the critic may therefore value
+continuing above arriving; use 0.95.
 
 Tried with HARL's commit d539bad, whose code needs a Python before 3.13.
 """

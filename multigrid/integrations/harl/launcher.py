@@ -173,6 +173,8 @@ def _parse(words: list[str], checkout: Path) -> tuple[dict[str, Any], dict[str, 
 
 
 def _read(text: str) -> Any:
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -69,7 +69,6 @@ class MultiGridShareVecEnv:
         self.share_observation_space = [state] * self.n_agents
         # HARL seeds each agent's own space.
         self.action_space = [copy.deepcopy(self._envs.single_action_space) for _ in range(self.n_agents)]
-        self._agents_park = config.on_target == "park"
         self.results: dict[str, NDArray[np.float64]] = {}
         self._first_seed = check_seed(seed)
         self._seed: int | None = self._first_seed
@@ -109,15 +108,11 @@ class MultiGridShareVecEnv:
         shape = (self.num_envs, self.n_agents)
         had_left = ~self._alive
         observations, rows, terminated, _, vector_infos = self._envs.step(np.asarray(self._actions).reshape(-1))
-        rewards = rows.reshape(*shape, 1).astype(np.float32)
-        if self._is_common:
-            # Not reward="shared": under "leave", agents that have left have no part in it.
-            rewards[:] = rewards.mean(axis=1, keepdims=True)
+        shares = self._envs.team_rewards(rows) if self._is_common else rows.reshape(shape)
+        rewards = shares[..., None].astype(np.float32)
         views = self._view(observations)
         over: NDArray[np.bool_] = self._worlds.episode_over
-        dones = ~self._alive | over[:, None]
-        if self._agents_park:
-            dones |= vector_infos["distance"].reshape(shape) == 0
+        dones = ~self._worlds.acting | over[:, None]
         infos: list[Any] = [[{} for _ in range(self.n_agents)] for _ in range(self.num_envs)]
         if over.any():
             limited = ~np.all(terminated.reshape(shape) | had_left, axis=1)
