@@ -248,7 +248,7 @@ def test_a_frame_is_that_of_the_world():
     ("arguments", "error", "message"),
     [
         ({"group_map": ["agent_0"]}, TypeError, "group_map is .*expected a MarlGroupMapType, or"),
-        ({"group_map": {"a": ["agent_0"]}}, ValueError, "agent_1 wasn't found"),
+        ({"group_map": {"a": ["agent_0"]}}, ValueError, "expected each of .* in one group, none empty"),
         ({"num_worlds": 0}, ValueError, "num_worlds is 0"),
         ({"seed": -1}, ValueError, "seed is -1"),
     ],

@@ -54,6 +54,7 @@ class World(RawMultiAgentEnv):  # type: ignore[misc] # mypy has no types of Xuan
 
     def __init__(self, config: multigrid.GridConfig, seed: int) -> None:
         super().__init__()
+        self._masks: dict[str, NDArray[np.bool_]] = {}
         self.env = cast("Any", StandardParallel(multigrid.parallel_env(standard_config(config))))
         self.agents, self.num_agents = list(config.agents), config.num_agents
         self.agent_groups, self.max_episode_steps = [self.agents], config.max_cycles
@@ -81,13 +82,14 @@ class World(RawMultiAgentEnv):  # type: ignore[misc] # mypy has no types of Xuan
     def rows(self, observations: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
         """Return an observation of every agent, zeros for one that has left; keep the masks for `avail_actions`."""
         here = {agent: observations[agent] for agent in self.agents if agent in observations}
-        self._masks = {agent: here[agent]["action_mask"].astype(bool) for agent in here}
+        # The last mask of an agent that leaves, which stays, allows a single action.
+        self._masks |= {agent: here[agent]["action_mask"].astype(bool) for agent in here}
         zeros = {agent: np.zeros(space.shape, space.dtype) for agent, space in self.observation_space.items()}
         return zeros | {agent: here[agent]["observation"] for agent in here}
 
     def avail_actions(self) -> dict[str, NDArray[np.bool_]]:
-        """Return the mask of each agent's actions; all of them for one that has left, whose action is ignored."""
-        return {agent: self._masks.get(agent, np.ones(self.action_space[agent].n, np.bool_)) for agent in self.agents}
+        """Return the mask of each agent's actions: for one that has left, a single action, which is ignored."""
+        return dict(self._masks)
 
     def agent_mask(self) -> dict[str, bool]:
         """Return whether each agent has acted in the last step."""

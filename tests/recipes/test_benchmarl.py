@@ -117,6 +117,15 @@ def test_training_and_evaluation_play_other_episodes(tmp_path):
     assert not set(seeds[0]) & set(seeds[1])
 
 
+def test_as_many_worlds_of_both_play_other_episodes(tmp_path):
+    """With as many evaluation episodes as training worlds, BenchMARL's default, evaluations begin with seeds s + i."""
+    settings = {"evaluation_static": False, "evaluation_episodes": 4, "on_policy_n_envs_per_worker": 4}
+    experiment, _ = experiment_of(tmp_path, MultiGridTask("small", WORLD), **settings)
+    own = MultiGridTorchRLEnv(WORLD, 4, seed=3)
+    np.testing.assert_array_equal(experiment.test_env.reset()["state"], own.reset()["state"])
+    experiment.close()
+
+
 def test_metrics_are_of_first_episodes(tmp_path):
     """The metrics of an evaluation are those of the first episode of each rollout, and reach BenchMARL's log."""
     env = MultiGridTorchRLEnv(WORLD, 6, seed=1)

@@ -8,7 +8,7 @@ import torch
 
 import multigrid
 from multigrid.examples import pufferlib_ppo
-from multigrid.wrappers import standard_config
+from multigrid.wrappers import StandardParallel, standard_config
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
 
@@ -28,14 +28,12 @@ def test_restart_is_refused():
 
 
 def flat(observations, config):
-    """The rows that PufferLib gets of the observations of one world: zeros, with a mask of ones, for who has left."""
+    """The rows that PufferLib gets of the observations of one world: zeros, with one action, for who has left."""
     rows = []
     for agent in config.agents:
         here = observations.get(agent)
         if here is None:
-            rows.append(
-                np.concatenate([np.zeros(rows_width(config) - config.num_actions), np.ones(config.num_actions)])
-            )
+            rows.append([0.0] * (rows_width(config) - 1) + [1.0])
         else:
             rows.append(np.concatenate([here["observation"], here["action_mask"]]))
     return np.array(rows, np.float32)
@@ -51,7 +49,7 @@ def test_the_rows_are_those_of_single_worlds(on_target):
     """World i, seeded s + i, gives PufferLib the observations, rewards and ends of a ParallelEnv seeded s + i."""
     config = standard_config(multigrid.GridConfig(size=(5, 3), num_agents=3, on_target=on_target, max_cycles=25))
     worlds = pufferlib_ppo.Worlds(config, num_worlds=2)
-    envs = [multigrid.parallel_env(config) for _ in range(2)]
+    envs = [StandardParallel(multigrid.parallel_env(config)) for _ in range(2)]
     seen, infos = worlds.reset(seed=7)
     assert infos == []
     firsts = [env.reset(seed=7 + world)[0] for world, env in enumerate(envs)]
@@ -73,7 +71,7 @@ def test_the_rows_are_those_of_single_worlds(on_target):
             assert terminals[rows].tolist() == expected
             if over:
                 ends += 1
-                metrics.append(env.metrics())
+                metrics.append(env.unwrapped.metrics())
                 observations, _ = env.reset()
             assert np.array_equal(seen[rows], flat(observations, config))
         assert not truncations.any()
