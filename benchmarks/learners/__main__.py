@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,10 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM
 
 @dataclasses.dataclass(frozen=True)
 class LearnerOptions:
-    """Measure the training of the examples; write learners.json and learners.md in docs/frameworks.
+    """Measure the training with each library; write learners.json and learners.md in docs/frameworks.
 
-    Each library has an environment in a folder, which is made if it does not exist; all of them have 8 GB.
+    Each library has an environment in a folder, which is made if it does not exist; all of them have 8 GB. EPyMARL and
+    HARL are no packages: they are measured with --checkouts.
     """
 
     only: tuple[str, ...] = ()
@@ -41,6 +43,8 @@ class LearnerOptions:
     """How often each is measured."""
     folder: Path = dataclasses.field(default_factory=lambda: default_folder().parent / "learners")
     """The folder of the environments."""
+    checkouts: Path | None = None
+    """The folder of clones of EPyMARL and HARL, whose names are epymarl and HARL."""
     output: Path = PAGE
     """The folder to write to."""
 
@@ -61,8 +65,15 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"benchmarks: --rounds is {options.rounds}; expected at least 1\n")
         return 2
     chosen = [learner for learner in LEARNERS if learner.name in options.only or not options.only]
+    checkouts = None if options.checkouts is None else options.checkouts.absolute()
+    if checkouts is None:
+        chosen = [learner for learner in chosen if not learner.needs]
+    if not chosen:
+        sys.stderr.write(f"benchmarks: --only names {', '.join(options.only)}; expected --checkouts, too\n")
+        return 2
+    options.output.mkdir(parents=True, exist_ok=True)
     try:
-        content = measure(chosen, options.folder.absolute(), options.rounds)
+        content = measure(chosen, options.folder.absolute(), options.rounds, checkouts)
     except _LearnerError as error:
         sys.stderr.write(f"benchmarks: {error}\n")
         return 1
@@ -73,23 +84,22 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def measure(learners: Sequence[Learner], folder: Path, rounds: int) -> dict[str, Any]:
+def measure(learners: Sequence[Learner], folder: Path, rounds: int, checkouts: Path | None = None) -> dict[str, Any]:
     """Return the rates of some libraries, in turns, as `format_page` takes them.
 
     Raises:
-        _LearnerError: a library cannot be installed, or its example fails.
+        _LearnerError: a library cannot be installed, or does not train.
     """
     homes = {learner.name: _set_up(learner, folder) for learner in learners}
     rates: dict[str, list[float]] = {learner.name: [] for learner in learners}
     for number in range(rounds):
         for learner in learners:
             home = homes[learner.name]
-            few, many = (train(learner, home, steps) for steps in (learner.few, learner.many))
+            few, many = (train(learner, home, steps, checkouts) for steps in (learner.few, learner.many))
             rates[learner.name].append(round((learner.many - learner.few) * learner.agent_steps / (many - few), 1))
             sys.stderr.write(f"round {number + 1}, {learner.name}: {rates[learner.name][-1]:,.0f} a second\n")
-    rows = [
-        {"name": one.name, "version": _find_version(one, homes[one.name]), "rates": rates[one.name]} for one in learners
-    ]
+    versions = {one.name: _find_version(one, homes[one.name], checkouts) for one in learners}
+    rows = [{"name": one.name, "version": versions[one.name], "rates": rates[one.name]} for one in learners]
     return {
         "machine": describe_machine(),
         "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
@@ -97,15 +107,16 @@ def measure(learners: Sequence[Learner], folder: Path, rounds: int) -> dict[str,
     }
 
 
-def train(learner: Learner, home: Path, steps: int) -> float:
+def train(learner: Learner, home: Path, steps: int, checkouts: Path | None = None) -> float:
     """Train for some steps, and return the seconds of CPU time of all processes.
 
     Raises:
-        _LearnerError: the example fails.
+        _LearnerError: the training fails.
     """
-    name, *flags = learner.example.format(steps=steps).split()
-    command = [str(home / "bin" / "python"), "-m", f"multigrid.examples.{name}", *flags]
-    return cpu_seconds(command, {**os.environ, **_ONE_THREAD, "PYTHONPATH": str(ROOT)})
+    with tempfile.TemporaryDirectory() as folder:
+        values = {"steps": steps, "folder": f"{folder}/run", "checkouts": checkouts}
+        command = [str(home / "bin" / "python"), "-m", *(part.format(**values) for part in learner.program.split())]
+        return cpu_seconds(command, {**os.environ, **_ONE_THREAD, "PYTHONPATH": str(ROOT)})
 
 
 def cpu_seconds(command: Sequence[str], environment: Mapping[str, str]) -> float:
@@ -126,10 +137,10 @@ def cpu_seconds(command: Sequence[str], environment: Mapping[str, str]) -> float
 
 def _set_up(learner: Learner, folder: Path) -> Path:
     """Return the environment of a library, which is made if it does not exist."""
-    home = folder / (learner.recipe or "tested")
+    home = folder / (learner.package if learner.needs else learner.recipe or "tested")
     if (home / "complete").exists():
         return home
-    install = _TESTED
+    install = f"{_TESTED} {learner.needs}".strip()
     if learner.recipe:
         install = (ROOT / ".ci" / "recipes" / f"{learner.recipe}.txt").read_text().splitlines()[0]
         install = install.removeprefix("# install: ")
@@ -145,9 +156,11 @@ def _set_up(learner: Learner, folder: Path) -> Path:
     return home
 
 
-def _find_version(learner: Learner, home: Path) -> str:
-    program = f"import importlib.metadata as m; print(m.version({learner.package!r}))"
+def _find_version(learner: Learner, home: Path, checkouts: Path | None) -> str:
+    program = f"import importlib.metadata as m; print(m.version({learner.package!r}).split('+')[0])"
     command = [str(home / "bin" / "python"), "-c", program]
+    if learner.needs:
+        command = ["git", "-C", f"{checkouts}/{learner.package}", "rev-parse", "--short=7", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - our own
 
 

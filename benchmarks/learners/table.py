@@ -2,70 +2,115 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["LEARNERS", "Learner", "format_page"]
+__all__ = ["LEARNERS", "Learner", "format_page", "format_short"]
 
 
 class Learner(NamedTuple):
-    """A library, and the example that trains with it."""
+    """A library, and the program that trains with it."""
 
     name: str
     recipe: str
     """The file of .ci/recipes that has its environment; "" for the tested set."""
     package: str
-    """The distribution whose version counts."""
-    example: str
-    """The module of multigrid.examples, with flags; "{steps}" is a number of steps."""
+    """The distribution whose version counts, or the folder of a checkout."""
+    program: str
+    """The module, with flags; "{steps}" is a number of steps, "{folder}" a new folder, "{checkouts}" that of clones."""
     agent_steps: int
     """The steps of agents that one of these steps counts."""
     few: int
     many: int
     """Two numbers of steps: the rate is of those between them, without imports, evaluations and compilation."""
     works: str
-    """What was trained."""
+    """What trains here."""
+    since: str
+    """The day of the first training, in ISO 8601."""
+    needs: str = ""
+    """What pip installs beside the tested set, for a checkout."""
 
+
+_EMPTY = "multigrid train --size 5 4 --num-agents 2 --max-cycles 20 --episodes 10 --evaluations 2 --folder {folder}"
 
 LEARNERS = (
-    Learner("PyTorch alone", "", "torch", "ppo --size 5 4 --steps {steps}", 1, 100_000, 300_000, "PPO"),
     Learner(
-        "Stable-Baselines3",
-        "",
-        "stable-baselines3",
-        "sb3_algorithms --algorithm ppo_dict --steps {steps}",
-        1,
-        20_000,
-        80_000,
-        "PPO, A2C, DQN, QR-DQN, MaskablePPO, HER",
+        *("PyTorch alone", "", "torch", "multigrid.examples.ppo --size 5 4 --steps {steps} --episodes 10"),
+        *(1, 100_000, 1_300_000, "PPO", "2026-11-21"),
     ),
     Learner(
-        "BenchMARL",
-        "benchmarl",
-        "benchmarl",
-        "benchmarl_mappo --frames {steps}",
-        2,
-        4096,
-        14_336,
-        "IPPO, MAPPO, QMIX, VDN",
+        *("Stable-Baselines3", "", "stable-baselines3"),
+        "multigrid.examples.sb3_algorithms --algorithm ppo_dict --steps {steps} --episodes 10",
+        *(1, 20_000, 200_000, "PPO, A2C, DQN, QR-DQN, MaskablePPO, HER", "2026-11-21"),
     ),
-    Learner("TorchRL", "torchrl", "torchrl", "torchrl_ppo --steps {steps}", 2, 2000, 6000, "PPO"),
-    Learner("PufferLib", "pufferlib", "pufferlib", "pufferlib_ppo --steps {steps}", 1, 40_000, 160_000, "PPO"),
-    Learner("XuanCe", "xuance", "xuance", "xuance_mappo --steps {steps}", 32, 300, 1200, "MAPPO"),
-    Learner("skrl", "skrl", "skrl", "skrl_ippo --steps {steps}", 2, 2000, 6000, "IPPO"),
-    Learner("Tianshou", "tianshou", "tianshou", "tianshou_dqn --steps {steps}", 1, 6000, 18_000, "DQN"),
-    Learner("AgileRL", "agilerl", "agilerl", "agilerl_ippo --steps {steps}", 1, 6144, 18_432, "IPPO"),
+    Learner(
+        *("Stable-Baselines3 through SuperSuit", "", "supersuit"),
+        _EMPTY + " --vectorizer supersuit --steps {steps}",
+        *(1, 32_768, 163_840, "PPO", "2026-11-21"),
+    ),
+    Learner(
+        *("RLlib", "rllib", "ray"),
+        _EMPTY + " --engine rllib --num-env-runners 0 --steps {steps}",
+        *(1, 16_384, 98_304, "PPO", "2026-11-21"),
+    ),
+    Learner(
+        *("BenchMARL", "benchmarl", "benchmarl"),
+        "multigrid.examples.benchmarl_mappo --frames {steps} --interval 1048576 --episodes 10",
+        *(2, 4096, 110_592, "IPPO, MAPPO, QMIX, VDN", "2026-11-23"),
+    ),
+    Learner(
+        *("TorchRL", "torchrl", "torchrl", "multigrid.examples.torchrl_ppo --steps {steps} --episodes 10"),
+        *(2, 2000, 46_000, "PPO", "2026-11-21"),
+    ),
+    Learner(
+        *("EPyMARL", "", "epymarl"),
+        "multigrid.integrations.epymarl {checkouts}/epymarl --config=mappo with env_args.size=(5,4) "
+        "env_args.num_agents=2 env_args.max_cycles=20 test_interval=1000000 test_nepisode=10 t_max={steps}",
+        *(2, 4000, 16_000, "MAPPO, QMIX", "2026-11-23"),
+        "sacred==0.8.7 setuptools==80.10.2 PyYAML==6.0.3 scipy==1.17.1",
+    ),
+    Learner(
+        *("HARL", "", "HARL"),
+        "multigrid.integrations.harl {checkouts}/HARL --algo mappo --size 5,4 --num_agents 2 --max_cycles 20 "
+        "--n_rollout_threads 50 --episode_length 50 --eval_episodes 10 --eval_interval 100000 --torch_threads 1 "
+        "--log_dir {folder} --num_env_steps {steps}",
+        *(2, 5000, 155_000, "MAPPO, HAPPO", "2026-11-23"),
+        "tensorboardX==2.6.5 setproctitle==1.3.8 absl-py==2.5.1 PyYAML==6.0.3",
+    ),
+    Learner(
+        *("PufferLib", "pufferlib", "pufferlib", "multigrid.examples.pufferlib_ppo --steps {steps} --episodes 10"),
+        *(1, 40_000, 680_000, "PPO", "2026-11-23"),
+    ),
+    Learner(
+        *("XuanCe", "xuance", "xuance", "multigrid.examples.xuance_mappo --steps {steps} --episodes 10"),
+        *(32, 300, 1500, "MAPPO", "2026-11-23"),
+    ),
+    Learner(
+        *("skrl", "skrl", "skrl", "multigrid.examples.skrl_ippo --steps {steps} --episodes 10"),
+        *(2, 2000, 24_000, "IPPO", "2026-11-21"),
+    ),
+    Learner(
+        *("Tianshou", "tianshou", "tianshou", "multigrid.examples.tianshou_dqn --steps {steps} --episodes 10"),
+        *(1, 6000, 30_000, "DQN", "2026-11-21"),
+    ),
+    Learner(
+        *("AgileRL", "agilerl", "agilerl", "multigrid.examples.agilerl_ippo --steps {steps} --episodes 10"),
+        *(1, 6144, 67_584, "IPPO", "2026-11-21"),
+    ),
 )
-"""In the order of the table."""
+"""In the order of the table. EPyMARL and HARL are no packages: they run in the tested set and what they need."""
 
 _HEAD = """\
 # Learning libraries
 
 Made by `python -m benchmarks.learners`. The speed is in agent-steps per second of CPU time, training included, with \
 one thread: the difference of a long and a short training, as the median of some rounds, with the smallest and the \
-largest. All libraries ran in turns. Each trains the small network of its example on two or three agents, so the \
-figures show the cost of the library, not that of the worlds.
+largest. All libraries ran in turns. Each trains a small network on two or three agents on 5 x 4 cells, with settings \
+of its own, so the figures show the cost of the library, not that of the worlds, and they rank no algorithm. For \
+RLlib, the time is that of the process that plays and learns. [imitation](../datasets.md) and d3rlpy, which learn from \
+datasets, are not in the table.
 
 """
 
@@ -78,15 +123,34 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
         learners: the libraries that the page may show.
     """
     lines = [
-        "| library | version | example | trains here | agent-steps per CPU second |",
-        "| --- | --- | --- | --- | ---: |",
+        "| library | version | since | trains here | measured program | agent-steps per CPU second |",
+        "| --- | --- | --- | --- | --- | ---: |",
     ]
-    known = {learner.name: learner for learner in learners}
-    for row in content["rows"]:
-        learner, rates = known[row["name"]], row["rates"]
+    for row, learner in _pairs(content, learners):
+        rates = row["rates"]
         speed = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
-        example = learner.example.split()[0]
-        lines.append(f"| {row['name']} | {row['version']} | `{example}` | {learner.works} | {speed} |")
+        cells = (learner.name, row["version"], learner.since, learner.works, f"`{_shorten(learner.program)}`", speed)
+        lines.append(f"| {' | '.join(cells)} |")
     machine = content["machine"]
     lines += ["", f"Measured on {content['date']} with {machine['cores']} cores, Python {machine['python']}.", ""]
     return _HEAD + "\n".join(lines)
+
+
+def format_short(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNERS) -> str:
+    """Return the table of README, with rounded rates; the arguments are those of `format_page`."""
+    lines = ["| library | trains here | agent-steps per CPU second |", "|---|---|---:|"]
+    for row, learner in _pairs(content, learners):
+        name = f"{learner.name} {row['version']}"
+        rate = float(f"{statistics.median(row['rates']):.2g}")
+        lines.append(f"| {name} | {learner.works} | {rate:,.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shorten(program: str) -> str:
+    """Return the words of a program before its flags and what depends on the machine."""
+    return " ".join(itertools.takewhile(lambda word: word[0] not in "-{", program.split()))
+
+
+def _pairs(content: Mapping[str, Any], learners: Sequence[Learner]) -> list[tuple[Mapping[str, Any], Learner]]:
+    known = {learner.name: learner for learner in learners}
+    return [(row, known[row["name"]]) for row in content["rows"]]

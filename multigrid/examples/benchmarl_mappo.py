@@ -42,8 +42,11 @@ ALGORITHMS = {"ippo": IppoConfig, "mappo": MappoConfig, "qmix": QmixConfig, "vdn
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target="leave", observe=("offset", "others"), max_cycles=20)
 
 
-def experiment_config(frames: int, folder: str, episodes: int = 200) -> ExperimentConfig:
-    """Return BenchMARL's settings for `frames` steps of small worlds, written to `folder`."""
+def experiment_config(frames: int, folder: str, episodes: int = 200, interval: int = 16384) -> ExperimentConfig:
+    """Return BenchMARL's settings for `frames` steps of small worlds, written to `folder`.
+
+    Every `interval` steps, a multiple of 2,048, `episodes` held-out episodes are played.
+    """
     config = ExperimentConfig.get_from_yaml()
     config.max_n_frames, config.save_folder, config.loggers, config.render = frames, folder, [], False
     config.lr, config.gamma, config.polyak_tau = 1e-3, 0.95, 0.02
@@ -54,7 +57,7 @@ def experiment_config(frames: int, folder: str, episodes: int = 200) -> Experime
     config.off_policy_memory_size = 100_000
     config.exploration_eps_end = 0.05
     config.evaluation_static, config.evaluation_deterministic_actions = True, False
-    config.evaluation_episodes, config.evaluation_interval = episodes, 8 * 2048
+    config.evaluation_episodes, config.evaluation_interval = episodes, interval
     return config
 
 
@@ -64,6 +67,8 @@ def main(
     frames: int = 49152,
     seed: int = 0,
     world: str = "",
+    episodes: int = 200,
+    interval: int = 16384,
 ) -> list[dict[str, float]]:
     """Train, and print the success on held-out episodes before and after.
 
@@ -72,6 +77,8 @@ def main(
         frames: number of steps of the worlds.
         seed: of the nets and of the worlds.
         world: a scenario of the suite, a file or a generator, see `multigrid.scenarios.find_world`; by default `WORLD`.
+        episodes: held-out episodes of each evaluation.
+        interval: number of steps between evaluations, a multiple of 2048.
 
     Returns:
         The means of the metrics in each evaluation; the first is before the training.
@@ -86,7 +93,7 @@ def main(
             algorithm_config=ALGORITHMS[algorithm].get_from_yaml(),
             model_config=model,
             seed=seed,
-            config=experiment_config(frames, folder),
+            config=experiment_config(frames, folder, episodes, interval),
             callbacks=[log],
         )
         experiment.evaluate()

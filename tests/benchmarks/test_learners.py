@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.learners import __main__ as program
 from benchmarks.learners.__main__ import main
-from benchmarks.learners.table import LEARNERS
+from benchmarks.learners.table import LEARNERS, format_page, format_short
 
 if TYPE_CHECKING:
     import pytest
@@ -24,23 +25,24 @@ def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch: pytest.Monkey
 
     def cpu_seconds(command: Any, environment: Any) -> float:
         calls.append(command[2])
-        steps = int(command[-1])
+        steps = int(command[command.index("--steps") + 1])
         assert environment["OMP_NUM_THREADS"] == "1"
         return 20 + steps / (1000 if "torchrl" in command[2] else 500)
 
     monkeypatch.setattr(program, "cpu_seconds", cpu_seconds)
     monkeypatch.setattr(program, "_set_up", lambda learner, folder: folder / learner.recipe)
-    monkeypatch.setattr(program, "_find_version", lambda learner, home: f"1.{home.name}")
-    assert main(["--only", "TorchRL", "PyTorch alone", "--rounds", "2", "--output", str(tmp_path)]) == 0
-    content = json.loads((tmp_path / "learners.json").read_text())
+    monkeypatch.setattr(program, "_find_version", lambda learner, home, checkouts: f"1.{home.name}")
+    assert main(["--only", "TorchRL", "PyTorch alone", "--rounds", "2", "--output", str(tmp_path / "new")]) == 0
+    content = json.loads((tmp_path / "new" / "learners.json").read_text())
     assert [(row["name"], row["rates"]) for row in content["rows"]] == [
         ("PyTorch alone", [500.0, 500.0]),
         ("TorchRL", [2000.0, 2000.0]),
     ]
     names = ["multigrid.examples.ppo"] * 2 + ["multigrid.examples.torchrl_ppo"] * 2
     assert calls == names * 2
-    page = (tmp_path / "learners.md").read_text()
-    assert "| TorchRL | 1.torchrl | `torchrl_ppo` | PPO | 2,000 (2,000 to 2,000) |" in page
+    page = (tmp_path / "new" / "learners.md").read_text()
+    cells = ("TorchRL", "1.torchrl", "2026-11-21", "PPO", "`multigrid.examples.torchrl_ppo`", "2,000 (2,000 to 2,000)")
+    assert f"| {' | '.join(cells)} |" in page
 
 
 def test_cpu_time_is_that_of_all_processes() -> None:
@@ -63,13 +65,48 @@ def test_what_cannot_be_measured_is_said(
     (home / "complete").touch()
     (home / "bin" / "python").symlink_to("/bin/false")
     assert main(["--only", "PyTorch alone", "--folder", str(tmp_path), "--output", str(tmp_path)]) == 1
-    assert "ppo --size 5 4 --steps 100000 ended with exit code 1" in capsys.readouterr().err
+    assert "ppo --size 5 4 --steps 100000 --episodes 10 ended with exit code 1" in capsys.readouterr().err
     assert not (tmp_path / "learners.md").exists()
 
 
-def test_each_library_has_its_environment_and_example() -> None:
-    """The recipes and examples that the table names exist, and a long training is longer than a short one."""
+def test_each_library_has_its_environment_and_program() -> None:
+    """The recipes and modules that the table names exist, and a long training is longer than a short one."""
     for learner in LEARNERS:
         assert not learner.recipe or (ROOT / ".ci" / "recipes" / f"{learner.recipe}.txt").exists(), learner.name
-        assert (ROOT / "multigrid" / "examples" / f"{learner.example.split()[0]}.py").exists(), learner.name
+        module = ROOT / learner.program.split()[0].replace(".", "/")
+        assert module.with_suffix(".py").exists() or (module / "__main__.py").exists(), learner.name
         assert 0 < learner.few < learner.many
+
+
+def test_checkouts_are_measured_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """EPyMARL and HARL are left out without a folder of clones; with one, they run there and name its commit."""
+    commands: list[list[str]] = []
+
+    def cpu_seconds(command: Any, environment: Any) -> float:
+        del environment
+        commands.append(command)
+        return float(len(commands))
+
+    monkeypatch.setattr(program, "cpu_seconds", cpu_seconds)
+    monkeypatch.setattr(program, "_set_up", lambda learner, folder: folder)
+    clone = tmp_path / "clones" / "HARL"
+    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", "init", "-q", str(clone)], check=True)  # noqa: S607 - the git of the PATH
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "."], check=True)
+    flags = ["--only", "HARL", "--rounds", "1", "--output", str(tmp_path)]
+    assert main(flags) == 2
+    assert not commands
+    assert main([*flags, "--checkouts", str(clone.parent)]) == 0
+    assert [command[2:4] for command in commands] == [["multigrid.integrations.harl", str(clone)]] * 2
+    (row,) = json.loads((tmp_path / "learners.json").read_text())["rows"]
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    assert head.startswith(row["version"])
+    assert len(row["version"]) == 7
+
+
+def test_the_page_is_of_the_results() -> None:
+    """docs/frameworks/learners.md and README's table are what the JSON file gives, with every library."""
+    content = json.loads((program.PAGE / "learners.json").read_text())
+    assert (program.PAGE / "learners.md").read_text() == format_page(content)
+    assert format_short(content) in (ROOT / "README.md").read_text()
+    assert [row["name"] for row in content["rows"]] == [learner.name for learner in LEARNERS]
