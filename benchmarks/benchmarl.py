@@ -31,7 +31,7 @@ from multigrid._files import replace_file
 from multigrid.cli._options import parse
 from multigrid.cli.bench.measuring import describe_machine
 from multigrid.examples.benchmarl_mappo import experiment_config
-from multigrid.integrations.benchmarl import MultiGridTask
+from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask
 from multigrid.wrappers import StandardParallel, standard_config
 
 GOAL = 15.0
@@ -84,14 +84,14 @@ class PettingZooTask(PettingZooClass):  # type: ignore[misc] # mypy has no types
         return True
 
 
-def collections(task: Any, frames: int, worlds: int, folder: str) -> Iterator[Any]:
+def collections(task: Any, frames: int, worlds: int, folder: str, callbacks: Sequence[Any] = ()) -> Iterator[Any]:
     """Yield the batches that an experiment of a task collects, of `frames` steps of its worlds."""
-    config = experiment_config(frames * 10**6, folder, episodes=1)
+    config = experiment_config("mappo", frames * 10**6, folder, episodes=1)
     config.on_policy_n_envs_per_worker, config.on_policy_collected_frames_per_batch = worlds, frames
     config.evaluation = False
     model = MlpConfig.get_from_yaml()
     model.num_cells = [64, 64]
-    experiment = Experiment(task, MappoConfig.get_from_yaml(), model, seed=0, config=config)
+    experiment = Experiment(task, MappoConfig.get_from_yaml(), model, seed=0, config=config, callbacks=list(callbacks))
     yield from experiment.collector
 
 
@@ -101,14 +101,14 @@ def main(arguments: Sequence[str]) -> int:
     torch.set_num_threads(1)
     # Steps of a batch: enough of them that its fixed costs do not count.
     tasks = {
-        "native": (MultiGridTask("native", CONFIG), 64),
-        "pettingzoo": (PettingZooTask("pettingzoo", {"max_cycles": CONFIG.max_cycles}), 4),
+        "native": (MultiGridTask("native", CONFIG), 64, [LogMetrics()]),
+        "pettingzoo": (PettingZooTask("pettingzoo", {"max_cycles": CONFIG.max_cycles}), 4, []),
     }
     rates: dict[str, list[float]] = {name: [] for name in tasks}
     with tempfile.TemporaryDirectory() as folder:
         running = {
-            name: (collections(task, steps * options.worlds, options.worlds, folder), steps)
-            for name, (task, steps) in tasks.items()
+            name: (collections(task, steps * options.worlds, options.worlds, folder, callbacks), steps)
+            for name, (task, steps, callbacks) in tasks.items()
         }
         for batches, _ in running.values():
             next(batches)  # the first one makes the environments

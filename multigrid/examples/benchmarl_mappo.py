@@ -42,18 +42,22 @@ ALGORITHMS = {"ippo": IppoConfig, "mappo": MappoConfig, "qmix": QmixConfig, "vdn
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target="leave", observe=("offset", "others"), max_cycles=20)
 
 
-def experiment_config(frames: int, folder: str, episodes: int = 200, interval: int = 16384) -> ExperimentConfig:
-    """Return BenchMARL's settings for `frames` steps of small worlds, written to `folder`.
+def experiment_config(
+    algorithm: str, frames: int, folder: str, episodes: int = 200, interval: int = 16384
+) -> ExperimentConfig:
+    """Return BenchMARL's settings for training one of `ALGORITHMS` for `frames` steps of small worlds.
 
-    Every `interval` steps, a multiple of 2,048, `episodes` held-out episodes are played.
+    Every `interval` steps, a multiple of 2,048, `episodes` held-out episodes are played. Files go to `folder`.
     """
     config = ExperimentConfig.get_from_yaml()
     config.max_n_frames, config.save_folder, config.loggers, config.render = frames, folder, [], False
-    config.lr, config.gamma, config.polyak_tau = 1e-3, 0.95, 0.02
+    config.lr, config.polyak_tau = 1e-3, 0.02
+    # Targets that bootstrap from a long horizon keep QMIX from learning for a long time.
+    config.gamma = 0.9 if algorithm in {"qmix", "vdn"} else 0.95
     config.on_policy_n_envs_per_worker = config.off_policy_n_envs_per_worker = 64
     config.on_policy_collected_frames_per_batch = config.off_policy_collected_frames_per_batch = 2048
     config.on_policy_minibatch_size, config.on_policy_n_minibatch_iters = 512, 4
-    config.off_policy_train_batch_size, config.off_policy_n_optimizer_steps = 256, 100
+    config.off_policy_train_batch_size, config.off_policy_n_optimizer_steps = 512, 100
     config.off_policy_memory_size = 100_000
     config.exploration_eps_end = 0.05
     config.evaluation_static, config.evaluation_deterministic_actions = True, False
@@ -93,7 +97,7 @@ def main(
             algorithm_config=ALGORITHMS[algorithm].get_from_yaml(),
             model_config=model,
             seed=seed,
-            config=experiment_config(frames, folder, episodes, interval),
+            config=experiment_config(algorithm, frames, folder, episodes, interval),
             callbacks=[log],
         )
         experiment.evaluate()

@@ -8,7 +8,7 @@ BenchMARL seeds the worlds of training and of evaluation alike, so with equal nu
 would play the episodes of the training. An experiment with seed s trains on seeds of `multigrid.integrations.training`.
 With `LogMetrics`, the first evaluation plays seed s + i in world i, which no training plays; with
 ``evaluation_static=True`` every evaluation does. `LogMetrics` also logs success rates and costs of evaluations; those
-of the training are logged without it.
+of the training are logged without it. And it locks the specs of the environments, so that TorchRL steps them faster.
 """
 
 from __future__ import annotations
@@ -185,8 +185,13 @@ class LogMetrics(Callback):  # type: ignore[misc] # mypy has no types of BenchMA
 
     @override
     def on_setup(self) -> None:
-        """Seed the worlds of evaluation with the experiment's own seed, below those of training."""
-        self.experiment.test_env.set_seed(self.experiment.seed)
+        """Seed the worlds of evaluation with the experiment's own seed, below those of training; lock the specs."""
+        experiment = self.experiment
+        experiment.test_env.set_seed(experiment.seed)
+        of_training = experiment.rollout_env if experiment.config.collect_with_grad else experiment.collector.env
+        # In every step of an environment that is not locked, TorchRL derives from its specs what does not change.
+        for env in (experiment.test_env, of_training):
+            env.set_spec_lock_()
 
     @override
     def on_evaluation_end(self, rollouts: list[TensorDictBase]) -> None:

@@ -213,13 +213,16 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
             # A view of all agents of a group; numbers of agents that are not adjacent give a copy.
             own = {name: torch.from_numpy(array[:, index]) for name, array in arrays.items()}
             own["mask"] = own["mask"].clone()
-            data[group] = TensorDict(own, batch_size=(self.num_worlds, len(self.group_map[group])))
+            # With a device of its own, a part is not copied to that of the whole.
+            data[group] = TensorDict(own, (self.num_worlds, len(self.group_map[group])), device=self.device)
         data["state"] = torch.from_numpy(self._envs.state())
         if metrics is None:
-            metrics = {name: np.full((self.num_worlds, 1), np.nan, np.float32) for name in LABELS}
-        values = {name: torch.from_numpy(array) for name, array in metrics.items()}
-        data["metrics"] = TensorDict(values, batch_size=self.batch_size)
-        return TensorDict(data, batch_size=self.batch_size, device=self.device)
+            undefined = torch.full((len(LABELS), self.num_worlds, 1), torch.nan, dtype=torch.float32)
+            values = dict(zip(LABELS, undefined, strict=True))
+        else:
+            values = {name: torch.from_numpy(array) for name, array in metrics.items()}
+        data["metrics"] = TensorDict(values, self.batch_size, device=self.device)
+        return TensorDict(data, self.batch_size, device=self.device)
 
     def render(self, world: int = 0) -> NDArray[np.uint8]:
         """Return the frame of a world: uint8 (height, width, 3).

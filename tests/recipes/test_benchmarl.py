@@ -40,7 +40,7 @@ def make_env(task, num_envs, seed=0):
 
 def experiment_of(folder, task, algorithm="mappo", **settings):
     """A tiny experiment."""
-    config = benchmarl_mappo.experiment_config(2 * 2048, str(folder), episodes=20)
+    config = benchmarl_mappo.experiment_config(algorithm, 2 * 2048, str(folder), episodes=20)
     for name, value in settings.items():
         setattr(config, name, value)
     model = benchmarl_mappo.MlpConfig.get_from_yaml()
@@ -50,7 +50,7 @@ def experiment_of(folder, task, algorithm="mappo", **settings):
     return benchmarl_mappo.Experiment(task, learner, model, seed=3, config=config, callbacks=[log]), log
 
 
-@pytest.mark.parametrize(("algorithm", "enough"), [("ippo", 0.85), ("mappo", 0.85), ("qmix", 0.5), ("vdn", 0.75)])
+@pytest.mark.parametrize(("algorithm", "enough"), [("ippo", 0.85), ("mappo", 0.85), ("qmix", 0.75), ("vdn", 0.75)])
 def test_it_learns(algorithm, enough, capsys):
     """On held-out episodes, trained agents arrive far more often than untrained ones, and `main` says so."""
     history = benchmarl_mappo.main(algorithm=algorithm)
@@ -124,6 +124,16 @@ def test_as_many_worlds_of_both_play_other_episodes(tmp_path):
     own = MultiGridTorchRLEnv(WORLD, 4, seed=3)
     np.testing.assert_array_equal(experiment.test_env.reset()["state"], own.reset()["state"])
     experiment.close()
+
+
+@pytest.mark.parametrize("collect_with_grad", [False, True])
+def test_the_environments_are_locked(collect_with_grad, tmp_path):
+    """`LogMetrics` locks the environments of training and of evaluation, with a collector or without."""
+    experiment, _ = experiment_of(tmp_path, MultiGridTask("a", WORLD), collect_with_grad=collect_with_grad)
+    training = experiment.rollout_env if collect_with_grad else experiment.collector.env
+    assert training.is_spec_locked
+    assert experiment.test_env.is_spec_locked
+    experiment.run()
 
 
 def test_metrics_are_of_first_episodes(tmp_path):
