@@ -137,13 +137,18 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
 
 
 def format_short(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNERS) -> str:
-    """Return the table of README, with rounded rates; the arguments are those of `format_page`."""
-    lines = ["| library | trains here | agent-steps per CPU second |", "|---|---|---:|"]
-    for row, learner in _pairs(content, learners):
-        name = f"{learner.name} {row['version']}"
-        rate = float(f"{statistics.median(row['rates']):.2g}")
-        lines.append(f"| {name} | {learner.works} | {rate:,.0f} |")
+    """Return the table of README, three libraries in a row, with rounded rates; arguments as for `format_page`."""
+    columns = 3
+    cells = [f"{one.name} {row['version']} | {_round(row['rates'])}" for row, one in _pairs(content, learners)]
+    cells += [" | "] * (-len(cells) % columns)
+    lines = ["|" + " library | rate |" * columns, "|" + "---|---:|" * columns]
+    lines += [f"| {' | '.join(cells[k : k + columns])} |" for k in range(0, len(cells), columns)]
     return "\n".join(lines) + "\n"
+
+
+def _round(rates: Sequence[float]) -> str:
+    """Return the median with two digits."""
+    return f"{float(f'{statistics.median(rates):.2g}'):,.0f}"
 
 
 def _shorten(program: str) -> str:
