@@ -83,9 +83,10 @@ class OneWorld(OneCallAtATime):
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
-        # The world is copied at once, for the caller copies or pickles the returned dict later. A window and a
-        # painter belong to this process and this object; a copy creates its own.
-        return {**vars(self), "_world": copy.copy(self._world), "_window": None, "_painter": None, "_call": None}
+        # What a step changes is copied at once, for the caller copies or pickles the returned dict later. A window and
+        # a painter belong to this process and this object; a copy creates its own.
+        now = {"_world": copy.copy(self._world), "_past_cells": self._past_cells.copy()}
+        return {**vars(self), **now, "_window": None, "_painter": None, "_call": None}
 
     def __copy__(self) -> Any:
         # Two environments that share arrays would move each other's agents.

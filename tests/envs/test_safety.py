@@ -388,6 +388,21 @@ def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.Monkey
     assert (env.render() == before).all()
 
 
+def test_a_copy_has_the_trails_of_the_moment_that_it_shows() -> None:
+    """Steps after the state of a copy was read, and before it is written, do not change the copy's trails."""
+    env = started(2, render_mode="rgb_array", render_trails=2)
+    for action in (1, 2, 3, 2):
+        env.step(dict.fromkeys(env.agents, action))
+    before = env.render()
+    state = env.__getstate__()
+    for action in (0, 1, 0):
+        env.step(dict.fromkeys(env.agents, action))
+    twin = started(2, render_mode="rgb_array", render_trails=2)
+    twin.__setstate__(copy.deepcopy(state))
+    assert (env.render() != before).any()
+    assert (twin.render() == before).all()
+
+
 @pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(2)], ids=["one", "N", "E"])
 def test_the_configuration_cannot_be_replaced(make: Callable[[], Any]) -> None:
     """The kernels' arrays have the shapes of the configuration that an env was made with, which stays."""
