@@ -1,11 +1,16 @@
-"""Check a built wheel: everything that should be in it is, nothing else, and every module imports from there.
+"""Check built distributions: everything that should be in them is, nothing else.
 
-Usage: python .ci/check_wheel.py path/to/the.whl
+Every module of a wheel is imported from there. One with compiled kernels plays without Numba, on the systems that its
+tag names.
+
+Usage: python .ci/check_wheel.py PATH...
 """
 
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -25,26 +30,76 @@ for name in modules:
     if not pathlib.Path(file).is_relative_to(home):
         sys.exit(f"{{name}} was imported from {{file}}, not from the wheel")
 """
+PLAY = """
+import sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+import gymnasium, pettingzoo
+import multigrid
+from multigrid.core.compiled import KERNELS
+assert KERNELS == "ahead of time", KERNELS
+env = multigrid.GridWorldEnv()
+env.reset(seed=0)
+for action in (0, 1, 2, 3):
+    env.step(action)
+for num_threads in (1, 2):
+    envs = multigrid.vector_env(50, num_agents=3, num_threads=num_threads)
+    envs.reset(seed=0)
+    for _ in range(20):
+        envs.step(envs.action_space.sample())
+    envs.close()
+"""
+LIBRARY = "multigrid/core/_kernels.abi3.so"
 FOREIGN = {
     *("agilerl", "benchmarl", "d3rlpy", "imitation", "momaland", "pufferlib", "ray", "skrl", "tensordict", "tianshou"),
     *("torchrl", "xuance"),
 }
 
 
-def main(wheel: Path) -> None:
-    """Check one wheel; exit with a sentence if something is wrong with it."""
+def main(path: Path) -> None:
+    """Check a wheel or an sdist; exit with a sentence if something is wrong with it."""
+    if path.suffix == ".whl":
+        check_wheel(path)
+    else:
+        check_sdist(path)
+
+
+def list_tree() -> set[str]:
+    """Return the files of the package in the tree."""
     tree = Path(__file__).parents[1] / "multigrid"
-    with zipfile.ZipFile(wheel) as archive:
-        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
-    wanted = {
+    return {
         path.relative_to(tree.parent).as_posix()
         for path in tree.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+
+
+def check_sdist(path: Path) -> None:
+    """Check that an sdist has all sources, and nothing that was compiled."""
+    with tarfile.open(path) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = list_tree() | {"LICENSE", "README.md", "pyproject.toml"}
+    wanted |= {f"building/{name}" for name in ("binding.c", "hook.py", "object_code.py", "unreached.c")}
+    compiled = [name for name in packed if name.endswith((".so", ".o", ".pyc"))]
+    if not wanted <= packed or compiled:
+        sys.exit(f"{path.name} lacks {sorted(wanted - packed)} and should not have {compiled}")
+    print(f"{path.name}: {len(packed)} files")
+
+
+def check_wheel(wheel: Path) -> None:
+    """Check the content of a wheel, and import it; play with the kernels that it brings, if it does."""
+    is_pure = wheel.stem.endswith("-py3-none-any")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    packed = {name for name in names if ".dist-info/" not in name}
+    wanted = list_tree() | (set() if is_pure else {LIBRARY})
     if packed != wanted:
         sys.exit(f"{wheel.name} lacks {sorted(wanted - packed)} and should not have {sorted(packed - wanted)}")
     if "multigrid/py.typed" not in packed:
         sys.exit("multigrid/py.typed is missing: type checkers would not read the annotations")
+    if not any(name.endswith(".dist-info/licenses/LICENSE") for name in names):
+        sys.exit(f"{wheel.name} has no licence")
+    if not is_pure:
+        check_tag(wheel)
 
     modules = sorted(
         name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in packed if name.endswith(".py")
@@ -54,14 +109,26 @@ def main(wheel: Path) -> None:
         elsewhere.mkdir()
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target"]
         subprocess.run([*pip, str(home), str(wheel.resolve())], check=True)
-        subprocess.run(
-            [sys.executable, "-c", IMPORT_ALL.format(foreign=FOREIGN), home, *modules],
-            check=True,
-            cwd=elsewhere,
-            env={**os.environ, "PYTHONPATH": str(home)},
-        )
+        commands = [["-c", IMPORT_ALL.format(foreign=FOREIGN), str(home), *modules]]
+        if not is_pure:
+            commands.append(["-W", "error", "-c", PLAY])
+        for command in commands:
+            around = {**os.environ, "PYTHONPATH": str(home)}
+            subprocess.run([sys.executable, *command], check=True, cwd=elsewhere, env=around)
     print(f"{wheel.name}: {len(modules)} modules looked for in the wheel")
 
 
+def check_tag(wheel: Path) -> None:
+    """Check that the compiled module needs no newer system than the one that the wheel's tag names."""
+    show = subprocess.run(
+        [sys.executable, "-m", "auditwheel", "show", str(wheel)], check=True, capture_output=True, text=True
+    ).stdout
+    found = re.search(r'platform\s+tag:\s+"manylinux_(\d+)_(\d+)_', show)
+    named = re.search(r"-manylinux_(\d+)_(\d+)_", wheel.name)
+    if not found or not named or tuple(map(int, found.groups())) > tuple(map(int, named.groups())):
+        sys.exit(f"{wheel.name}: auditwheel says {' '.join(show.split())}")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    for argument in sys.argv[1:]:
+        main(Path(argument))

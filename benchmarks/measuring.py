@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.peers import BASELINE, PEERS, PeerProcess
 from multigrid.cli.bench import measuring
 from multigrid.cli.bench.cases import CROWDS, Case, crowd_cases, group_name
+from multigrid.cli.bench.goals import goal_rows
 from multigrid.cli.bench.measuring import describe_machine, play_rounds
-from multigrid.cli.bench.report import step_rows
+from multigrid.cli.bench.rows import step_rows
 from multigrid.cli.bench.scaling import Curve, curves
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _GOALS = {
     "ParallelEnv, N = 8, view": 5.0,
     "ParallelEnv, N = 64, view": 5.0,
     "ParallelEnv, N = 256, view": 5.0,
-    "vector env, 8 x 1,024, view": 50.0,
+    "vector env, 1,024 x 8, view": 50.0,
 }
 """How many times faster than POGEMA each should be."""
 
@@ -90,7 +91,7 @@ def measure(effort: Effort, folder: Path, console: Console) -> tuple[dict[str, A
             for peer in PEERS
         ],
     }
-    return content, scaling
+    return {**content, "goals": goal_rows(content)}, scaling
 
 
 def _start_processes(stack: contextlib.ExitStack, folder: Path, effort: Effort) -> Iterator[PeerProcess]:

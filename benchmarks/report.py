@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from multigrid.cli.bench.report import (
     format_figure,
     make_table,
-    print_limits,
+    print_goals,
     print_machine,
     print_steps,
     print_table,
-    print_verdict,
 )
 
 if TYPE_CHECKING:
@@ -27,10 +26,9 @@ __all__ = ["print_report"]
 def print_report(console: Console, content: dict[str, Any], folder: Path) -> None:
     """Print all tables, and what is to be known of the peers, whose environments are in a folder."""
     print_steps(console, content["steps"])
-    print_limits(console, content["limits"])
     _print_scaling(console, content["scaling"])
     _print_peers(console, content["peers"], folder)
-    print_verdict(console, content)
+    print_goals(console, content["goals"])
     print_machine(console, content)
 
 

@@ -33,7 +33,7 @@ ROWS = {
     "documented GridWorld through `gym.make`": "documented GridWorld",
     "`GridWorldEnv` through `gym.make`": "multigrid, one agent",
     "POGEMA, 8 agents on 16 x 16": "POGEMA, 8 agents",
-    "the same with `view`": "multigrid, 8 agents",
+    "`vector_env`, 1,024 worlds of 8 agents, `view`": "multigrid, 8 agents",
 }
 INKS = {"light": "#1f2328", "dark": "#f0f6fc"}
 OURS, THEIRS = "#0072b2", "#8b949e"

@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import enum
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import imageio.v3 as imageio
 import numpy as np
-from numpy.typing import NDArray
+from page_films import GRID_WORLD, MULTI_GRID, SUITE, films
 
 import multigrid
 from multigrid._files import replace_file
@@ -29,17 +29,16 @@ from multigrid.core import metrics, rules
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
-from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import get, lower_bound, names, suite
 from multigrid.scenarios.tracing import trace_episode
 
 FOLDER = Path(__file__).parent / "environments"
 
-_SCENARIO = "warehouse-17x13-8"
 _INFOS = (
     "`infos[agent]` has the same keys after a reset and after every step: `distance`, a float, the L1 distance in "
     "cells to the target that the observation shows; `arrived`, an int, 1 if the agent arrived at its target in this "
-    "step, also under `restart`, where it gets another one at once, else 0; and `outcome`, an int:"
+    "step, also under `restart`, where it gets another one at once, else 0; and `outcome`, an int "
+    "([Rules](../rules.md#outcomes) has a sentence on each):"
 )
 _HISTORY = {
     "multigrid/GridWorld-v0": "the GridWorld of Gymnasium's documents",
@@ -48,22 +47,11 @@ _HISTORY = {
 
 
 def main() -> None:
-    """Write the pages and their pictures."""
+    """Write the pages and their films."""
     FOLDER.mkdir(exist_ok=True)
-    with replace_file(FOLDER / "grid_world.png") as temporary:
-        imageio.imwrite(temporary, frame(), extension=".png")
     for name, text in pages().items():
         with replace_file(FOLDER / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-
-
-def frame() -> NDArray[np.uint8]:
-    """Return the picture of GridWorld's page, uint8 (height, width, 3)."""
-    env = multigrid.GridWorldEnv(render_mode="rgb_array")
-    env.reset(seed=0)
-    picture = env.render()
-    assert picture is not None
-    return picture
 
 
 def pages() -> dict[str, str]:
@@ -73,7 +61,7 @@ def pages() -> dict[str, str]:
         "multi_grid.md": _multi_grid(),
         "multi_grid_vector.md": _vector(),
         "suite.md": _suite(),
-        "multi_grid.svg": animated_svg(trace_episode(get(_SCENARIO))),
+        **films(),
     }
 
 
@@ -95,7 +83,7 @@ def _grid_world() -> str:
     return _page(
         "GridWorld",
         [
-            "![The documented frame: a blue agent and its red target](grid_world.png)",
+            f"![The documented frames of three episodes: a blue agent walks to its red target]({GRID_WORLD})",
             _table(rows),
             _prose(multigrid.GridWorldEnv),
             "## Arguments",
@@ -135,8 +123,8 @@ def _multi_grid() -> str:
     return _page(
         "MultiGrid",
         [
-            f"![Eight agents in a warehouse: the plan of the scenario {_SCENARIO}](multi_grid.svg)",
-            "Sum of costs {}, lower bound {}: {}. [The suite](suite.md) has more.".format(*_rate_plan(_SCENARIO)),
+            f"![Eight agents in a warehouse: the plan of the scenario {MULTI_GRID}](multi_grid.svg)",
+            "Sum of costs {}, lower bound {}: {}. [The suite](suite.md) has more.".format(*_rate_plan(MULTI_GRID)),
             _table(rows),
             _prose(multigrid.MultiGridEnv),
             "## Arguments",
@@ -145,6 +133,7 @@ def _multi_grid() -> str:
             "and for what is seen by people:",
             _arguments(multigrid.MultiGridEnv, without=("config",)),
             "## Rules",
+            "[The explorer](../rules.md#explorer) shows a step of up to three agents under each rule of `collisions`.",
             _rules(),
             "## Actions",
             _actions(5),
@@ -180,6 +169,8 @@ def _vector() -> str:
     return _page(
         "MultiGrid, many worlds",
         [
+            "![Four worlds of three agents, side by side](multi_grid_vector.svg)",
+            'The first episodes of four worlds of a vector environment, with shortest paths and `on_target="leave"`.',
             _table(rows),
             _prose(multigrid.MultiGridVectorEnv),
             "## Arguments",
@@ -196,9 +187,17 @@ def _vector() -> str:
 
 
 def _suite() -> str:
-    rows = ("| " + " | ".join(map(str, (name, *_rate_plan(name)))) + " |" for name in names())
-    head = "| scenario | sum of costs | lower bound | plan |\n|---|---|---|---|"
-    return _page("The suite", [_prose(suite), "\n".join([head, *rows])])
+    parts = [
+        _prose(suite),
+        "[Planners on the suite](../planning/suite.md) compares planners and policies, with a replay of each episode.",
+    ]
+    for kind, group in itertools.groupby(names(), key=lambda name: name.split("-")[0]):
+        shown, described = SUITE[kind]
+        rows = ("| " + " | ".join(map(str, (name, *_rate_plan(name)))) + " |" for name in group)
+        head = "| scenario | sum of costs | lower bound | plan |\n|---|---:|---:|---|"
+        film = f"![{described}: the plan of {shown}](suite_{kind}.svg)"
+        parts += [f"## {kind.capitalize()}", film, "\n".join([head, *rows])]
+    return _page("The suite", parts)
 
 
 def _rate_plan(name: str) -> tuple[int, int, str]:

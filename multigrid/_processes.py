@@ -35,6 +35,10 @@ def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
     # A forked copy of a process with threads, such as those of a progress bar, may wait for ever.
     pool = _Pool(processes, multiprocessing.get_context("spawn"), _begin)
     try:
+        # Python does not notice the end of a process that began after its last task or result: all begin now, before
+        # these results.
+        for _ in range(processes):
+            pool.submit(os.getpid)
         yield pool
     except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -113,6 +113,8 @@ class GridConfig:
     >>> config = GridConfig(size=(7, 4), num_agents=3)
     >>> config.width, config.height, config.parts
     (7, 4, ('agent', 'target', 'others'))
+
+    The site has more: ``multigrid docs environments/multi_grid``.
     """
 
     size: _Size = _NOT_GIVEN

@@ -83,15 +83,16 @@ def name_extents(width: int, height: int, num_agents: int, num_actions: int, vie
 
 
 def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
-    """Return a shape in numbers, given the extents that it names.
+    """Return a shape in numbers, given the extents that it names; ``*`` multiplies extents.
 
     Raises:
         KeyError: there is no extent of this name.
 
-    >>> resolve_shape("3 V V", {"V": 5})
-    (3, 5, 5)
+    >>> resolve_shape("3 V V", {"V": 5}), resolve_shape("2 3*V", {"V": 5})
+    ((3, 5, 5), (2, 15))
     """
-    return tuple(int(name) if name.isdigit() else extents[name] for name in shape.split())
+    axes = (axis.split("*") for axis in shape.split())
+    return tuple(math.prod(int(name) if name.isdigit() else extents[name] for name in names) for names in axes)
 
 
 def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:

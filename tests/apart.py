@@ -21,6 +21,10 @@ from typing import Any
 import numpy as np
 
 import multigrid
+from multigrid.core import calls
+
+# As in conftest.py, which pytest alone reads.
+calls._FEWEST_AGENTS_THREADED = 0
 
 FOLDER = Path(__file__).parent
 FOLDERS = [FOLDER, *(path for path in FOLDER.iterdir() if path.is_dir())]

@@ -12,10 +12,15 @@ os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"  # the banner would stand in the 
 import pytest
 from hypothesis import settings
 
+from multigrid.core import calls
+
 # A first call may compile a kernel, which no deadline per example should count. The rest is hypothesis' own choice,
 # which on CI is the same examples every time.
 settings.register_profile("multigrid", parent=settings.default, deadline=None)
 settings.load_profile("multigrid")
+
+# Worlds of a few agents are played by all threads in the tests, so that few are enough to find what threads break.
+calls._FEWEST_AGENTS_THREADED = 0
 
 
 @pytest.fixture

@@ -159,15 +159,19 @@ core/rules.py
         an agent that is set off its target is not terminated: Assign 7 -> pass
         an episode goes on when its agent is set off the target: Assign 8 -> _1 = True
         an agent that stays on its target has arrived: If 1 -> True
+        an agent that is placed is observed: Assign 10 -> pass
     find_bad_action
         an action below the range is refused: Compare 4 -> _1 < -1
         an action above the range is refused: Compare 5 -> _1 > _2
         a parked agent's action is examined: Compare 6 -> _1 == 0
         a departed agent's action is not examined: BoolOp 2 -> _1 and _3
+    reset_worlds
+        a reset of all worlds is counted: AugAssign 1 -> pass
     begin_worlds
         a layout by hand has its lists of targets: Expr 1 -> pass
     restore_worlds
         a state that is set tells who has arrived: Assign 13 -> pass
+        a state that is set is observed: Assign 14 -> pass
         a state that is set has its lists of targets: Expr 1 -> pass
     reset_ended_worlds
         only a world that is over begins anew: If 1 -> True
@@ -180,9 +184,11 @@ core/rules.py
         everyone has stayed when an episode begins: Assign 10 -> pass
         the first distance is that of the layout: Assign 11 -> pass
         nobody arrives by a reset: Assign 12 -> pass
+        an episode that begins is observed: Assign 13 -> pass
     _distance
         the distance is the sum of both sides: BinOp 3 -> max(_1, _2)
     _step_agents
+        a step is observed: Assign 1 -> pass
         two agents are in each other's way: Compare 1 -> _1 > 2
         under none, agents pass through one another: BoolOp 1 -> _1
         individual rewards are not shared: If 2 -> True
@@ -201,20 +207,18 @@ core/rules.py
         who is stopped asks for its own cell: Compare 2 -> _1 != 3
     _collide
         an agent that has left is no obstacle: Compare 1 -> _1 <= _2
-        the first of two that ask for a cell is refused as the second is: Assign 7 -> _2 = _3
-        the second of two that ask for a cell is refused as the first is: Assign 7 -> _1 = _3
+        the first of two that ask for a cell is refused as the second is: Assign 9 -> _2 = _3
+        the second of two that ask for a cell is refused as the first is: Assign 9 -> _1 = _3
         under soft, the lowest index is the claimant: For 2 -> _1(_2 - 1, -1, -1)
-        nobody swaps: Assign 9 -> _1 = 4
-        a swap is reported as a swap: Assign 9 -> _1 = 5
-        under priority, agents move in turn: Compare 7 -> False
-        under symmetric, who stays holds up who follows: Compare 8 -> _1 == 3
-        under soft, who stays holds up who follows: Compare 8 -> _1 == 0
-        the claimant of a cell is forgotten after the step: Expr 5 -> pass
-        the occupant of a cell is forgotten after the step: Expr 6 -> pass
-        under priority, who was granted a cell is forgotten after the step: Expr 7 -> pass
-    _same_cell
-        two swap only if each asks for the very cell of the other, its y too: BoolOp 1 -> _1
-        two swap only if each asks for the very cell of the other, its x too: BoolOp 1 -> _2
+        nobody swaps: Assign 11 -> _1 = 4
+        a swap is reported as a swap: Assign 11 -> _1 = 5
+        two swap only if each asks for the cell of the other: Compare 6 -> True
+        under priority, agents move in turn: Compare 8 -> False
+        under symmetric, who stays holds up who follows: Compare 9 -> _1 == 3
+        under soft, who stays holds up who follows: Compare 9 -> _1 == 0
+        the claimant of a cell is forgotten after the step: Assign 13 -> pass
+        the occupant of a cell is forgotten after the step: Assign 14 -> pass
+        under priority, who was granted a cell is forgotten after the step: Assign 15 -> pass
     _is_refused
         under soft, the first claimant keeps its request: Compare 2 -> _1 != _2
         under soft, a claimant that would swap is refused: Call 2 -> False
@@ -222,14 +226,15 @@ core/rules.py
         a swap is refused as a contest is: Compare 6 -> _1 == 5
     _move_in_turn
         under priority, an occupied cell is closed: If 2 -> True
-        under priority, the cell that is left is open to those who come later: Expr 1 -> pass
-        under priority, the cell that is entered is closed to those who come later: Expr 2 -> pass
+        under priority, the cell that is left is open to those who come later: Assign 1 -> pass
+        under priority, the cell that is entered is closed to those who come later: Assign 2 -> pass
     _hold_up_followers
         an agent that has left holds nobody up: BoolOp 1 -> _1
-        the whole chain behind one who stays is held up: Call 6 -> -1
+        the whole chain behind one who stays is held up: Assign 4 -> _1 = -1
         who is held up has its own reason: Assign 3 -> _1 = 4
     _move
-        who is granted a cell goes there: Assign 2 -> _1 = _3
+        who is granted a cell goes there: AugAssign 2 -> pass
+        who is refused stays: Assign 2 -> _1 = 1
     _arrive
         a reward is paid once: Assign 7 -> pass
         who has left has terminated once: Assign 8 -> pass
@@ -280,12 +285,12 @@ core/placement.py
         a crowded region's last cell without an agent becomes the target: Compare 7 -> False
         a cell that already is a target is not forced: Compare 7 -> True
         a target is in reach: Compare 8 -> _1 == 0
-        a target may be another agent's cell: Compare 9 -> _1 != -1
+        a target may be another agent's cell: Compare 9 -> has_agent[cell] != -1
         a target is not the agent's own cell: While 2 -> _1 or _3
         no two have one target: While 2 -> _1 or _2
-        no agent stays marked after placing: Assign 22 -> pass
-        no target stays marked after placing: Assign 23 -> pass
-        the counts of agents by region are undone: Assign 24 -> pass
+        no agent stays marked after placing: Assign 25 -> pass
+        no target stays marked after placing: Assign 26 -> pass
+        the counts of agents by region are undone: Assign 27 -> pass
     _draw_cell
         x is drawn before y: Return 1 -> return _1_2, _1_1
         y is drawn from the height: Call 2 -> _1(_2, _3, _4_1[1])
@@ -308,25 +313,29 @@ core/observe.py
     global_states
         the global state hides who has left: Compare 1 -> _1 > _2
     _mark
-        who has left is not seen in the view: Compare 1 -> _1 <= _2
-    observe_world
-        the marks of the view are taken away: Expr 4 -> pass
+        who has left is not seen in the view: Compare 2 -> _1 <= _2
+    observe_worlds
+        what has changed is observed: If 1 -> False
+        the marks of the view are taken away: Expr 3 -> pass
+    observe_worlds_flat
+        flat, what has changed is observed: If 1 -> False
+        flat, the marks of the view are taken away: Expr 4 -> pass
     _write_others
         the others come in index order: IfExp 1 -> _1_2 - 1 - _2 if _1 else _3
         of who has left, the others see no cell: If 2 -> False
-    _copy_window
-        the view is one of the drawn map: Call 1 -> 0
-        the view's first axis is x: Tuple 7 -> (0, _3, _2)
-        an agent sees itself in its view: Assign 4 -> _1 = _2 * (_1_2_2 != 2 or _1_2_3 != 2)
-        the target of the step before is gone from the view: Assign 5 -> pass
     _write_view
-        a view of radius 2 is whole: Call 1 -> _1(_2, _3, _4, _5, 4)
-        a view of another radius is whole: Call 2 -> _1(_2, _3, _4, _5, _6 - 1)
-        a target beyond the window is on its near edge: Call 4 -> abs(_2)
-        a target beyond the window is on its far edge: Call 5 -> _2 % (_3 + 1)
+        the view is one of the drawn map: Call 2 -> 0
+        the view's first axis is x: Assign 5 -> _1, _2 = _4, _3
+        agents are seen in the view: Expr 2 -> pass
+        the target of the step before is gone from the view: Assign 6 -> pass
+        a target beyond the window is on its near edge: Call 11 -> abs(_2)
+        a target beyond the window is on its far edge: Call 12 -> _2 % (_3 + 1)
+    _copy_column
+        a view of radius 2 is whole: Assign 4 -> pass
+        a view of another radius is whole: For 1 -> range(side - 1)
     _write_offset
         the offset is seen from the agent: BinOp 1 -> _2 - _1
-        the offset's y is seen from the agent: BinOp 2 -> _1
+        the offset's y is seen from the agent: BinOp 3 -> _1
     _scale_offset
         flat, an offset to the left is negative: IfExp 1 -> _2
         flat, an offset's y is scaled by the height: Subscript 2 -> _1[0, abs(cells)]
@@ -364,16 +373,16 @@ core/pcg64.py
     _start
         a seeded state's sum is carried: IfExp 1 -> _2 if _1_1 < _3 else _3
 core/metrics.py
-    episode_metrics
-        an arrival in the first step is a success: Compare 4 -> _1 > 1
-        who has not arrived costs all the steps: Subscript 4 -> 0 * _
-        csr asks for the success of all: Attribute 20 -> _1.any
-        isr is the rate of success: Attribute 22 -> _1.sum
-        soc is a sum: Attribute 23 -> _1.mean
-        the makespan is the largest cost: Attribute 24 -> _1.min
-        the throughput counts all agents' arrivals: Attribute 7 -> _1.max
-        the throughput is by step: Name 16 -> _ * 0 + 1
-        under restart, one arrival is a success: Compare 3 -> _1 > 1
+    write_metrics
+        an arrival in the first step is a success: Compare 3 -> _1 > 1
+        who has not arrived costs all the steps: IfExp 2 -> arrival if success else 0
+        csr asks for the success of all: Compare 4 -> _1 > 0
+        isr is the rate of success: BinOp 1 -> _1
+        soc is a sum: IfExp 6 -> _UNDEFINED if restarts else costs / num_agents
+        the makespan is the largest cost: Call 6 -> min(makespan, cost)
+        the throughput counts all agents' arrivals: BinOp 2 -> w.arrivals[e, 0] / _2
+        the throughput is by step: BinOp 2 -> _1 / 1
+        under restart, one arrival is a success: Compare 2 -> _1 > 1
 core/invariants.py
     _check_cells
         a state's map is one of the pool: Compare 2 -> _1 > _2

@@ -26,7 +26,7 @@ WORLDS = [
     {"walls": POOL[1], "num_agents": 3, "observe": get_args(Part)[::-1], "flatten": True, "view_radius": 2},
     {"size": (1, 3), "num_agents": 1, "observe": ("view", "target"), "view_radius": 1},
 ]
-SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_reason", "component_agents"}
+SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "own_cell", "refusal_reason", "component_agents"}
 
 
 def content(world):

@@ -9,7 +9,7 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
 from multigrid import MultiGridEnv, parallel_env
-from multigrid.core.compiled import COMPILED
+from multigrid.core.compiled import JUST_IN_TIME
 
 pytestmark = pytest.mark.heavy
 
@@ -44,11 +44,11 @@ def test_memory_does_not_grow_with_the_map(resets: int) -> None:
     assert abs(large - small) < 1000
 
 
-@pytest.mark.skipif(not COMPILED, reason="interpreted kernels allocate as Python does")
+@pytest.mark.skipif(not JUST_IN_TIME, reason="only Numba counts what kernels allocate")
 @pytest.mark.parametrize("collisions", ["symmetric", "priority", "soft"])
 @pytest.mark.parametrize("on_target", ["park", "leave", "restart"])
 def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
-    """A compiled reset or step asks Numba's runtime for memory once, for the handle that it is given, and no more."""
+    """A compiled kernel asks Numba's runtime for memory once, for the handle that it is given, and no more."""
     walls = np.random.default_rng(1).random((23, 14)) < 0.2
     settings = {"walls": walls, "num_agents": 20, "observe": ("view", "walls")}
     env = parallel_env(collisions=collisions, on_target=on_target, **settings)
@@ -62,4 +62,5 @@ def test_kernels_allocate_nothing(collisions: str, on_target: str) -> None:
         after = rtsys.get_allocation_stats()
     finally:
         _nrt_python.memsys_disable_stats()
-    assert (after.alloc - before.alloc, after.free - before.free) == (31, 31)
+    # A step is one kernel; a reset is two, of which the second writes the observations.
+    assert (after.alloc - before.alloc, after.free - before.free) == (32, 32)

@@ -11,7 +11,7 @@ from mutants import MUTANTS, Mutant
 
 pytestmark = pytest.mark.heavy
 
-EQUIVALENT = Mutant("core/metrics.py", "episode_metrics", "no rule", "Compare", 4, "_1 > -1")
+EQUIVALENT = Mutant("core/metrics.py", "write_metrics", "no rule", "Compare", 3, "_1 > -1")
 GONE = Mutant("core/metrics.py", "no_such_function", "a rule of yesterday", "Compare", 1, "True")
 
 
@@ -37,9 +37,9 @@ def test_what_a_mutant_changes_is_shown(capsys):
     """With `--show`, the code before and after is printed, and nothing is run."""
     assert mutants.main(["--show"], [EQUIVALENT]) == 0
     assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
-        "1  core/metrics.py episode_metrics  no rule",
-        "- arrival_step >= 0",
-        "+ arrival_step > -1",
+        "1  core/metrics.py write_metrics  no rule",
+        "- arrival >= 0",
+        "+ arrival > -1",
     ]
 
 

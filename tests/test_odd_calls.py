@@ -63,6 +63,7 @@ EXCLUDED = {
     "multigrid.envs.agent_dicts": "a base of MultiGridEnv, through which it is called",
     "multigrid.envs.many_worlds": "a base of the vector env, through which it is called",
     "multigrid.envs.world_rows": "a base of the vector env, through which it is called",
+    "multigrid.envs.result_arrays": "a helper of the vector env, which gives it arrays of its own",
     "multigrid.envs.exclusive": "a decorator, for methods of envs",
     "multigrid.envs.reset_arguments": "a helper of two faces; it is called through them",
     "multigrid.envs.annotations": "types for type checkers",

@@ -22,14 +22,14 @@ def kill(child: BaseProcess) -> None:
     os.kill(child.pid, signal.SIGKILL)
 
 
-def kill_in_a_task(children: list[BaseProcess]) -> None:
-    """Kill one of two workers while both work; `children` gets both."""
+def kill_in_a_task(which: int, children: list[BaseProcess]) -> None:
+    """Kill the first or the second of two workers as soon as both have tasks; `children` gets both."""
     before = set(multiprocessing.active_children())
     with worker_pool(2, LOSS) as pool:
         tasks = [pool.submit(time.sleep, 120) for _ in range(2)]
-        children += set(multiprocessing.active_children()) - before
-        kill(children[0])
-        tasks[1].result()
+        children += sorted(set(multiprocessing.active_children()) - before, key=lambda child: child.pid or 0)
+        kill(children[which])
+        tasks[0].result()
 
 
 def kill_between_tasks() -> None:
@@ -49,11 +49,14 @@ def divide() -> None:
         pool.submit(divmod, 1, 0).result()
 
 
-def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence() -> None:
-    """Where a worker is killed in its task, the error says what is lost, and the other workers end, too."""
+@pytest.mark.parametrize("which", [0, 1], ids=["first", "second"])
+def test_a_worker_that_is_killed_is_an_error_with_a_plain_sentence(which: int) -> None:
+    """Where a worker is killed, even while it starts, the error says what is lost, and the other ends at once."""
     children: list[BaseProcess] = []
+    begin = time.monotonic()
     with pytest.raises(ChildProcessError, match=f"^{LOSS}$"):
-        kill_in_a_task(children)
+        kill_in_a_task(which, children)
+    assert time.monotonic() - begin < 110, "the task of the other worker has ended"
     assert len(children) == 2
     for child in children:
         # Not `join`: the pool's thread may have waited for the process already, and then there is no exit code.

@@ -109,8 +109,8 @@ Made by `python -m benchmarks.learners`. The speed is in agent-steps per second 
 one thread: the difference of a long and a short training, as the median of some rounds, with the smallest and the \
 largest. All libraries ran in turns. Each trains a small network on two or three agents on 5 x 4 cells, with settings \
 of its own, so the figures show the cost of the library, not that of the worlds, and they rank no algorithm. For \
-RLlib, the time is that of the process that plays and learns. [imitation](../datasets.md) and d3rlpy, which learn from \
-datasets, are not in the table.
+RLlib, the time is that of the process that plays and learns. [imitation](../how_to/datasets.md) and d3rlpy, which \
+learn from datasets, are not in the table.
 
 """
 

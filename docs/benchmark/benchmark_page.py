@@ -34,7 +34,8 @@ _HEAD = """\
 The benchmark of POGEMA (Skrynnik et al., ICLR 2025) has {mapf:,} instances of multi-agent path finding (MAPF) and \
 {lmapf:,} lifelong ones (LMAPF) in the sets {sets}, and publishes what \
 {num_published} algorithms reached on them. This page adds the planners and baselines of this package, and proven \
-bounds of the smallest sum of costs.
+bounds of the smallest sum of costs. [Planners on the suite](../planning/suite.md) has a replay of each episode: of \
+scenarios that come with the package.
 
 Made by one command, which goes on where it was interrupted:
 

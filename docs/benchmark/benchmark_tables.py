@@ -121,7 +121,7 @@ def scores_table(by_missing: Mapping[str, Mapping[str, Mapping[str, float | None
     names = list(dict.fromkeys(name for by_algorithm in columns.values() for name in by_algorithm))
     names.sort(key=lambda name: [-(by_algorithm.get(name) or 0.0) for by_algorithm in columns.values()])
     rows = [
-        [f"**{name}**" if name in own else name, *(_number(values.get(name), ".3f") for values in columns.values())]
+        [_embolden(name) if name in own else name, *(_number(values.get(name), ".3f") for values in columns.values())]
         for name in names
     ]
     return [*table(["algorithm", *columns], rows), ""]
@@ -219,7 +219,16 @@ def ordinal(number: int) -> str:
 
 def show(algorithm: str) -> str:
     """Return the name of an algorithm, bold if it is one of this package."""
-    return algorithm if algorithm in _PUBLISHED else f"**{algorithm}**"
+    return algorithm if algorithm in _PUBLISHED else _embolden(algorithm)
+
+
+def _embolden(algorithm: str) -> str:
+    r"""Return a name in bold.
+
+    >>> _embolden("LaCAM* (1 s)")
+    '**LaCAM\\* (1 s)**'
+    """
+    return "**{}**".format(algorithm.replace("*", r"\*"))
 
 
 def _format(estimate: Estimate, measure: Measure) -> str:

@@ -10,7 +10,7 @@ from benchmark_rows import LABELS
 from multigrid.benchmark import OTHER_SCENARIOS, Kind, Row
 from multigrid.benchmark.scores import instance_of
 
-__all__ = ["LEARNED", "count_wins"]
+__all__ = ["LEARNED", "count_solved", "count_wins"]
 
 LEARNED = ("pretrained-shield", "pretrained")
 """The policies that are compared."""
@@ -48,6 +48,29 @@ def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[st
             counts = found.setdefault(LABELS[name], {}).setdefault(row["algorithm"], [0, 0, 0])
             theirs = _value(kind, row)
             counts[0 if value > theirs else 1 if value < theirs else 2] += 1
+    return found
+
+
+def count_solved(own: Sequence[Row], others: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
+    """Return what each learned policy solves of the instances of each published algorithm, and how many these are.
+
+    Args:
+        own: the rows of this package, of one-shot instances.
+        others: the published rows.
+
+    >>> one = {"set": "mazes", "map": "maze-0", "seed": 0, "agents": 8, "time_limit": 0.0}
+    >>> own = [{**one, "algorithm": "pretrained", "csr": 1.0}]
+    >>> count_solved(own, [{**one, "algorithm": "DCC"}, {**one, "algorithm": "SCRIMP", "agents": 16}])
+    {'learned policy': {'DCC': [1, 1]}}
+    """
+    found: dict[str, dict[str, list[int]]] = {}
+    for name in LEARNED:
+        solved = {instance_of(row): row["csr"] == 1 for row in own if row["algorithm"] == name}
+        for row in others:
+            if instance_of(row) in solved:
+                counts = found.setdefault(LABELS[name], {}).setdefault(row["algorithm"], [0, 0])
+                counts[0] += solved[instance_of(row)]
+                counts[1] += 1
     return found
 
 

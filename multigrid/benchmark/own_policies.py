@@ -73,6 +73,8 @@ def play(
     >>> instance = Instance("mapf", "puzzles", "hall", 0, np.zeros((3, 2), bool), np.array([[0, 0]]), ([[2, 0]],), 9)
     >>> [row["makespan"] for row in play([instance], policy, "mine")]
     [2.0]
+
+    The site has more: ``multigrid docs benchmark/benchmark``.
     """
     wanted = _check_instances(instances)
     if not callable(policy):

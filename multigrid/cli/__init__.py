@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import importlib
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 from multigrid.integrations.extras import missing_library
@@ -21,7 +23,11 @@ _COMMANDS = {
     "replay": "turn a recording, or two of one layout, into a page for the browser",
     "benchmark": "play the POGEMA benchmark, and compare with its published results",
     "bench": "measure the speed of this package beside the documented code",
+    "docs": "open the site, which explains all of this",
 }
+
+_PATIENCE = 0.01
+"""Seconds after which a finalizer has ended."""
 
 # The extras of libraries that a command needs for some flags only.
 _EXTRAS = {
@@ -50,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
-        with _exit_on_signals():
+        with _exit_on_signals(), _keep_interruptions():
             return _run(words[0], words[1:])
     except KeyboardInterrupt:
         sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
@@ -74,6 +80,35 @@ def _exit_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _keep_interruptions() -> Iterator[None]:
+    """Raise the KeyboardInterrupt again that a finalizer was interrupted by, for Python only prints it there.
+
+    llvmlite has many finalizers, and Ctrl-C while kernels are loaded would be ignored in some of them.
+    """
+    before, interrupted = sys.unraisablehook, threading.get_ident()
+
+    def repeat_later() -> None:
+        time.sleep(_PATIENCE)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(interrupted, signal.SIGINT)
+        else:  # Windows
+            _thread.interrupt_main()
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            # In another thread: raised in here, it would be ignored, too.
+            _thread.start_new_thread(repeat_later, ())
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _run(command: str, flags: list[str]) -> int:

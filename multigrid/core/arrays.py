@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, cast, get_args, get_ty
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.compiled import COMPILED
+from multigrid.core.compiled import COMPILED, JUST_IN_TIME, pack_table
 from multigrid.parts import PARTS, PartSpec, resolve_shape
 
 __all__ = [
@@ -95,7 +95,8 @@ class Arrays(NamedTuple):
     distances: Annotated[Float64, "E N"]  # L1, in cells
     arrived: Annotated[Int64, "E N"]  # 1 if the last step has raised `arrivals`, else 0
 
-    # The observations.
+    # The observations, written by multigrid.core.observe; a part is a row of numbers for each agent.
+    outdated: Annotated[Bool, "E"]  # the world has changed since its observations were written
     others_part: Annotated[NDArray[Any], "E N", PARTS["others"]]
     offset_part: Annotated[NDArray[Any], "E N", PARTS["offset"]]
     view_part: Annotated[NDArray[Any], "E N", PARTS["view"]]
@@ -108,10 +109,13 @@ class Arrays(NamedTuple):
 
     actions: Annotated[Int64, "E N"]  # the caller's
 
-    occupant: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the agent in a cell, or NOBODY
-    first_requester: Annotated[Int32, "W H", _Scratch(NOBODY)]  # the first agent that asks for a cell, or NOBODY
+    # In these, the cell (x, y) has the index x * H + y.
+    occupant: Annotated[Int32, "W*H", _Scratch(NOBODY)]  # the agent in a cell, or NOBODY
+    first_requester: Annotated[Int32, "W*H", _Scratch(NOBODY)]  # the first agent that asks for a cell, or NOBODY
+    own_cell: Annotated[Int64, "N", _Scratch(None)]  # the cell that an agent is in
+    requested: Annotated[Int64, "N", _Scratch(None)]  # the cell that an agent asks for
+
     agent_grid: Annotated[UInt8, "W+2r H+2r", _Scratch(0)]  # 1 at agents, for views
-    requested: Annotated[Int64, "N 2", _Scratch(None)]  # the cell that an agent asks for
     refusal_reason: Annotated[Int64, "N", _Scratch(None)]  # why a request would be refused
     component_agents: Annotated[Int64, "C", _Scratch(0)]  # agents placed in a component
 
@@ -128,7 +132,7 @@ def _read_row(hint: Any) -> _Row:
     array, shape, *marks = get_args(hint)
     mark = marks[0] if marks else None
     if isinstance(mark, PartSpec):
-        return _Row(np.dtype(mark.dtype), f"{shape} {mark.shape}", mark)
+        return _Row(np.dtype(mark.dtype), f"{shape} {mark.shape.replace(' ', '*')}", mark)
     # NDArray[np.int64] is ndarray[shape, dtype[int64]].
     return _Row(np.dtype(get_args(get_args(array)[1])[0]), shape, mark)
 
@@ -188,7 +192,7 @@ def clean_scratch(arrays: Arrays) -> None:
 
 
 def pack(arrays: Arrays) -> Any:
-    """Return a table of the arrays' addresses and shapes, int64 (fields, 6), for a kernel to `unpack`.
+    """Return a table of the arrays' addresses and shapes for a kernel to `unpack`.
 
     Passing forty arrays to compiled code takes two microseconds, more than a step. The table is valid while the arrays
     exist. For interpreted kernels the arrays are returned as they are.
@@ -208,10 +212,10 @@ def pack(arrays: Arrays) -> Any:
             assert named is None or len(array) == 0 or extent == shown
         row[0] = array.ctypes.data
         row[1 : 1 + array.ndim] = array.shape
-    return address_table
+    return pack_table(address_table)
 
 
-if COMPILED:
+if JUST_IN_TIME:
     from numba.core import cgutils, types
     from numba.core.datamodel import models
     from numba.core.typing.templates import AttributeTemplate

@@ -6,11 +6,11 @@ import os
 import platform
 from typing import Any
 
-from multigrid.core.compiled import COMPILED
+from multigrid.core.compiled import JUST_IN_TIME
 
 __all__ = ["add", "exchange_if", "load", "pause", "store", "yield_core"]
 
-if COMPILED:
+if JUST_IN_TIME:
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic
@@ -90,5 +90,5 @@ if COMPILED:
         return types.void(), codegen
 
 else:
-    # Interpreted kernels run on one thread.
+    # Python runs no kernel that has one of these.
     add = exchange_if = load = pause = store = yield_core = None

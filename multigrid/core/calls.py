@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.core import arrays as memory
@@ -15,18 +16,28 @@ from multigrid.core.allocation import with_room
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import SOUND, check_static, find_breach
+from multigrid.core.observe import observe_worlds, observe_worlds_flat, step_and_observe, step_and_observe_flat
 from multigrid.core.threads import PLAY, RESET, RESET_ENDED, Threads
 from multigrid.core.world_generators import WorldGenerators, interpret_with
 
 __all__ = ["KernelCalls"]
 
-_TASKS = {rules.play_worlds: PLAY, rules.reset_all_worlds: RESET, rules.reset_ended_worlds: RESET_ENDED}
+_TASKS = {rules.play_worlds: PLAY, rules.reset_worlds: RESET, rules.reset_ended_worlds: RESET_ENDED}
+_STATE_PARTS = frozenset(("agent", "target"))
+_FEWEST_AGENTS_THREADED = 2**12
+"""Of worlds that several threads play; on busy cores, two threads take longer for fewer."""
+_FEWEST_AGENTS_SHARED, _FEWEST_BYTES_SHARED = 2**16, 2**17
+"""Of worlds, and of an array, that several threads write together; one thread writes less in the time of a task."""
 _CHECK_VARIABLE = "MULTIGRID_CHECK"
 _OFF = ("", "0")
 
 
 class KernelCalls:
     """The arrays of E worlds, and calls of kernels on them.
+
+    After each kernel, another one writes the observations of the worlds that have changed, if there are parts other
+    than *agent* and *target*, which are the state itself. Worlds whose observations an exception has prevented are
+    still marked as outdated, so the next call writes them.
 
     Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds is followed by a
     callback, which updates what belongs to the worlds; if an exception prevents it, the next call makes up for it with
@@ -37,7 +48,7 @@ class KernelCalls:
     Args:
         config: the worlds' configuration.
         arrays: their arrays.
-        num_threads: the number of threads that run kernels; interpreted kernels run on one.
+        num_threads: the number of threads that run kernels; interpreted kernels, and those of few agents, run on one.
     """
 
     def __init__(self, config: GridConfig, arrays: Arrays, num_threads: int) -> None:
@@ -45,7 +56,8 @@ class KernelCalls:
         self.arrays = arrays
         self.num_worlds = len(arrays.steps)
         self._generators = WorldGenerators(arrays.streams)
-        self._threads = Threads(num_threads if COMPILED else 1)
+        self._threads = Threads(num_threads if COMPILED and arrays.actions.size >= _FEWEST_AGENTS_THREADED else 1)
+        self._shares_writing = self._threads.count > 1 and arrays.actions.size >= _FEWEST_AGENTS_SHARED
         # The threads share all arrays but the scratch.
         self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._threads.count - 1))]
         self._on_commit: tuple[int, Callable[[], object]] | None = None
@@ -53,6 +65,7 @@ class KernelCalls:
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
         self._constant_bytes: dict[str, bytes] | None = None
+        self._observes = config.flatten or not _STATE_PARTS.issuperset(config.parts)
         self._pack_arrays()
         rules.build_move_table(self._address_table)
         if os.environ.get(_CHECK_VARIABLE, "") not in _OFF:
@@ -62,6 +75,9 @@ class KernelCalls:
         self._address_tables = [memory.pack(arrays) for arrays in self._thread_arrays]
         self._address_table = self._address_tables[0]
         self._buffer: snapshots.StateBuffer | None = None
+        self._step_worlds: Callable[[Any, int, int], int] = rules.step_worlds
+        if self._observes:
+            self._step_worlds = step_and_observe_flat if self.config.flatten else step_and_observe
 
     def _make_room(self, longest: int) -> None:
         """Replace the arrays of lists of targets by larger ones if they are too small; no world changes."""
@@ -100,7 +116,7 @@ class KernelCalls:
         return {
             name: value
             for name, value in vars(self).items()
-            if name not in ("_address_table", "_address_tables", "_buffer")
+            if name not in ("_address_table", "_address_tables", "_buffer", "_step_worlds")
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -111,6 +127,21 @@ class KernelCalls:
     def close(self) -> None:
         """End the threads; a later step starts new ones."""
         self._threads.close()
+
+    def write_array(self, to: NDArray[Any], source: NDArray[Any] | None) -> None:
+        """Copy an array into another one, or fill that with zeros; the threads share the work if it is large.
+
+        Args:
+            to: the array to write, C-contiguous.
+            source: of the same shape; None for zeros.
+        """
+        if self._shares_writing and to.nbytes >= _FEWEST_BYTES_SHARED and _can_share(to, source):
+            self._threads.write(self._address_tables, to, source)
+        elif source is None:
+            # Bytes are filled twice as fast as floats.
+            to.view(np.uint8).fill(0)
+        else:
+            to[...] = source
 
     def finish_commit(self) -> None:
         """Call the pending callback if its kernel has completed, and forget it."""
@@ -155,8 +186,8 @@ class KernelCalls:
         finally:
             self.finish_commit()
 
-    def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> Any:
-        """Run a kernel.
+    def _run(self, kernel: Any, *arguments: Any, drawing: Iterable[int] | None = None) -> None:
+        """Run a kernel that changes worlds, and write their observations.
 
         Args:
             kernel: the kernel.
@@ -165,44 +196,54 @@ class KernelCalls:
         """
         entries = self._generators.entries
         if self._direct and not entries:
-            return kernel(self._address_table, *arguments)
+            kernel(self._address_table, *arguments)
+            self._observe()
+            return
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
         if self._constant_bytes is not None:
             self._check_invariants("before", kernel)
         try:
             if foreign is not None:
                 assert self.num_worlds == 1
-                result = self._interpret(interpret_with(kernel, foreign), self.arrays, arguments)
+                self._interpret(interpret_with(kernel, foreign), self.arrays, arguments)
             elif not COMPILED:
-                result = self._interpret(kernel, self._address_table, arguments)
+                self._interpret(kernel, self._address_table, arguments)
             elif self._threads.count > 1 and kernel in _TASKS:
                 first, last, *rest = arguments
                 self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
-                result = None
             else:
                 if self._is_inconsistent:
                     memory.clean_scratch(self.arrays)
-                result = kernel(self._address_table, *arguments)
+                kernel(self._address_table, *arguments)
                 self._is_inconsistent = False
                 is_checked = entries or self._on_commit is not None or self._constant_bytes is not None
                 self._direct = not is_checked and self._threads.count == 1
         finally:
             if compiled:
                 self._generators.update_generators(compiled)
+        self._observe()
         if self._constant_bytes is not None:
             self._check_invariants("after", kernel)
-        return result
 
-    def _interpret(self, kernel: Any, address_table: Any, arguments: tuple[Any, ...]) -> Any:
+    def _observe(self) -> None:
+        """Write the observations of the worlds that have changed since they were written."""
+        if not self._observes:
+            return
+        kernel = observe_worlds_flat if self.config.flatten else observe_worlds
+        if COMPILED:
+            kernel(self._address_table, 0, self.num_worlds)
+        else:
+            self._interpret(kernel, self._address_table, (0, self.num_worlds))
+
+    def _interpret(self, kernel: Any, address_table: Any, arguments: tuple[Any, ...]) -> None:
         # An interrupted kernel leaves the scratch dirty.
         memory.clean_scratch(self.arrays)
         self._direct = False
         self._is_inconsistent = True
         # 64-bit arithmetic is meant to wrap.
         with np.errstate(over="ignore"):
-            result = kernel(address_table, *arguments)
+            kernel(address_table, *arguments)
         self._is_inconsistent = False
-        return result
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
         assert self._constant_bytes is not None
@@ -215,3 +256,9 @@ class KernelCalls:
             raise AssertionError(f"{when} {kernel.__name__}: {message}")
         for arrays in self._thread_arrays:
             check_static(arrays, self._constant_bytes)
+
+
+def _can_share(to: NDArray[Any], source: NDArray[Any] | None) -> bool:
+    """Return whether threads can copy an array into another one byte by byte."""
+    # Where an env was unpickled, there may be no compiled kernels.
+    return COMPILED and (source is None or (source.dtype == to.dtype and source.flags.c_contiguous))

@@ -1,83 +1,117 @@
-"""Compile the kernels and cache them; without Numba, Python runs them."""
+"""Take the kernels from the wheel, or compile and cache them; without Numba, Python runs them."""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import os
 import types
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-try:
-    import numba
-except ImportError:
-    numba = None
-    warnings.warn(
-        "Numba is not installed: multigrid plays the same game, interpreted, about a hundred times slower. "
-        'To compile it: pip install "numba"',
-        stacklevel=2,
-    )
+from multigrid.core.sources import digest_sources, list_sources
 
 __all__ = [
     "COMPILED",
+    "JUST_IN_TIME",
+    "KERNELS",
     "announce_compilation",
-    "compile_cached",
+    "has_compiler",
     "inlined",
     "kernel",
-    "list_sources",
     "make_interpreted",
+    "pack_table",
     "unsigned",
 ]
 
-COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
-"""Whether kernels are compiled; with NUMBA_DISABLE_JIT=1 they are not."""
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+# Settings with which users ask for other machine code than that of the wheel.
+_SETTINGS = ("MULTIGRID_JIT", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
+_OFF = ("", "0")
 
-def list_sources() -> list[Path]:
-    """Return the files that core's kernels depend on, including those of the constants that they import.
 
-    >>> any(path.name == "rules.py" for path in list_sources())
-    True
+@functools.cache
+def has_compiler() -> bool:
+    """Return whether Numba compiles kernels when they are first called; with NUMBA_DISABLE_JIT=1 it does not.
+
+    The first call warns if Numba is not installed.
     """
-    here = Path(__file__).parent
-    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
-    return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
+    try:
+        import numba
+    except ImportError:
+        warnings.warn(
+            "Numba is not installed: multigrid gives the same results, interpreted, about a hundred times slower. "
+            'To compile it: pip install "numba"',
+            stacklevel=2,
+        )
+        return False
+    return not numba.config.DISABLE_JIT
 
 
-if COMPILED:
-    from multigrid.core.kernel_cache import KernelCache, print_message
-    from multigrid.core.uninterrupted import run_uninterrupted
+def _load_library() -> Any:
+    """Return the module with the kernels that the wheel brings; None if there is none for these sources."""
+    if any(os.environ.get(name, "") not in _OFF for name in _SETTINGS):
+        return None
+    try:
+        library = importlib.import_module("multigrid.core._kernels")
+    except ImportError:
+        return None
+    return library if digest_sources(list_sources()) == library.SOURCES else None
+
+
+_LIBRARY = _load_library()
+
+KERNELS: str = "ahead of time" if _LIBRARY else "just in time" if has_compiler() else "interpreted"
+"""How kernels were compiled: "ahead of time", in the wheel; "just in time", by Numba; or "interpreted", not at all.
+
+With MULTIGRID_JIT=1 in the environment, Numba compiles them also where the wheel brings them.
+"""
+JUST_IN_TIME: bool = KERNELS == "just in time"
+"""Whether Numba compiles the kernels."""
+COMPILED: bool = KERNELS != "interpreted"
+"""Whether kernels are compiled, in one way or the other."""
+
+_PLAIN: dict[int, Callable[..., Any]] = {}
+"""The function that Python can run, by the id of the one from the wheel."""
+
+if JUST_IN_TIME:
+    from multigrid.core.kernel_cache import KernelCache, compile_cached, print_message
 
     _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__")
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a function of the game, and cache the machine code for later processes."""
-    return compile_cached(function, _CACHE, forceinline=False) if COMPILED else function
+    """Return a function of the game, compiled; Numba's machine code is cached for later processes.
+
+    Of the wheel's kernels, Python can only call those that the package itself calls.
+    """
+    if JUST_IN_TIME:
+        return compile_cached(function, _CACHE, forceinline=False)
+    compiled: Any = _LIBRARY.KERNELS.get(f"{function.__module__}.{function.__name__}") if _LIBRARY else None
+    if compiled is None:
+        return function
+    _PLAIN[id(compiled)] = function
+    return compiled  # type: ignore[no-any-return]
 
 
 def inlined(function: _Function) -> _Function:
     """Compile a function as `kernel` does, and inline it; for hot functions with one caller."""
-    return compile_cached(function, _CACHE, forceinline=True) if COMPILED else function
+    return compile_cached(function, _CACHE, forceinline=True) if JUST_IN_TIME else function
 
 
-def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool) -> _Function:
-    """Compile a function when it is first called, and keep the machine code in a cache.
+def pack_table(table: Any) -> Any:
+    """Return a table of arrays in the form in which compiled kernels get it.
 
     Args:
-        function: the function.
-        cache: where its machine code is kept.
-        forceinline: whether to inline it into its callers.
+        table: int64 (fields, columns), see `multigrid.core.arrays.pack`.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
-    dispatcher.compile = functools.partial(run_uninterrupted, dispatcher.compile)
-    return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
+    return _LIBRARY.pack(table) if _LIBRARY else table
 
 
-if COMPILED:
+if JUST_IN_TIME:
     from numba.core import types as numba_types
     from numba.extending import intrinsic
 
@@ -111,12 +145,12 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
 
     def copy_function(original: Any) -> Callable[..., Any]:
         if id(original) not in copies:
-            plain = getattr(original, "py_func", original)
+            plain = _find_plain(original)
             scope = dict(plain.__globals__)
             copies[id(original)] = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
             for name in plain.__code__.co_names:
                 called = scope.get(name)
-                plain_called = getattr(called, "py_func", called)
+                plain_called = _find_plain(called)
                 if id(called) in copies or (
                     isinstance(plain_called, types.FunctionType)
                     and plain_called.__module__.startswith(__package__ + ".")
@@ -127,10 +161,14 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
     return copy_function(function)  # type: ignore[return-value]
 
 
+def _find_plain(function: Any) -> Any:
+    return _PLAIN.get(id(function), getattr(function, "py_func", function))
+
+
 @functools.cache
 def announce_compilation() -> None:
     """Print to stderr that the kernels must be compiled, once a process, if that is so."""
-    if COMPILED and _CACHE.is_empty:
+    if JUST_IN_TIME and _CACHE.is_empty:
         how = (
             "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"
         )

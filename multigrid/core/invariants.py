@@ -180,25 +180,25 @@ def _is_allowed(status: int, on_target: int) -> bool:
 @kernel
 def _check_shared_cells(w: Arrays, e: int) -> int:
     """Return 9 if two agents share a cell, or 10 if they share a target."""
-    num_agents = w.location.shape[1]
+    num_agents, height = w.location.shape[1], w.components.shape[2]
     rule = SOUND
     if w.settings[COLLISIONS] != NONE:
         for i in range(num_agents):
             if w.status[e, i] != LEFT:
-                x, y = w.location[e, i, 0], w.location[e, i, 1]
-                if w.occupant[x, y] != NOBODY:
+                cell = w.location[e, i, 0] * height + w.location[e, i, 1]
+                if w.occupant[cell] != NOBODY:
                     rule = 9
-                w.occupant[x, y] = i
+                w.occupant[cell] = i
     # An agent that arrives under *restart* may get the target of another.
     if w.settings[ON_TARGET] != RESTART:
         for i in range(num_agents):
-            x, y = w.target[e, i, 0], w.target[e, i, 1]
-            if w.first_requester[x, y] != NOBODY and rule == SOUND:
+            cell = w.target[e, i, 0] * height + w.target[e, i, 1]
+            if w.first_requester[cell] != NOBODY and rule == SOUND:
                 rule = 10
-            w.first_requester[x, y] = i
+            w.first_requester[cell] = i
     for i in range(num_agents):
-        w.occupant[w.location[e, i, 0], w.location[e, i, 1]] = NOBODY
-        w.first_requester[w.target[e, i, 0], w.target[e, i, 1]] = NOBODY
+        w.occupant[w.location[e, i, 0] * height + w.location[e, i, 1]] = NOBODY
+        w.first_requester[w.target[e, i, 0] * height + w.target[e, i, 1]] = NOBODY
     return rule
 
 

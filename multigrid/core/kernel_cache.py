@@ -16,7 +16,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,9 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from multigrid.core.uninterrupted import check_stopped
+from multigrid.core.compilation_bar import CompilationBar
+from multigrid.core.sources import digest_sources
+from multigrid.core.uninterrupted import check_stopped, run_uninterrupted
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
@@ -36,9 +38,10 @@ except ImportError:  # Windows
 else:
     _HAS_LOCKS = True
 
-__all__ = ["KernelCache", "print_message"]
+__all__ = ["KernelCache", "compile_cached", "print_message"]
 
 _Dispatcher = TypeVar("_Dispatcher")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
 # Folders of version 0.1 had only the digest in their names, and Numba's own files in them.
@@ -82,10 +85,8 @@ class KernelCache:
         """Whether later processes can load what this one compiles; False after a failed write."""
         self._beside = beside
         self._has_warned = False
-        try:
-            self.sources = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-        except OSError:  # imported from a zip file
-            self.sources = ""
+        self.bar = CompilationBar()
+        self.sources = digest_sources(sources)
 
     def enable_for(self, dispatcher: _Dispatcher) -> _Dispatcher:
         """Make Numba load and save the compiled code of a function, and return the function.
@@ -171,6 +172,19 @@ class KernelCache:
             print_message(f"{line} ({path.name}: {reason})")
 
 
+def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool) -> _Function:
+    """Compile a function when it is first called, and keep the machine code in a cache.
+
+    Args:
+        function: the function.
+        cache: where its machine code is kept.
+        forceinline: whether to inline it into its callers.
+    """
+    dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
+    dispatcher.compile = functools.partial(run_uninterrupted, cache.bar.watch, dispatcher.compile)
+    return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
+
+
 class _FunctionCache:
     """The cache of one function's compiled code, with the interface of `numba.core.caching._Cache`.
 
@@ -179,6 +193,7 @@ class _FunctionCache:
 
     def __init__(self, cache: KernelCache, dispatcher: Any) -> None:
         self._cache = cache
+        self._dispatcher = dispatcher
         self._function = dispatcher.py_func
 
     @property
@@ -192,6 +207,12 @@ class _FunctionCache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None."""
+        compiled = self._load(signature, target_context)
+        if compiled is None:
+            self._cache.bar.begin(self._dispatcher)
+        return compiled
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
         check_stopped()
         target_context.refresh()
         if self._cache.folder is None:

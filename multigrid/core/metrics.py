@@ -13,8 +13,8 @@ With t the steps played and a_i the step in which agent i arrived:
 Sources: Stern et al. (SoCS 2019) for the sum of costs and the makespan, in which waiting on a target is not charged to
 an agent that does not leave it again; Skrynnik et al. (POGEMA, ICLR 2025) for the rates, the throughput, and for
 counting an agent without success with all the steps. POGEMA divides the throughput by the limit of steps, which is the
-same at the limit. For an agent that walks off its target in the last step, its sum of costs counts the earlier
-arrival, although its rates count no success.
+same at the limit. For an agent that walks off its target in the last step, POGEMA's sum of costs counts the earlier
+arrival, although POGEMA's rates count no success; here the agent costs all the steps.
 """
 
 from __future__ import annotations
@@ -24,13 +24,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.config import GridConfig
-from multigrid.core.arrays import Arrays
+from multigrid.core.arrays import unpack
+from multigrid.core.compiled import kernel
+from multigrid.core.rules import ON_TARGET, RESTART
 
-__all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "world_metrics"]
+__all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "world_metrics", "write_metrics"]
 
 METRICS = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
 """The names of the metrics; the first two are by agent."""
+
+_SUCCESS, _ARRIVAL_STEP, _CSR, _ISR, _SUM_OF_COSTS, _MAKESPAN, _THROUGHPUT = range(len(METRICS))
+_UNDEFINED = float("nan")
 
 
 class Label(NamedTuple):
@@ -50,8 +54,11 @@ LABELS = {
 """The labels of the metrics of a whole episode, in display order."""
 
 
-def world_metrics(config: GridConfig, arrays: Arrays, e: int) -> dict[str, Any]:
-    """Return the metrics of world e's episode so far; after its last step, the final ones.
+def world_metrics(figures: NDArray[np.float64]) -> dict[str, Any]:
+    """Return the metrics of one world's episode so far; after its last step, the final ones.
+
+    Args:
+        figures: float64 (7, 1, N), as `multigrid.core.worlds.Worlds.measure` returns them.
 
     Returns:
         "success": bool (N,); "arrival_step": float64 (N,); "csr", "isr", "sum_of_costs", "makespan", "throughput":
@@ -59,29 +66,48 @@ def world_metrics(config: GridConfig, arrays: Arrays, e: int) -> dict[str, Any]:
         the arrival step of an agent without success; and under *restart* all others but the success, which then is
         having arrived at least once.
     """
-    metrics = episode_metrics(config, arrays, np.array([e]))
+    metrics = episode_metrics(figures)
     return {name: value[0] if value.ndim > 1 else value.item() for name, value in metrics.items()}
 
 
-def episode_metrics(config: GridConfig, arrays: Arrays, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Return the metrics of K worlds: those by agent as (K, N), the others as float64 (K,)."""
-    steps = arrays.steps[worlds]
-    undefined = np.full(len(worlds), np.nan)
-    if config.on_target == "restart":
-        arrivals = arrays.arrivals[worlds]
-        throughput = np.divide(arrivals.sum(axis=1), steps, out=undefined.copy(), where=steps > 0)
-        metrics = (arrivals > 0, np.full(arrivals.shape, np.nan), *(undefined.copy() for _ in range(4)), throughput)
-    else:
-        arrival_step = arrays.arrival_step[worlds]
-        success = arrival_step >= 0
-        costs = np.where(success, arrival_step, steps[:, None]).astype(np.float64)
-        metrics = (
-            success,
-            np.where(success, arrival_step, np.nan),
-            success.all(axis=1).astype(np.float64),
-            success.mean(axis=1),
-            costs.sum(axis=1),
-            costs.max(axis=1),
-            undefined,
-        )
-    return dict(zip(METRICS, metrics, strict=True))
+def episode_metrics(figures: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """Return the metrics of K worlds: those by agent as (K, N), the others as float64 (K,).
+
+    Args:
+        figures: float64 (7, K, N), as `multigrid.core.worlds.Worlds.measure` returns them.
+    """
+    success, arrival_step, *others = figures
+    shared = dict(zip(METRICS[2:], (array[:, 0].copy() for array in others), strict=True))
+    return {"success": success != 0, "arrival_step": arrival_step.copy(), **shared}
+
+
+@kernel
+def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
+    """Write the metrics of the episodes of K worlds.
+
+    Args:
+        address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
+        worlds: int64 (K,).
+        figures: float64 (7, K, N), written: `METRICS`, for each agent, also those that all agents share.
+    """
+    w = unpack(address_table)
+    num_agents = w.actions.shape[1]
+    for k in range(worlds.shape[0]):
+        e, successes, arrivals, costs, makespan = worlds[k], 0, 0, 0, 0
+        steps, restarts = w.steps[e], w.settings[ON_TARGET] == RESTART
+        for i in range(num_agents):
+            arrival = w.arrival_step[e, i]
+            success = int(w.arrivals[e, i] > 0 if restarts else arrival >= 0)
+            cost = arrival if success else steps
+            figures[_SUCCESS, k, i] = success
+            figures[_ARRIVAL_STEP, k, i] = float(arrival) if success and not restarts else _UNDEFINED
+            successes += success
+            arrivals += w.arrivals[e, i]
+            costs += cost
+            makespan = max(makespan, cost)
+        for i in range(num_agents):
+            figures[_CSR, k, i] = _UNDEFINED if restarts else float(int(successes == num_agents))
+            figures[_ISR, k, i] = _UNDEFINED if restarts else successes / num_agents
+            figures[_SUM_OF_COSTS, k, i] = _UNDEFINED if restarts else float(costs)
+            figures[_MAKESPAN, k, i] = _UNDEFINED if restarts else float(makespan)
+            figures[_THROUGHPUT, k, i] = arrivals / steps if restarts and steps > 0 else _UNDEFINED

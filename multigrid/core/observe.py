@@ -13,12 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Outcome
-from multigrid.core.arrays import LEFT, Arrays
+from multigrid.core.arrays import LEFT, Arrays, unpack
 from multigrid.core.compiled import inlined, kernel, unsigned
+from multigrid.core.rules import ALL_VALID, find_bad_action, play_worlds
 from multigrid.maps.components import WALL
 from multigrid.parts import PARTS
 
-__all__ = ["global_states", "observe_world", "writes_observations"]
+__all__ = [
+    "global_states",
+    "observe_any_worlds",
+    "observe_worlds",
+    "observe_worlds_flat",
+    "step_and_observe",
+    "step_and_observe_flat",
+]
 
 _AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS))
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
@@ -34,24 +42,70 @@ def global_states(arrays: Arrays) -> NDArray[np.int64]:
     return states
 
 
-@inlined
-def writes_observations(w: Arrays) -> bool:
-    """Return whether there are parts other than *agent* and *target*, which are the state itself."""
-    parts = w.others_part.shape[0] + w.offset_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0]
-    return bool(w.flat.shape[0] + parts + w.action_mask_part.shape[0] > 0)
+@kernel
+def observe_worlds(address_table: Any, first: int, last: int) -> None:
+    """Write the observations of those of worlds first .. last - 1 that are outdated, each part into its own array."""
+    w = unpack(address_table)
+    for world in range(first, last):
+        e = unsigned(world)
+        if w.outdated[e]:
+            _mark(w, e, 1)
+            _write_parts(w, e)
+            _mark(w, e, 0)
+            w.outdated[e] = False
 
 
 @kernel
-def observe_world(w: Arrays, e: int) -> None:
-    """Write the observations of all agents of world e."""
-    if w.agent_grid.shape[0] > 0:
-        _mark(w, e, 1)
+def observe_worlds_flat(address_table: Any, first: int, last: int) -> None:
+    """Do as `observe_worlds`, with all parts but the action mask in one array."""
+    w = unpack(address_table)
+    for world in range(first, last):
+        e = unsigned(world)
+        if w.outdated[e]:
+            _mark(w, e, 1)
+            for i in range(w.location.shape[1]):
+                _write_flat(w, e, i)
+                if w.action_mask_part.shape[0] > 0:
+                    _write_action_mask(w.action_mask_part[e, i], w, e, i)
+            _mark(w, e, 0)
+            w.outdated[e] = False
+
+
+@inlined
+def observe_any_worlds(address_table: Any, first: int, last: int) -> None:
+    """Call `observe_worlds` or `observe_worlds_flat`, if any observations are written."""
+    w = unpack(address_table)
     if w.flat.shape[0] > 0:
-        for i in range(w.location.shape[1]):
-            _write_flat(w, e, i)
-    _write_parts(w, e)
-    if w.agent_grid.shape[0] > 0:
-        _mark(w, e, 0)
+        observe_worlds_flat(address_table, first, last)
+    elif _has_parts(w):
+        observe_worlds(address_table, first, last)
+
+
+@kernel
+def step_and_observe(address_table: Any, first: int, last: int) -> int:
+    """Do as `multigrid.core.rules.step_worlds`, and call `observe_worlds`."""
+    bad_row = find_bad_action(address_table, first, last)
+    if bad_row == ALL_VALID:
+        play_worlds(address_table, first, last)
+        observe_worlds(address_table, first, last)
+    return bad_row
+
+
+@kernel
+def step_and_observe_flat(address_table: Any, first: int, last: int) -> int:
+    """Do as `multigrid.core.rules.step_worlds`, and call `observe_worlds_flat`."""
+    bad_row = find_bad_action(address_table, first, last)
+    if bad_row == ALL_VALID:
+        play_worlds(address_table, first, last)
+        observe_worlds_flat(address_table, first, last)
+    return bad_row
+
+
+@inlined
+def _has_parts(w: Arrays) -> bool:
+    """Return whether there are arrays of single parts; *agent* and *target* are the state itself."""
+    parts = w.others_part.shape[0] + w.offset_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0]
+    return bool(parts + w.action_mask_part.shape[0] > 0)
 
 
 @inlined
@@ -59,89 +113,102 @@ def _write_parts(w: Arrays, e: int) -> None:
     num_agents = w.location.shape[1]
     if w.others_part.shape[0] > 0:
         for i in range(num_agents):
-            _write_others(w.others_part[e, i], w, e, i)
+            _write_others(w.others_part[e, i], 0, w, e, i)
     if w.offset_part.shape[0] > 0:
         for i in range(num_agents):
-            _write_offset(w.offset_part[e, i], w, e, i)
+            _write_offset(w.offset_part[e, i], 0, w, e, i)
     if w.view_part.shape[0] > 0:
         for i in range(num_agents):
-            _write_view(w.view_part[e, i], w, e, i)
+            _write_view(w.view_part[e, i], 0, w, e, i)
     if w.walls_part.shape[0] > 0:
         for i in range(num_agents):
-            _write_walls(w.walls_part[e, i], w, e)
+            _write_walls(w.walls_part[e, i], 0, w, e)
     if w.action_mask_part.shape[0] > 0:
         for i in range(num_agents):
             _write_action_mask(w.action_mask_part[e, i], w, e, i)
 
 
 @inlined
+def _view_radius(w: Arrays) -> int:
+    return int((w.agent_grid.shape[0] - w.components.shape[1]) // 2)
+
+
+@inlined
 def _mark(w: Arrays, e: int, mark: int) -> None:
-    radius = (w.agent_grid.shape[0] - w.components.shape[1]) // 2
+    """Mark the cells of world e's agents, if there are views."""
+    if w.agent_grid.shape[0] == 0:
+        return
+    radius = _view_radius(w)
     location, status, agent_grid = w.location[e], w.status[e], w.agent_grid
     for i in range(location.shape[0]):
         if status[i] != LEFT:
             agent_grid[unsigned(location[i, 0] + radius), unsigned(location[i, 1] + radius)] = mark
 
 
-@kernel
-def _write_cell(out: Any, cells: Any, e: int, i: int) -> None:
-    out[0], out[1] = cells[e, i, 0], cells[e, i, 1]
+# Each function below writes the numbers of a part to a row, from index *start* on.
 
 
 @kernel
-def _write_others(out: Any, w: Arrays, e: int, i: int) -> None:
+def _write_cell(out: Any, start: int, cells: Any, e: int, i: int) -> None:
+    out[start], out[start + 1] = cells[e, i, 0], cells[e, i, 1]
+
+
+@kernel
+def _write_others(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
     for j in range(w.location.shape[1]):
         if j == i:
             continue
-        row = j if j < i else j - 1
+        k = start + 2 * (j if j < i else j - 1)
         if w.status[e, j] == LEFT:
-            out[row, 0], out[row, 1] = _ABSENT, _ABSENT
+            out[k], out[k + 1] = _ABSENT, _ABSENT
         else:
-            out[row, 0], out[row, 1] = w.location[e, j, 0], w.location[e, j, 1]
+            out[k], out[k + 1] = w.location[e, j, 0], w.location[e, j, 1]
 
 
 @kernel
-def _write_offset(out: Any, w: Arrays, e: int, i: int) -> None:
-    out[0] = w.target[e, i, 0] - w.location[e, i, 0]
-    out[1] = w.target[e, i, 1] - w.location[e, i, 1]
-
-
-@kernel
-def _write_view(out: Any, w: Arrays, e: int, i: int) -> None:
-    side = out.shape[1]
-    # A constant side is copied twice as fast.
-    if side == 5:
-        _copy_window(out, w, e, i, 5)
-    else:
-        _copy_window(out, w, e, i, side)
-    radius = side // 2
-    column = min(max(w.target[e, i, 0] - w.location[e, i, 0] + radius, 0), 2 * radius)
-    row = min(max(w.target[e, i, 1] - w.location[e, i, 1] + radius, 0), 2 * radius)
-    out[2, unsigned(column), unsigned(row)] = 1
+def _write_offset(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
+    out[start] = w.target[e, i, 0] - w.location[e, i, 0]
+    out[start + 1] = w.target[e, i, 1] - w.location[e, i, 1]
 
 
 @inlined
-def _copy_window(out: Any, w: Arrays, e: int, i: int, side: int) -> None:
+def _write_view(out: Any, start: int, w: Arrays, e: int, i: int) -> None:
+    radius = _view_radius(w)
+    side = 2 * radius + 1
+    layer = side * side
     blocked, agent_grid = w.blocked[unsigned(w.map_index[e])], w.agent_grid
     # The grids have a rim of the view's radius, so the window begins at the agent's own indices.
     left, low = w.location[e, i, 0], w.location[e, i, 1]
     for column in range(side):
+        _copy_column(out, start + column * side, blocked[unsigned(left + column)], low, side)
+        _copy_column(out, start + column * side + layer, agent_grid[unsigned(left + column)], low, side)
+    for k in range(start + 2 * layer, start + 3 * layer):
+        out[unsigned(k)] = 0
+    column = min(max(w.target[e, i, 0] - left + radius, 0), 2 * radius)
+    row = min(max(w.target[e, i, 1] - low + radius, 0), 2 * radius)
+    out[unsigned(start + 2 * layer + column * side + row)] = 1
+
+
+@inlined
+def _copy_column(out: Any, start: int, cells: Any, low: int, side: int) -> None:
+    if side == 5:
+        # All are read before one is written: for all that the compiler knows, the arrays might overlap.
+        a, b, c = cells[unsigned(low)], cells[unsigned(low + 1)], cells[unsigned(low + 2)]
+        d, e = cells[unsigned(low + 3)], cells[unsigned(low + 4)]
+        out[unsigned(start)], out[unsigned(start + 1)], out[unsigned(start + 2)] = a, b, c
+        out[unsigned(start + 3)], out[unsigned(start + 4)] = d, e
+    else:
         for row in range(side):
-            out[0, column, row] = blocked[unsigned(left + column), unsigned(low + row)]
-    for column in range(side):
-        for row in range(side):
-            out[1, column, row] = agent_grid[unsigned(left + column), unsigned(low + row)]
-    for column in range(side):
-        for row in range(side):
-            out[2, column, row] = 0
+            out[unsigned(start + row)] = cells[unsigned(low + row)]
 
 
 @kernel
-def _write_walls(out: Any, w: Arrays, e: int) -> None:
+def _write_walls(out: Any, start: int, w: Arrays, e: int) -> None:
     components = w.components[w.map_index[e]]
+    height = components.shape[1]
     for x in range(components.shape[0]):
-        for y in range(components.shape[1]):
-            out[x, y] = components[x, y] == WALL
+        for y in range(height):
+            out[start + x * height + y] = components[x, y] == WALL
 
 
 @kernel
@@ -159,19 +226,18 @@ def _write_flat(w: Arrays, e: int, i: int) -> None:
         part = w.flat_parts[k]
         end = start + w.flat_sizes[k]
         if part == _AGENT:
-            _write_cell(out[start:end], w.location, e, i)
+            _write_cell(out, start, w.location, e, i)
         elif part == _TARGET:
-            _write_cell(out[start:end], w.target, e, i)
+            _write_cell(out, start, w.target, e, i)
         elif part == _OTHERS:
-            _write_others(out[start:end].reshape((w.flat_sizes[k] // 2, 2)), w, e, i)
+            _write_others(out, start, w, e, i)
         elif part == _OFFSET:
-            _write_offset(out[start:end], w, e, i)
+            _write_offset(out, start, w, e, i)
             _scale_offset(out[start:end], w)
         elif part == _VIEW:
-            side = round((w.flat_sizes[k] / 3) ** 0.5)
-            _write_view(out[start:end].reshape((3, side, side)), w, e, i)
+            _write_view(out, start, w, e, i)
         else:
-            _write_walls(out[start:end].reshape((w.components.shape[1], w.components.shape[2])), w, e)
+            _write_walls(out, start, w, e)
         if _ARE_CELLS[part]:
             _scale(out[start:end], w)
         start = end

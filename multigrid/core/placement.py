@@ -33,16 +33,17 @@ def draw_layout(w: Arrays, e: int) -> None:
         return
     components = w.components[w.map_index[e]]
     sizes = w.component_sizes[w.map_index[e]]
-    # These grids of scratch mark the agents and the targets placed so far.
+    # This scratch marks the agents and the targets placed so far, by cell.
     has_agent, has_target = w.occupant, w.first_requester
-    num_agents = w.location.shape[1]
+    num_agents, height = w.location.shape[1], components.shape[1]
 
     for i in range(num_agents):
         x, y = _draw_cell(w, e)
-        while components[x, y] == WALL or sizes[components[x, y]] < 2 or has_agent[x, y] != NOBODY:
+        while components[x, y] == WALL or sizes[components[x, y]] < 2 or has_agent[x * height + y] != NOBODY:
             x, y = _draw_cell(w, e)
         component = components[x, y]
-        has_agent[x, y] = i
+        own_cell = x * height + y
+        has_agent[own_cell] = i
         w.location[e, i, 0], w.location[e, i, 1] = x, y
 
         # Each agent placed before has a target in its own component, so this counts the component's targets too.
@@ -52,18 +53,20 @@ def draw_layout(w: Arrays, e: int) -> None:
         forced = False
         if without_agent == 1 and without_target == 2:
             x, y = _cell_without_agent(w, components, component)
-            forced = has_target[x, y] == NOBODY
+            forced = has_target[x * height + y] == NOBODY
         if not forced:
             x, y = _draw_cell(w, e)
-            while components[x, y] != component or has_agent[x, y] == i or has_target[x, y] != NOBODY:
+            cell = x * height + y
+            while components[x, y] != component or cell == own_cell or has_target[cell] != NOBODY:
                 x, y = _draw_cell(w, e)
-        has_target[x, y] = i
+                cell = x * height + y
+        has_target[x * height + y] = i
         w.target[e, i, 0], w.target[e, i, 1] = x, y
 
     for i in range(num_agents):
         x, y = w.location[e, i, 0], w.location[e, i, 1]
-        has_agent[x, y] = NOBODY
-        has_target[w.target[e, i, 0], w.target[e, i, 1]] = NOBODY
+        has_agent[x * height + y] = NOBODY
+        has_target[w.target[e, i, 0] * height + w.target[e, i, 1]] = NOBODY
         w.component_agents[components[x, y]] = 0
 
 
@@ -79,7 +82,7 @@ def _cell_without_agent(w: Arrays, components: Any, component: int) -> tuple[int
     """Return the one cell of a component that has no agent."""
     for x in range(components.shape[0]):
         for y in range(components.shape[1]):
-            if components[x, y] == component and w.occupant[x, y] == NOBODY:
+            if components[x, y] == component and w.occupant[x * components.shape[1] + y] == NOBODY:
                 return x, y
     return NOBODY, NOBODY
 

@@ -50,7 +50,6 @@ from typing import Any
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.core.compiled import inlined, kernel, unsigned
-from multigrid.core.observe import observe_world, writes_observations
 from multigrid.core.placement import RANDOM, draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps.components import WALL
 
@@ -68,11 +67,9 @@ __all__ = [
     "SHARED_REWARD",
     "begin_worlds",
     "build_move_table",
-    "commit",
     "find_bad_action",
     "place_agent",
     "play_worlds",
-    "reset_all_worlds",
     "reset_ended_worlds",
     "reset_worlds",
     "restore_worlds",
@@ -103,24 +100,17 @@ _SWAP, _PARKED = int(Outcome.SWAP), int(Outcome.PARKED)
 
 @kernel
 def reset_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
-    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or `RANDOM` ones."""
+    """Begin an episode in worlds first .. last - 1, from random layouts, on a given map or `RANDOM` ones.
+
+    The call is counted in `Arrays.commits`; of several calls for all worlds, only the one with the first world.
+    """
     w = unpack(address_table)
     for world in range(first, last):
         e = unsigned(world)
-        _reset_world(w, e, map_index, False)
-
-
-@kernel
-def reset_all_worlds(address_table: Any, first: int, last: int, map_index: int) -> None:
-    """Call `reset_worlds`, and count the call."""
-    reset_worlds(address_table, first, last, map_index)
-    commit(address_table)
-
-
-@kernel
-def commit(address_table: Any) -> None:
-    """Count a call that reset or restored worlds."""
-    unpack(address_table).commits[0] += 1
+        w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
+        draw_layout(w, e)
+        _begin(w, e)
+    w.commits[0] += int(first == 0)
 
 
 @kernel
@@ -148,8 +138,11 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
             w.location[e, i, 0], w.location[e, i, 1] = layouts[k, i, 0], layouts[k, i, 1]
             w.target[e, i, 0], w.target[e, i, 1] = layouts[k, i, 2], layouts[k, i, 3]
         set_lists(w, e, lists, k)
-        _reset_world(w, e, maps[k], layouts.shape[0] > 0)
-    commit(address_table)
+        w.map_index[e] = draw_map(w, e) if maps[k] == RANDOM else maps[k]
+        if layouts.shape[0] == 0:
+            draw_layout(w, e)
+        _begin(w, e)
+    w.commits[0] += 1
 
 
 @kernel
@@ -178,8 +171,8 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
             w.outcomes[e, i], w.distances[e, i] = given.outcomes[k, i], given.distances[k, i]
             w.arrived[e, i] = int(given.arrival_step[k, i] == given.steps[k])
         set_lists(w, e, given.target_lists, k)
-        observe_world(w, e)
-    commit(address_table)
+        w.outdated[e] = True
+    w.commits[0] += 1
 
 
 @kernel
@@ -199,7 +192,7 @@ def place_agent(address_table: Any, x: int, y: int, target_x: int, target_y: int
         w.terminated[0, 0] = False
         w.episode_over[0] = w.truncated[0, 0]
         w.num_ended[0] = int(w.truncated[0, 0])
-    observe_world(w, 0)
+    w.outdated[0] = True
 
 
 @kernel
@@ -209,7 +202,7 @@ def reset_ended_worlds(address_table: Any, first: int, last: int) -> None:
     for world in range(first, last):
         e = unsigned(world)
         if w.episode_over[e]:
-            _reset_world(w, e, RANDOM, False)
+            _reset_world(w, e)
 
 
 @kernel
@@ -232,7 +225,7 @@ def find_bad_action(address_table: Any, first: int, last: int) -> int:
     """
     w = unpack(address_table)
     num_agents, num_actions = w.actions.shape[1], w.settings[NUM_ACTIONS]
-    in_a_row = w.actions.reshape(w.actions.size)
+    in_a_row = w.actions.flat
     num_bad = 0
     for row in range(first * num_agents, last * num_agents):
         # Without a branch, so that the loop is vectorized.
@@ -251,39 +244,30 @@ def find_bad_action(address_table: Any, first: int, last: int) -> int:
 def play_worlds(address_table: Any, first: int, last: int) -> None:
     """Play one step of worlds first .. last - 1, with actions in range; `AUTORESET` resets those that are over."""
     w = unpack(address_table)
-    writes = writes_observations(w)
+    num_agents = w.location.shape[1]
     for world in range(first, last):
         e = unsigned(world)
         if w.settings[AUTORESET] and w.episode_over[e]:
-            _reset_world(w, e, RANDOM, False)
+            _reset_world(w, e)
+        # A constant 1 lets the compiler remove the loops over agents.
+        elif num_agents == 1:
+            _step_agents(w, e, 1)
         else:
-            _step_world(w, e)
-            if writes:
-                observe_world(w, e)
+            _step_agents(w, e, num_agents)
 
 
 @kernel
-def _reset_world(w: Arrays, e: int, map_index: int, has_layout: bool) -> None:
-    w.map_index[e] = draw_map(w, e) if map_index == RANDOM else map_index
-    if not has_layout:
-        draw_layout(w, e)
+def _reset_world(w: Arrays, e: int) -> None:
+    """Begin an episode on a random map and layout."""
+    w.map_index[e] = draw_map(w, e)
+    draw_layout(w, e)
     _begin(w, e)
-    observe_world(w, e)
-
-
-@inlined
-def _step_world(w: Arrays, e: int) -> None:
-    num_agents = w.location.shape[1]
-    # A constant 1 lets the compiler remove the loops over agents.
-    if num_agents == 1:
-        _step_agents(w, e, 1)
-    else:
-        _step_agents(w, e, num_agents)
 
 
 @inlined
 def _step_agents(w: Arrays, e: int, num_agents: int) -> None:
     w.steps[e] += 1
+    w.outdated[e] = True
     _request_moves(w, e, num_agents)
     # A single agent collides with none.
     if num_agents > 1 and w.settings[COLLISIONS] != NONE:
@@ -310,6 +294,7 @@ def _begin(w: Arrays, e: int) -> None:
         w.outcomes[e, i] = _STAYED
         w.distances[e, i] = _distance(w, e, i)
         w.arrived[e, i] = 0
+    w.outdated[e] = True
 
 
 @inlined
@@ -342,45 +327,46 @@ def build_move_table(address_table: Any) -> None:
 
 @inlined
 def _request_moves(w: Arrays, e: int, num_agents: int) -> None:
-    moves = w.moves[unsigned(w.map_index[e])]
-    location, status, actions = w.location[e], w.status[e], w.actions[e]
-    outcomes, requested = w.outcomes[e], w.requested
+    moves, height = w.moves[unsigned(w.map_index[e])], w.components.shape[2]
+    location, status, actions, outcomes = w.location[e], w.status[e], w.actions[e], w.outcomes[e]
+    own_cell, requested = w.own_cell, w.requested
     for i in range(num_agents):
         x, y = location[i, 0], location[i, 1]
+        cell = x * height + y
+        own_cell[i] = cell
         if status[i] == TRAVELLING:
             action = unsigned(actions[i])
             outcomes[i] = moves[unsigned(x), unsigned(y), action]
             # Without a branch: in random play it would be mispredicted.
             step = int(outcomes[i] == _MOVED)
-            x += step * DIRECTIONS[action, 0]
-            y += step * DIRECTIONS[action, 1]
+            cell += step * (DIRECTIONS[action, 0] * height + DIRECTIONS[action, 1])
         else:
             outcomes[i] = _PARKED if status[i] == PARKED else _STAYED
-        requested[i, 0], requested[i, 1] = x, y
+        requested[i] = cell
 
 
 @inlined
 def _collide(w: Arrays, e: int) -> None:
     """Set the outcome of each agent that is refused to the reason."""
     rule = w.settings[COLLISIONS]
-    location, status, outcomes = w.location[e], w.status[e], w.outcomes[e]
-    requested, occupant, first_requester, refusal_reason = w.requested, w.occupant, w.first_requester, w.refusal_reason
-    num_agents = location.shape[0]
+    status, outcomes, refusal_reason = w.status[e], w.outcomes[e], w.refusal_reason
+    own_cell, requested, occupant, first_requester = w.own_cell, w.requested, w.occupant, w.first_requester
+    num_agents = status.shape[0]
     for i in range(num_agents):
         refusal_reason[i] = _OCCUPIED
         if status[i] != LEFT:
-            _put(occupant, location, i, i)
+            occupant[unsigned(own_cell[i])] = i
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            first = _find(first_requester, requested, i)
+            first = first_requester[unsigned(requested[i])]
             if first == NOBODY:
-                _put(first_requester, requested, i, i)
+                first_requester[unsigned(requested[i])] = i
             else:
                 refusal_reason[unsigned(first)], refusal_reason[i] = _CONTESTED, _CONTESTED
     for i in range(num_agents):
         if outcomes[i] == _MOVED:
-            j = _find(occupant, requested, i)
-            if j != NOBODY and _same_cell(requested, unsigned(j), location, i):
+            j = occupant[unsigned(requested[i])]
+            if j != NOBODY and requested[unsigned(j)] == own_cell[i]:
                 refusal_reason[i] = _SWAP
             # The loop reads no outcome of another agent, so the order does not matter.
             if rule != PRIORITY and _is_refused(w, i, rule):
@@ -392,18 +378,19 @@ def _collide(w: Arrays, e: int) -> None:
         _hold_up_followers(w, e)
 
     for i in range(num_agents):
-        _put(first_requester, requested, i, NOBODY)
-        _put(occupant, location, i, NOBODY)
+        first_requester[unsigned(requested[i])] = NOBODY
+        occupant[unsigned(own_cell[i])] = NOBODY
         # Under *priority* the agents that move occupy the requested cells.
-        _put(occupant, requested, i, NOBODY)
+        occupant[unsigned(requested[i])] = NOBODY
 
 
 @inlined
 def _is_refused(w: Arrays, i: int, rule: int) -> bool:
     """Return whether a request is refused regardless of how the others end."""
-    if rule == SOFT and _find(w.first_requester, w.requested, i) == i:
+    requested = unsigned(w.requested[i])
+    if rule == SOFT and w.first_requester[requested] == i:
         return bool(w.refusal_reason[i] == _SWAP)
-    if rule == BLOCK_BOTH and _find(w.occupant, w.requested, i) != NOBODY:
+    if rule == BLOCK_BOTH and w.occupant[requested] != NOBODY:
         return True
     return bool(w.refusal_reason[i] != _OCCUPIED)
 
@@ -412,9 +399,9 @@ def _is_refused(w: Arrays, i: int, rule: int) -> bool:
 def _move_in_turn(w: Arrays, e: int) -> None:
     for i in range(w.location.shape[1]):
         if w.outcomes[e, i] == _MOVED:
-            if _find(w.occupant, w.requested, i) == NOBODY:
-                _put(w.occupant, w.location[e], i, NOBODY)
-                _put(w.occupant, w.requested, i, i)
+            if w.occupant[w.requested[i]] == NOBODY:
+                w.occupant[w.own_cell[i]] = NOBODY
+                w.occupant[w.requested[i]] = i
             else:
                 w.outcomes[e, i] = w.refusal_reason[i]
 
@@ -422,39 +409,26 @@ def _move_in_turn(w: Arrays, e: int) -> None:
 @inlined
 def _hold_up_followers(w: Arrays, e: int) -> None:
     """Refuse each agent that asks for the cell of one that stays, along the whole chain of followers."""
-    location, status, outcomes, first_requester = w.location[e], w.status[e], w.outcomes[e], w.first_requester
-    for i in range(location.shape[0]):
+    status, outcomes, own_cell, first_requester = w.status[e], w.outcomes[e], w.own_cell, w.first_requester
+    for i in range(status.shape[0]):
         if outcomes[i] == _MOVED or status[i] == LEFT:
             continue
         # All but the first agent to ask for a cell have been refused already.
-        follower = _find(first_requester, location, i)
+        follower = first_requester[unsigned(own_cell[i])]
         while follower != NOBODY and outcomes[unsigned(follower)] == _MOVED:
             outcomes[unsigned(follower)] = w.refusal_reason[unsigned(follower)]
-            follower = _find(first_requester, location, unsigned(follower))
-
-
-@inlined
-def _find(grid: Any, cells: Any, i: int) -> Any:
-    """Return the entry of a grid in the cell of agent i."""
-    return grid[unsigned(cells[i, 0]), unsigned(cells[i, 1])]
-
-
-@inlined
-def _put(grid: Any, cells: Any, i: int, value: int) -> None:
-    grid[unsigned(cells[i, 0]), unsigned(cells[i, 1])] = value
-
-
-@inlined
-def _same_cell(one: Any, i: int, other: Any, j: int) -> Any:
-    return one[i, 0] == other[j, 0] and one[i, 1] == other[j, 1]
+            follower = first_requester[unsigned(own_cell[unsigned(follower)])]
 
 
 @inlined
 def _move(w: Arrays, e: int, num_agents: int) -> None:
-    location, outcomes = w.location[e], w.outcomes[e]
+    location, actions, outcomes = w.location[e], w.actions[e], w.outcomes[e]
     for i in range(num_agents):
-        if outcomes[i] == _MOVED:
-            location[i, 0], location[i, 1] = w.requested[i, 0], w.requested[i, 1]
+        # Without a branch, as above. The action of an agent that has not moved may be any number.
+        moved = int(outcomes[i] == _MOVED)
+        action = unsigned(moved * actions[i])
+        location[i, 0] += moved * DIRECTIONS[action, 0]
+        location[i, 1] += moved * DIRECTIONS[action, 1]
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 A task is divided into pieces. The calling thread, the leader, and the other threads, the followers, claim them one by
 one until none is left. Then the leader waits, in compiled code, for the pieces that followers still play. So the task
-is complete when `_run_task` returns, and no signal handler runs before. The leader does not wait for a follower that
+is complete when `_play_tasks` returns, and no signal handler runs before. The leader does not wait for a follower that
 sleeps or has died, for such a follower has claimed no piece.
 
 Waking a thread takes longer than a step of a thousand worlds. So an idle follower spins in compiled code for a moment
@@ -23,20 +23,25 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid.core.atomics import add, exchange_if, load, pause, store, yield_core
-from multigrid.core.compiled import kernel
-from multigrid.core.rules import commit, play_worlds, reset_ended_worlds, reset_worlds
+from multigrid.core.compiled import inlined, kernel
+from multigrid.core.observe import observe_any_worlds
+from multigrid.core.raw_memory import clear_memory, copy_memory
+from multigrid.core.rules import play_worlds, reset_ended_worlds, reset_worlds
 
 __all__ = ["PLAY", "RESET", "RESET_ENDED", "Threads"]
 
-PLAY, RESET, RESET_ENDED = range(3)
-"""The tasks: `play_worlds`, `reset_worlds`, `reset_ended_worlds`."""
+PLAY, RESET, RESET_ENDED, WRITE = range(4)
+"""The tasks: `play_worlds`, `reset_worlds`, `reset_ended_worlds`, each with the observations; and to write an array."""
 
 # The board, int64 (3, 16), describes the task. Each row has its own pair of cache lines, for threads that write to one
 # line slow each other down. A ticket is the task's number and, in its lower half, the number of unclaimed pieces.
 _TICKET, _DONE, _TASK = range(3)
-_KIND, _FIRST, _LAST, _PIECES, _MAP_INDEX = range(5)
+_KIND, _FIRST, _LAST, _PIECES, _MAP_INDEX, _TO, _SOURCE = range(7)
+_ZEROS = 0
+"""In place of the address of a source."""
 _BOARD = (3, 16)
 _UNCLAIMED = 2**32 - 1
 _LAST_NUMBER = 2**31 - 1
@@ -47,65 +52,65 @@ _SPINS = 5000
 
 
 @kernel
-def _run_task(address_table: Any, board: Any, task: Any, most_pieces: int) -> None:
-    """Run a task, (kind, first world, the one after the last, map index), with the followers that are awake."""
-    kind, first, last, map_index = task
+def _play_tasks(  # noqa: PLR0917 - kernels have no keywords
+    address_table: Any, board: Any, kind: int, first: int, last: int, map_index: int, most_pieces: int
+) -> None:
+    """Play pieces of tasks: as the leader of one, or, if `most_pieces` is 0, as a follower.
+
+    The leader begins a task on worlds, or bytes, first .. last - 1, and returns when all of its pieces are done. A
+    follower returns when there has been no piece for `_SPINS` spins. Both are one kernel, for each would compile the
+    whole game.
+    """
     pieces = min(most_pieces, last - first)
-    board[_TASK, _KIND], board[_TASK, _FIRST], board[_TASK, _LAST] = kind, first, last
-    board[_TASK, _PIECES], board[_TASK, _MAP_INDEX] = pieces, map_index
-    store(board, _DONE, 0, 0)
-    # A new number, so that a follower that has read the last ticket cannot claim with it.
-    number = (load(board, _TICKET, 0) >> 32) + 1 & _LAST_NUMBER
-    store(board, _TICKET, 0, (number << 32) + pieces)
-    _play_pieces(address_table, board)
+    if pieces > 0:
+        board[_TASK, _KIND], board[_TASK, _FIRST], board[_TASK, _LAST] = kind, first, last
+        board[_TASK, _PIECES], board[_TASK, _MAP_INDEX] = pieces, map_index
+        store(board, _DONE, 0, 0)
+        # A new number, so that a follower that has read the last ticket cannot claim with it.
+        number = (load(board, _TICKET, 0) >> 32) + 1 & _LAST_NUMBER
+        store(board, _TICKET, 0, (number << 32) + pieces)
     spins = 0
-    while load(board, _DONE, 0) != pieces:
-        spins += 1
-        pause()
-        if spins % _SPINS == 0:
-            yield_core()
-    if kind == RESET:
-        commit(address_table)
-
-
-@kernel
-def _play_pieces(address_table: Any, board: Any) -> bool:
-    """Play pieces until none is unclaimed; return whether there was one."""
-    found = False
-    ticket = load(board, _TICKET, 0)
-    while ticket & _UNCLAIMED > 0:
-        if exchange_if(board, _TICKET, 0, ticket, ticket - 1):
-            found = True
-            # The task cannot change until this piece is done.
-            _play_piece(address_table, board, (ticket & _UNCLAIMED) - 1)
-            add(board, _DONE, 0, 1)
+    while pieces > 0 or spins < _SPINS:
         ticket = load(board, _TICKET, 0)
-    return found
+        if ticket & _UNCLAIMED > 0:
+            if exchange_if(board, _TICKET, 0, ticket, ticket - 1):
+                # The task cannot change until this piece is done.
+                _play_piece(address_table, board, (ticket & _UNCLAIMED) - 1)
+                add(board, _DONE, 0, 1)
+                spins = 0
+        elif pieces > 0 and load(board, _DONE, 0) == pieces:
+            break
+        else:
+            spins += 1
+            pause()
+            if pieces > 0 and spins % _SPINS == 0:
+                yield_core()
 
 
-@kernel
+@inlined
 def _play_piece(address_table: Any, board: Any, piece: int) -> None:
     first, worlds = load(board, _TASK, _FIRST), load(board, _TASK, _LAST) - load(board, _TASK, _FIRST)
     pieces, kind = load(board, _TASK, _PIECES), load(board, _TASK, _KIND)
     begin, end = first + worlds * piece // pieces, first + worlds * (piece + 1) // pieces
+    if kind == WRITE:
+        to, source = load(board, _TASK, _TO) + begin, load(board, _TASK, _SOURCE)
+        if source == _ZEROS:
+            clear_memory(to, end - begin)
+        else:
+            copy_memory(to, source + begin, end - begin)
+        return
     if kind == PLAY:
         play_worlds(address_table, begin, end)
     elif kind == RESET:
         reset_worlds(address_table, begin, end, load(board, _TASK, _MAP_INDEX))
     else:
         reset_ended_worlds(address_table, begin, end)
+    observe_any_worlds(address_table, begin, end)
 
 
-@kernel
 def _play_until_idle(address_table: Any, board: Any) -> None:
-    """Play the pieces of tasks until there has been none for `_SPINS` spins."""
-    spins = 0
-    while spins < _SPINS:
-        if _play_pieces(address_table, board):
-            spins = 0
-        else:
-            spins += 1
-            pause()
+    """Play pieces as a follower."""
+    _play_tasks(address_table, board, PLAY, 0, 0, 0, 0)
 
 
 class Threads:
@@ -131,10 +136,23 @@ class Threads:
             worlds: the first, and the one after the last.
             map_index: for `RESET`.
         """
+        self._get_pool(address_tables).run(kind, worlds, map_index)
+
+    def write(self, address_tables: Sequence[Any], to: NDArray[Any], source: NDArray[Any] | None) -> None:
+        """Copy an array into another one of equal size, or fill it with zeros; both are C-contiguous.
+
+        Args:
+            address_tables: as for `run`.
+            to: the array to write.
+            source: the array to copy, of the same dtype; None for zeros.
+        """
+        self._get_pool(address_tables).write(to, source)
+
+    def _get_pool(self, address_tables: Sequence[Any]) -> _Pool:
         pool = self._pool
         if pool is None or pool.process != os.getpid() or not pool.is_alive():
             pool = self._pool = _Pool(address_tables)
-        pool.run(kind, worlds, map_index)
+        return pool
 
     def close(self) -> None:
         """End the threads; the next run starts new ones."""
@@ -171,7 +189,13 @@ class _Pool:
             if follower.sleeps:
                 follower.sleeps = False
                 follower.calls.put(True)
-        _run_task(self._address_table, self._board, (kind, *worlds, map_index), self._most_pieces)
+        _play_tasks(self._address_table, self._board, kind, *worlds, map_index, self._most_pieces)
+
+    def write(self, to: NDArray[Any], source: NDArray[Any] | None) -> None:
+        # No follower reads these before the next task.
+        self._board[_TASK, _TO] = to.ctypes.data
+        self._board[_TASK, _SOURCE] = _ZEROS if source is None else source.ctypes.data
+        self.run(WRITE, (0, to.nbytes), 0)
 
     def is_alive(self) -> bool:
         return not any(follower.has_ended for follower in self._followers)

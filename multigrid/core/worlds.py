@@ -14,6 +14,7 @@ from multigrid.core.allocation import allocate
 from multigrid.core.arrays import LEFT, TRAVELLING
 from multigrid.core.calls import KernelCalls
 from multigrid.core.compiled import COMPILED, announce_compilation
+from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.placement import RANDOM
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
 
@@ -49,7 +50,11 @@ class Worlds(KernelCalls):
         if self.config.flatten:
             return [self.arrays.flat, self.arrays.action_mask_part][: max(1, len(self.config.observation_keys))]
         state = {"agent": self.arrays.location, "target": self.arrays.target}
-        return [state[part] if part in state else getattr(self.arrays, f"{part}_part") for part in self.config.parts]
+        shape = self.arrays.location.shape[:2]
+        return [
+            state[part] if part in state else getattr(self.arrays, f"{part}_part").reshape(*shape, *part_shape)
+            for part, part_shape in self.config.part_shapes.items()
+        ]
 
     @property
     def max_cycles(self) -> int | None:
@@ -68,7 +73,7 @@ class Worlds(KernelCalls):
             map_index: the map of all worlds, or `RANDOM`.
             on_commit: called after the reset; a call that was interrupted is repeated.
         """
-        self._run_commit(on_commit, rules.reset_all_worlds, 0, self.num_worlds, map_index)
+        self._run_commit(on_commit, rules.reset_worlds, 0, self.num_worlds, map_index)
 
     def begin(
         self,
@@ -138,7 +143,7 @@ class Worlds(KernelCalls):
             RuntimeError: see `check_consistent`.
         """
         if self._direct:
-            return rules.step_worlds(self._address_table, 0, self.num_worlds)
+            return self._step_worlds(self._address_table, 0, self.num_worlds)
         self.finish_commit()
         self.check_consistent()
         has_draws = bool(self._generators.entries) and self._draws_in_steps
@@ -148,7 +153,13 @@ class Worlds(KernelCalls):
                 self._run(rules.play_worlds, 0, self.num_worlds, drawing=None if has_draws else ())
             return bad_row
         self._direct = True
-        return rules.step_worlds(self._address_table, 0, self.num_worlds)
+        return self._step_worlds(self._address_table, 0, self.num_worlds)
+
+    def measure(self, worlds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the `multigrid.core.metrics` of K worlds for each of their agents, float64 (7, K, N)."""
+        figures = np.empty((len(METRICS), len(worlds), self.config.num_agents))
+        write_metrics(self._address_table, worlds, figures)
+        return figures
 
     def place(self, location: NDArray[np.int64], target: NDArray[np.int64]) -> None:
         """Move the only agent of the only world, and its target, between two steps: the episode goes on from there.

@@ -82,6 +82,8 @@ def record(
     ...     dataset = record(envs, expert, "small-v0", episodes=3, policy_name="pibt")
     ...     dataset.total_episodes
     6
+
+    The site has more: ``multigrid docs how_to/datasets``.
     """
     worlds = _check_vector_env(vector_env)
     recipe = Recipe(

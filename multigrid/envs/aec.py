@@ -124,6 +124,8 @@ def env(
 
     >>> env(num_agents=2).possible_agents
     ['agent_0', 'agent_1']
+
+    The site has more: ``multigrid docs environments/multi_grid``.
     """
     config = resolve_options(env, config, options)
     return MultiGridAECEnv(

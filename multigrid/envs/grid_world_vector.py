@@ -36,7 +36,6 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
     """
 
     _info_names = ("distance",)
-    _reports_metrics = False
     __repr__ = VectorEnv.__repr__
 
     def __init__(
@@ -65,6 +64,7 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
             render_mode=render_mode,
             copy=copy,
             num_threads=num_threads,
+            metrics=False,
         )
 
     def get_attr(self, name: str) -> tuple[Any, ...]:

@@ -30,6 +30,10 @@ class ManyWorlds(OneCallAtATime):
     """bool (num_worlds,): whether a world has had a reset."""
     _is_unfinished: bool
     """Whether a step in SAME_STEP mode was interrupted before its worlds were reset."""
+    _all_started: bool
+    """Whether all worlds are known to have had a reset."""
+    _must_check_ends: bool
+    """Whether a step of a world whose episode has ended is an error: in DISABLED mode."""
 
     @property
     def config(self) -> GridConfig:
@@ -137,12 +141,24 @@ class ManyWorlds(OneCallAtATime):
             raise ResetNeeded("there are worlds without an episode; call reset() first")
         self._world.check_consistent()
 
+    def _check_started(self) -> None:
+        if not self._all_started:
+            self._finish_interrupted_call()
+            self._check_have_reset(np.arange(self.num_worlds))
+            self._all_started = True
+        if self._must_check_ends and self._world.arrays.episode_over.any():
+            over = np.flatnonzero(self._world.arrays.episode_over)
+            raise ResetNeeded(
+                f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
+                "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+            )
+
     @one_at_a_time
     def metrics(self) -> dict[str, Any]:
         """Return the `multigrid.core.metrics` of all episodes: by agent (num_worlds, N), others (num_worlds,)."""
         worlds = np.arange(self.num_worlds)
         self._check_have_reset(worlds)
-        return episode_metrics(self.config, self._world.arrays, worlds)
+        return episode_metrics(self._world.measure(worlds))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute for each row, as Gymnasium's SyncVectorEnv does.

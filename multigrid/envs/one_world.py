@@ -196,7 +196,7 @@ class OneWorld(OneCallAtATime):
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        return world_metrics(self.config, self._world.arrays, 0)
+        return world_metrics(self._world.measure(np.array([0])))
 
     def _record_trail(self) -> None:
         """Record the locations that trails show; called before each step, in case the step is interrupted."""

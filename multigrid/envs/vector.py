@@ -9,7 +9,6 @@ from typing import Any, Literal, overload
 
 import gymnasium
 import numpy as np
-from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -61,17 +60,21 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
     has agents; those of `multigrid.wrappers` do not.
 
     Infos are arrays with a row for each agent, and masks of the rows that have them, as in Gymnasium's vector envs:
-    ``distance``, ``outcome``, ``arrived``, ``alive``, and when an episode ends the metrics of `multigrid.core.metrics`.
+    ``distance``, ``outcome``, ``arrived``, ``alive``, and when an episode ends the metrics of `multigrid.core.metrics`
+    unless `metrics` is False.
 
     Args:
         config: the world; `vector_env` creates it from keywords.
         num_worlds: the number of worlds.
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
-        copy: whether each call returns new arrays of observations. False returns the same arrays each time, with new
-            content. Everything else is always new.
-        num_threads: the number of threads that step the worlds; results do not depend on it. Two are faster than one
-            from some thousand worlds of eight agents on, on otherwise idle cores.
+        copy: whether each call returns observations in arrays that no earlier result uses. With False they are views of
+            the worlds' own arrays, which cannot be written to and which each call changes, except under
+            ``on_target="leave"``. All other results are always in arrays that no earlier result uses.
+        num_threads: the number of threads that step the worlds; results do not depend on it. At most one for
+            each world is used, and under 4,096 rows one. On idle cores, two are faster than one.
+        metrics: whether the infos have the metrics of episodes that end, which takes up to a sixth of the time of
+            steps; the method `metrics` returns those of all episodes at any time.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -93,6 +96,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         render_mode: str | None = None,
         copy: bool = True,
         num_threads: int = 1,
+        metrics: bool = True,
     ) -> None:
         self._call = None
         config = resolve_config(config)
@@ -103,6 +107,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         self.render_mode = render_mode
         self.copy = copy
         self.num_threads = check_int("num_threads", num_threads, 1)
+        self._reports_metrics = metrics
         self._world = Worlds(
             config,
             self.num_worlds,
@@ -117,13 +122,12 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._keys, self._agents_leave = config.observation_keys, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        # In DISABLED mode a step of a world whose episode has ended is an error.
         self._must_check_ends = self.autoreset_mode is AutoresetMode.DISABLED
         self._is_unfinished = False
         self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
-        self._checks_ends = self._reports_metrics or self.autoreset_mode is not AutoresetMode.NEXT_STEP
+        self._checks_ends = metrics or self._agents_leave or self.autoreset_mode is not AutoresetMode.NEXT_STEP
         self._every_row = np.ones(self.num_envs, dtype=bool)
         self._painter: Painter | None = None
         self._bind_arrays()
@@ -222,7 +226,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         over = self._world.arrays.episode_over
         # Up to 50,000 worlds, searching bytes is faster than `any`.
         ended = self._checks_ends and 1 in over.tobytes()
-        rewards, terminated, truncated = self._rewards.copy(), self._terminated.copy(), self._truncated.copy()
+        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
         if ended and self._agents_leave:
             # Rows of agents that left earlier are truncated with their world, so that learners cut there.
             truncated |= (self._world.find_departed() & over[:, None]).reshape(self.num_envs)
@@ -236,18 +240,6 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
                 infos |= self._metrics(np.flatnonzero(over))
         self._is_unfinished = False
         return self._observations(), rewards, terminated, truncated, infos
-
-    def _check_started(self) -> None:
-        if not self._all_started:
-            self._finish_interrupted_call()
-            self._check_have_reset(np.arange(self.num_worlds))
-            self._all_started = True
-        if self._must_check_ends and self._world.arrays.episode_over.any():
-            over = np.flatnonzero(self._world.arrays.episode_over)
-            raise ResetNeeded(
-                f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
-                "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
-            )
 
     @overload
     def get_state(self, /, worlds: Any = None, *, single: Literal[False] = False) -> States: ...
@@ -328,6 +320,7 @@ def vector_env(
     render_mode: str | None = None,
     copy: bool = True,
     num_threads: int = 1,
+    metrics: bool = True,
     **options: Unpack[GridOptions],
 ) -> MultiGridVectorEnv[ObservationType]:
     """Return a `MultiGridVectorEnv` of a `GridConfig`, or of its fields as keywords.
@@ -338,6 +331,8 @@ def vector_env(
 
     >>> vector_env(100, num_agents=8, size=16).num_envs
     800
+
+    The site has more: ``multigrid docs environments/multi_grid_vector``.
     """
     return MultiGridVectorEnv(
         resolve_options(vector_env, config, options),
@@ -346,4 +341,5 @@ def vector_env(
         render_mode=render_mode,
         copy=copy,
         num_threads=num_threads,
+        metrics=metrics,
     )

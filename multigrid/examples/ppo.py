@@ -230,7 +230,7 @@ def main(options: Options, reward: RewardFunction | None = None) -> Result:
         raise FileNotFoundError(f"--save is {options.save}, but {options.save.parent} is no folder; make it first")
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     torch.manual_seed(options.seed)
-    envs = vector_env(options.worlds, config, copy=False)
+    envs = vector_env(options.worlds, config)
     net = make_net(envs, options.hidden)
     before = evaluate(net, config, options.episodes)
     played, env_seconds, seconds = train(net, VectorReward(envs, reward) if reward else envs, options)

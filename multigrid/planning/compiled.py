@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from multigrid.core.compiled import COMPILED, compile_cached
-from multigrid.core.compiled import list_sources as list_sources_of_core
+from multigrid.core.compiled import has_compiler
+from multigrid.core.sources import list_sources as list_sources_of_core
 
-__all__ = ["announce_compilation", "borrowed", "inlined", "kernel", "list_sources"]
+__all__ = ["COMPILED", "announce_compilation", "borrowed", "inlined", "kernel", "list_sources"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+COMPILED: bool = has_compiler()
+"""Whether the planners' kernels are compiled; no wheel brings them compiled."""
 
 
 def list_sources() -> list[Path]:
@@ -25,7 +29,7 @@ def list_sources() -> list[Path]:
 
 
 if COMPILED:
-    from multigrid.core.kernel_cache import KernelCache, print_message
+    from multigrid.core.kernel_cache import KernelCache, compile_cached, print_message
 
     _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__")
 

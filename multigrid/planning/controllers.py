@@ -20,6 +20,7 @@ from multigrid.planning.windowed import Windowed
 __all__ = ["ControllerMethod", "controller"]
 
 ControllerMethod: TypeAlias = Literal["pibt", "windowed", "lacam"]
+"""The planners of `controller`."""
 
 _MAX_EXPANSIONS = 10_000
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from multigrid._checks import check_int, check_name, check_seed, shorten
 from multigrid.config import GridConfig, OnTarget
-from multigrid.core.compiled import COMPILED
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.planning.compiled import announce_compilation
+from multigrid.planning.compiled import COMPILED, announce_compilation
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
 from multigrid.planning.search import Budget, Found, Instance, Interrupted, Rule, check_collisions, count_costs
@@ -23,6 +22,7 @@ from multigrid.planning.travellers import Travellers
 __all__ = ["Method", "check_budget", "compute_plan", "solve"]
 
 Method = Literal["pibt", "lacam", "cbs"]
+"""The planners of `solve`."""
 
 # Its problems are crowded, so that a search calls all of its kernels.
 _HALL = """
@@ -76,6 +76,8 @@ def solve(
     >>> plan = solve(problem, "cbs", time_limit=None)
     >>> plan.status, plan.sum_of_costs, plan.makespan
     ('optimal', 8, 5)
+
+    The site has more: ``multigrid docs planning``.
     """
     return compute_plan(problem, method, time_limit, seed, max_expansions, returns_after_interruption=True)
 

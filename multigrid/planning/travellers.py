@@ -108,7 +108,7 @@ class Travellers:
             cells = world.arrays.location[0][there]
             if not is_granted.all() or (cells != self.graph.cells[paths[step + 1][there]]).any():
                 raise RuntimeError(f"internal error: the game refuses a move in step {step + 1} of the plan")
-        metrics = world_metrics(config, world.arrays, 0)
+        metrics = world_metrics(world.measure(np.array([0])))
         if not metrics["success"].all() or (metrics["arrival_step"] != costs).any():
             steps = metrics["arrival_step"].tolist()
             raise RuntimeError(f"internal error: the plan has arrivals in {costs.tolist()}, the game in {steps}")

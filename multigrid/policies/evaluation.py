@@ -204,6 +204,8 @@ def evaluate(
     >>> table, seventh = (evaluate(config, make, seeds, per_episode=True) for seeds in (range(20), [7]))
     >>> table.episodes[7]["makespan"] == seventh.episodes[0]["makespan"]
     True
+
+    The site has more: ``multigrid docs pretrained``.
     """
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")

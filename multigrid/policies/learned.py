@@ -60,6 +60,8 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
     ...     observations, *_ = env.step(policy(env, observations))
     >>> env.metrics()["csr"]
     1.0
+
+    The site has more: ``multigrid docs pretrained``.
     """
     return Pretrained(_load(), shield=shield, seed=seed)
 

@@ -144,6 +144,8 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
     >>> show_episode("empty-9x7-2", "maze-9x7-2")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: 'empty-9x7-2' and 'maze-9x7-2' are not of one layout: cell ... is a wall in only one of them; ...
+
+    The site has more: ``multigrid docs watching``.
     """
     episode = _trace(source)
     if other is None:

@@ -42,6 +42,8 @@ def get(name: str) -> Scenario:
 
     >>> get("maze-17x13-8").config.num_agents
     8
+
+    The site has more: ``multigrid docs environments/suite``.
     """
     _check_name(name)
     return load(FOLDER / f"{name}.json")

@@ -56,6 +56,8 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     >>> observation, info = env.reset(options={"agents": [[0, 4]], "targets": [[2, 4]]})
     >>> [env.step(Action.RIGHT)[1] for _ in range(2)]
     [1.5, 2.0]
+
+    The site has more: ``multigrid docs how_to/rewards``.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:

@@ -53,6 +53,8 @@ class VectorReward(WorldsWrapper):
     >>> observations, infos = envs.reset(options=layout)
     >>> envs.step([multigrid.Action.RIGHT, multigrid.Action.LEFT])[1]
     array([ 0.75, -0.25])
+
+    The site has more: ``multigrid docs how_to/rewards``.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], function: RewardFunction) -> None:

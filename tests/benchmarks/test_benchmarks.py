@@ -100,12 +100,12 @@ def test_every_case_is_compared_with_pogema(content: dict[str, Any]) -> None:
         **{f"ParallelEnv, N = {n}": (pogema[n], 6 if n == 8 else 10) for n in pogema},
         **{f"ParallelEnv, N = {n}, view": (pogema[n], 5) for n in pogema},
         **{name: (name, None) for name in pogema.values()},
-        "vector env, 8 x 1,024": (pogema[8], None),
-        "vector env, 8 x 1,024, 2 threads": (pogema[8], None),
-        "copying what it returns": (pogema[8], None),
-        "vector env, 8 x 1,024, view": (pogema[8], 50),
-        "vector env, 8 x 1,024, view, 2 threads": (pogema[8], None),
-        "copying what it returns, view": (pogema[8], None),
+        "vector env, 1,024 x 8": (pogema[8], None),
+        "vector env, 1,024 x 8, 2 threads": (pogema[8], None),
+        "vector env, 1,024 x 8: copying": (pogema[8], None),
+        "vector env, 1,024 x 8, view": (pogema[8], 50),
+        "vector env, 1,024 x 8, view, 2 threads": (pogema[8], None),
+        "vector env, 1,024 x 8, view: copying": (pogema[8], None),
     }
 
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -539,6 +540,37 @@ def test_a_rollout_that_breaks_off_leaves_nothing(
     assert main(["rollout", *flags]) == (130 if complaint == "interrupted" else 2)
     assert capsys.readouterr().err.splitlines()[-1].startswith(f"multigrid rollout: {complaint}")
     assert names(home) == ["by-hand.json"]
+
+
+class Finalized:
+    """An object with a slow finalizer, which the signal of Ctrl-C interrupts."""
+
+    def __del__(self) -> None:
+        """Be interrupted."""
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(60)
+
+
+def test_ctrl_c_is_not_lost_in_a_finalizer(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python only prints a KeyboardInterrupt of a finalizer; the command ends all the same, and says nothing else."""
+
+    def play_on(*_: Any, **__: Any) -> None:
+        Finalized()
+        time.sleep(60)
+        raise AssertionError("not interrupted")
+
+    monkeypatch.setattr(play_module, "play_episode", play_on)
+    hook = sys.unraisablehook
+    # What a shell starts in the background ignores the signal.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["rollout", "--policy", "random"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert capsys.readouterr().err.splitlines()[-1] == "multigrid rollout: interrupted"
+    assert sys.unraisablehook is hook
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")

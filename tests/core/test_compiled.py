@@ -1,10 +1,14 @@
 """Compiled kernels and their cache: interpreted ones play the same, and edits are noticed."""
 
 import ast
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
+import subprocess
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -12,11 +16,16 @@ import pytest
 import multigrid
 import played
 from helpers import run_python
-from multigrid.core import compiled
+from multigrid.core.compilation_bar import CompilationBar
+from multigrid.core.compiled import KERNELS
+from multigrid.core.sources import list_sources
 
 PACKAGE = Path(multigrid.__file__).parent
 PLAYED = Path(played.__file__)
-cached = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="without Numba nothing is cached")
+cached = pytest.mark.skipif(
+    KERNELS == "ahead of time" or importlib.util.find_spec("numba") is None,
+    reason="only what Numba compiles is cached",
+)
 
 # Compiles a little of the game, which all of it would take ten times as long. Two worlds: one announcement.
 LOOK = """
@@ -94,7 +103,7 @@ def test_interpreted_kernels_play_the_same(compiled_digest):
 def test_without_numba_the_same_game_and_one_warning(compiled_digest):
     """Where Numba cannot be imported the game is the same, and one warning says why it is slow and what to install."""
     code = f"import runpy, sys; sys.modules['numba'] = None; runpy.run_path({str(PLAYED)!r}, run_name='__main__')"
-    printed, warned = run("-W", "always", "-c", code)
+    printed, warned = run("-W", "always", "-c", code, MULTIGRID_JIT=1)
     assert printed == compiled_digest
     assert warned.count("Warning") == 1
     assert re.search(r"UserWarning: Numba is not installed: .* slower\. To compile it: pip install \"numba\"", warned)
@@ -127,7 +136,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
         modules = {node.module for node in imports if node.module.startswith("multigrid")}
         files = {Path(importlib.util.find_spec(module).origin) for module in modules}
         waiting += files - made_from
-    assert made_from <= set(compiled.list_sources())
+    assert made_from <= set(list_sources())
 
 
 @cached
@@ -164,3 +173,56 @@ def test_where_the_cache_is(package, tmp_path):
     # A user whom the system does not know has no home folder.
     nobody = "import pathlib; pathlib.Path.home = lambda: (_ for _ in ()).throw(RuntimeError()); "
     assert run("-B", "-c", nobody + FOLDER, home=package.parent, XDG_CACHE_HOME="")[0] == "None\n"
+
+
+@cached
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("is_cold", [True, False], ids=["cold", "warm"])
+def test_a_terminal_shows_what_is_compiled(package, is_cold):
+    """On a terminal a bar shows the function and how many are compiled, until all are; from the cache, none."""
+    if not is_cold:
+        run("-c", LOOK, home=package.parent)
+    terminal, end = os.openpty()
+    env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    env["PYTHONPATH"] = str(package.parent)
+    process = subprocess.Popen([sys.executable, "-c", LOOK], cwd=package.parent, env=env, stderr=end)
+    os.close(end)
+    printed = b""
+    with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
+        while chunk := os.read(terminal, 4096):
+            printed += chunk
+    os.close(terminal)
+    assert process.wait() == 0
+    if not is_cold:
+        assert printed == b""
+        return
+    first, _, rest = printed.decode().partition("\n")
+    assert first.strip() == COLD.strip()
+    bars = re.findall(r"\r  \[(#*)(\.*)\] (\d+)/(\d+) (\w+) +", rest)
+    assert [(name, int(done), int(total), len(filled)) for filled, _, done, total, name in bars] == [
+        ("build_move_table", 0, 1, 0),
+        ("draw_integer", 0, 3, 0),
+        ("next_uint32", 0, 3, 0),
+        ("next_uint64", 0, 3, 0),
+        ("next_uint32", 1, 3, 8),
+        ("draw_integer", 2, 3, 16),
+    ]
+    assert rest.endswith("\r" + " " * 79 + "\r")
+
+
+def test_a_compilation_that_fails_leaves_no_bar(capsys, monkeypatch):
+    """After an error, or Ctrl-C, in the middle of a compilation the line is clear, and the next bar begins at zero."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = CompilationBar()
+
+    def compile_outer():
+        bar.begin(types.SimpleNamespace(py_func=edit, overloads={}))
+        bar.begin(types.SimpleNamespace(py_func=run, overloads={}))
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            bar.watch(compile_outer)
+        printed = capsys.readouterr().err
+        assert printed.startswith("\r  [" + "." * 24 + "] 0/1 edit")
+        assert printed.endswith("\r" + " " * 79 + "\r")

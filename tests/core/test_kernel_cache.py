@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from helpers import AROUND
-from multigrid.core.compiled import COMPILED
+from multigrid.core.compiled import JUST_IN_TIME
 
-if not COMPILED:
-    pytest.skip("nothing is compiled", allow_module_level=True)
+if not JUST_IN_TIME:
+    pytest.skip("Numba compiles nothing here", allow_module_level=True)
 
 import numba
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
+import pytest
 
 import played
-from multigrid import Action, GridConfig, parallel_env
+from multigrid import Action, GridConfig, parallel_env, vector_env
 from multigrid.config import Part
+from multigrid.core.calls import KernelCalls
 from multigrid.core.worlds import Worlds
 
 
@@ -62,3 +64,35 @@ def test_a_snapshot_is_restored_with_what_is_seen() -> None:
     np.testing.assert_equal(other.snapshot(0), world.snapshot(1))
     for mine, theirs in zip(other.observation_arrays, world.observation_arrays, strict=True):
         np.testing.assert_array_equal(mine[0], theirs[1])
+
+
+def test_an_agent_that_is_placed_is_shown_in_its_new_cell() -> None:
+    """The observations follow an agent, and its target, that are placed between two steps."""
+    world = Worlds(GridConfig(size=(6, 3), num_agents=1, on_target="stay", observe=("offset",)))
+    world.set_generator(0, np.random.default_rng(7))
+    world.reset()
+    world.place(np.array([4, 0]), np.array([1, 2]))
+    assert [part[0, 0].tolist() for part in world.observation_arrays] == [[-3, 2]]
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_observations_that_an_exception_prevents_are_made_up_for(
+    flatten: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A world whose state was set, but not yet observed, is shown as it is by the next call that returns all rows."""
+    settings: dict[str, Any] = {"size": (6, 3), "num_agents": 2, "observe": ("offset", "view"), "flatten": flatten}
+    one, other = (vector_env(3, autoreset_mode="Disabled", **settings) for _ in range(2))
+    for envs in (one, other):
+        envs.reset(seed=4)
+    state = one.get_state([2])
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KernelCalls, "_observe", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            one.set_state(state, [1])
+    other.set_state(state, [1])
+    options = {"reset_mask": np.arange(one.num_envs) < one.config.num_agents}
+    np.testing.assert_equal(one.reset(options=options)[0], other.reset(options=options)[0])

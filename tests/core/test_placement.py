@@ -248,7 +248,7 @@ def test_a_layout_by_hand_is_played_as_given():
     assert arrays.location[0].tolist() == [[1, 2], [0, 1], [3, 2]]
     assert arrays.target[0].tolist() == [[0, 1], [1, 2], [3, 0]]
     assert arrays.distances[0].tolist() == [2, 2, 2]
-    assert arrays.others_part[0, 1].tolist() == [[1, 2], [3, 2]]
+    assert arrays.others_part[0, 1].tolist() == [1, 2, 3, 2]
     assert arrays.streams.tolist() == stream.tolist()
 
 

@@ -11,13 +11,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-from helpers import frozen, run_python
+from helpers import AROUND, frozen, run_python
 from multigrid import GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
 from multigrid.core.arrays import Arrays
@@ -27,7 +28,7 @@ from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 # Newer Pythons warn of what is tested here: a process with threads forks.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
-SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "refusal_reason", "component_agents"}
+SCRATCH = {"occupant", "first_requester", "agent_grid", "requested", "own_cell", "refusal_reason", "component_agents"}
 by_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
 
@@ -328,10 +329,10 @@ def test_a_step_at_exit_is_played() -> None:
 import atexit
 @atexit.register
 def last():
-    envs.step(np.zeros(16, dtype=int))
+    envs.step(np.zeros(4096, dtype=int))
     print("played")
 import numpy as np, multigrid
-envs = multigrid.vector_env(8, num_threads=2, num_agents=2)
+envs = multigrid.vector_env(2048, num_threads=2, num_agents=2)
 envs.reset(seed=0)
 """
     done = run_python("-c", code, timeout=120)
@@ -408,3 +409,92 @@ def test_async_vector_env_works_afterwards(context: str, threaded: MultiGridVect
     finally:
         async_envs.close()
         envs.close()
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@pytest.mark.parametrize("dtype", ["bool", "float64"])
+@pytest.mark.parametrize("size", [2**19 + 1, 700_003])
+def test_threads_write_each_byte_of_an_array_and_no_other(dtype: str, size: int) -> None:
+    """Three threads copy an array, and fill one with zeros, from its first byte to its last one."""
+    envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
+    envs.reset(seed=0)
+    envs._world._shares_writing = True  # as with more agents
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        source = (random.random(size) < 0.5).astype(dtype)
+        around = np.full(size + 24, 7, dtype)
+        to = around[11 : 11 + size]
+        envs._world.write_array(to, source)
+        assert to.tobytes() == source.tobytes()
+        envs._world.write_array(to, None)
+        assert not to.any()
+        assert around[:11].all()
+        assert around[11 + size :].all()
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@pytest.mark.parametrize(
+    "source", [np.arange(2**16)[::-1], np.arange(2**16, dtype=">i8"), np.arange(2**16, dtype="i4")]
+)
+def test_threads_copy_values_not_bytes(source: Any) -> None:
+    """An array that is not contiguous, or of another type, is copied by its values."""
+    envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
+    envs._world._shares_writing = True  # as with more agents
+    to = np.zeros(2**16, dtype=np.int64)
+    envs._world.write_array(to, source)
+    assert to.tolist() == source.tolist()
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_large_results_are_written_where_nothing_is_compiled(tmp_path: Path) -> None:
+    """An env whose threads write its results writes them alone in a process that interprets the kernels."""
+    envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
+    envs._world._shares_writing = True  # as with more agents
+    (tmp_path / "envs").write_bytes(pickle.dumps(envs))
+    code = """
+import pathlib, pickle, sys, numpy as np
+envs, to = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()), np.zeros(2**16)
+envs._world.write_array(to, np.ones(2**16))
+print(to.sum())
+"""
+    done = run_python(
+        "-c", code, str(tmp_path / "envs"), env={**AROUND, "MULTIGRID_JIT": "0", "NUMBA_DISABLE_JIT": "1"}
+    )
+    assert done.stdout == "65536.0\n", done.stderr
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@by_mode
+def test_large_results_do_not_depend_on_the_number_of_threads(mode: AutoresetMode) -> None:
+    """Results that the threads write together are, to the bit, those of one thread."""
+    played = []
+    for num_threads in (1, 3):
+        envs = vector_env(
+            8200,
+            num_agents=9,
+            size=(9, 7),
+            max_cycles=4,
+            on_target="leave",
+            autoreset_mode=mode,
+            num_threads=num_threads,
+        )
+        envs.reset(seed=3)
+        played.append(play(envs, steps=10))
+    assert played[0] == played[1]
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_worlds_of_few_agents_are_played_by_one_thread() -> None:
+    """Under 4,096 rows no thread is started, whatever was asked for; from then on as many as were asked for."""
+    code = """
+import threading, time, numpy as np, multigrid
+for worlds in (1023, 1024):
+    envs = multigrid.vector_env(worlds, num_agents=4, num_threads=3)
+    envs.reset(seed=0)
+    envs.step(np.zeros(envs.num_envs, dtype=int))
+    pool = envs._world._threads._pool
+    while pool is not None and not pool._started:  # in the background
+        time.sleep(0.001)
+    print(envs.num_threads, sum(thread.name.startswith("multigrid") for thread in threading.enumerate()))
+"""
+    assert run_python("-c", code).stdout.splitlines() == ["3 0", "3 2"]

@@ -29,7 +29,7 @@ def test_the_page_shows_the_committed_trainings(module: dict[str, Any]) -> None:
         assert all(set(seeds) == {"0", "1", "2", "3", "4"} for seeds in by_algorithm.values())
     table = (DOCS / "benchmarl" / "table.md").read_text(encoding="utf-8")
     assert table == module["table"](figures)
-    assert table in (DOCS / "benchmarl.md").read_text(encoding="utf-8")
+    assert table in (DOCS / "how_to" / "benchmarl.md").read_text(encoding="utf-8")
 
 
 def test_a_cell_has_the_mean_and_students_interval(module: dict[str, Any]) -> None:

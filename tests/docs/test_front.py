@@ -65,9 +65,9 @@ def test_readme_has_the_figures_of_the_pages() -> None:
 
 
 def test_readme_is_short() -> None:
-    """README has at most 220 lines, and every picture in it is there."""
+    """README has at most 130 lines, and every picture in it is there."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 220
+    assert len(text.splitlines()) <= 130
     pictures = re.findall(r'(?:src|srcset)="([^"]+)"|!\[[^]]*\]\(([^)]+)\)', text)
     assert len(pictures) >= 8
     for one, other in pictures:

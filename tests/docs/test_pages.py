@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import doctest
 import inspect
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import imageio.v3 as imageio
 import numpy as np
@@ -15,35 +18,77 @@ import pytest
 
 import multigrid
 from multigrid import GridConfig, scenarios
+from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.parts import PARTS
 
 pytestmark = pytest.mark.heavy
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "environments"
+DATA = re.compile(r"(?<=data:image/png;base64,)[^\"]+")
 PAGES = ("grid_world.md", "multi_grid.md", "multi_grid_vector.md")
 
 
-def made() -> dict[str, str]:
-    """What the command would write, by file."""
-    pages: dict[str, str] = runpy.run_path(str(DOCS / "make_pages.py"))["pages"]()
-    return pages
+@pytest.fixture(scope="module")
+def command() -> Iterator[dict[str, Any]]:
+    """What make_pages.py defines or imports."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS)
+        yield runpy.run_path(str(DOCS / "make_pages.py"))
 
 
-def test_pages_are_current() -> None:
-    """The files are what `python docs/make_pages.py` writes, to the byte, and there are no others."""
-    pages = made()
+def test_pages_are_current(command: dict[str, Any]) -> None:
+    """The files are what `python docs/make_pages.py` writes, and there are no others."""
+    pages = command["pages"]()
     for name, text in pages.items():
-        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name} is old: run python docs/make_pages.py"
-    assert {path.name for path in FOLDER.iterdir()} == {*pages, "grid_world.png"}
+        committed = (FOLDER / name).read_text(encoding="utf-8")
+        # The same pixels may be compressed to other bytes.
+        assert DATA.sub("", committed) == DATA.sub("", text), f"{name} is old: run python docs/make_pages.py"
+    assert {path.name for path in FOLDER.iterdir()} == set(pages)
     assert set(PAGES) <= set(pages)
 
 
-def test_the_picture_is_the_documented_frame() -> None:
-    """GridWorld's page shows what the environment draws."""
-    env = multigrid.GridWorldEnv(render_mode="rgb_array")
-    env.reset(seed=0)
-    assert np.array_equal(imageio.imread(FOLDER / "grid_world.png"), env.render())
+def test_the_film_has_the_documented_frames() -> None:
+    """GridWorld's page shows, one after the other, the frames of an agent on its way, as the documented code draws."""
+    text = (FOLDER / "grid_world.svg").read_text(encoding="utf-8")
+    shown = [imageio.imread(base64.b64decode(found)) for found in DATA.findall(text)]
+    env = DocumentedGridWorld(render_mode="rgb_array")
+    observation, _ = env.reset(seed=0)
+    expected = [env.render()]
+    while len(expected) < len(shown):
+        dx, dy = (observation["target"] - observation["agent"]).tolist()
+        action = (0 if dx > 0 else 2) if abs(dx) >= abs(dy) else (1 if dy > 0 else 3)
+        observation, _, terminated, _, _ = env.step(action)
+        expected.append(env.render())
+        if terminated:
+            observation, _ = env.reset()
+            expected.append(env.render())
+    assert len(shown) > 9
+    # The last episode has ended, and another one begun.
+    assert np.array_equal(shown, expected[:-1])
+
+
+def test_films_heed_the_setting_for_reduced_motion() -> None:
+    """Each page has a film, is light with it, and the film stands still where the reader prefers that."""
+    for name in (*PAGES, "suite.md"):
+        films = re.findall(r"^!\[.+\]\((\S+\.svg)\)$", (FOLDER / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(films) == (6 if name == "suite.md" else 1)
+        texts = [(FOLDER / film).read_text(encoding="utf-8") for film in films]
+        assert all("prefers-reduced-motion" in text and text.count("@keyframes") > 9 for text in texts)
+        assert sum(map(len, texts)) < 120_000
+
+
+def test_worlds_of_the_film_are_those_of_a_vector_env(command: dict[str, Any]) -> None:
+    """World by world, the film of many worlds has the starts and targets of a vector env that is seeded 0."""
+    play = command["films"].__globals__["_play_world"]
+    episodes = [play(world) for world in range(4)]
+    config = dataclasses.replace(episodes[0].config)
+    envs = multigrid.MultiGridVectorEnv(config, 4)
+    observations, _ = envs.reset(seed=0)
+    assert np.array_equal(np.concatenate([episode.agents[0] for episode in episodes]), observations["agent"])
+    assert np.array_equal(np.concatenate([episode.targets[0] for episode in episodes]), observations["target"])
+    assert len({episode.num_steps for episode in episodes}) > 1
+    assert all(episode.metrics["csr"] == 1 for episode in episodes)
 
 
 def test_nothing_is_left_out() -> None:

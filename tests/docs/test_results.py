@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import statistics
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -141,6 +142,49 @@ def test_the_committed_page_is_the_commands_own(command):
     """results.md, words and all, is what the command writes of results.json."""
     content = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
     assert command["table"](content) == (FOLDER / "results.md").read_text(encoding="utf-8")
+
+
+def test_the_text_has_the_committed_figures():
+    """What PyTorch's page says of eight agents, and how long the training took, is what results.json has."""
+    content = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
+    page = " ".join((FOLDER.parent / "how_to" / "pytorch.md").read_text(encoding="utf-8").split())
+    solved, above = (
+        {
+            name: [
+                100 * (cell["policies"][name][figure]["mean"] or 0)
+                for cell in content["cells"]
+                if cell["num_agents"] == 8
+            ]
+            for name in POLICIES
+        }
+        for figure in ("csr", "gap")
+    )
+    words = "{:.0f} % (empty), {:.0f} % (random maps that were not used in training) and {:.0f} % (warehouse)"
+    assert words.format(*solved["trained"]) in page
+    assert "reach {:.0f} %, {:.0f} % and {:.0f} %; random play 0 %.".format(*solved["shortest-path"]) in page
+    assert solved["random"] == [0, 0, 0]
+    words = (
+        "{:.0f} %, {:.0f} % and {:.0f} % above the smallest one, that of shortest paths {:.0f} %, {:.0f} % and {:.0f} %"
+    )
+    assert words.format(*above["trained"], *above["shortest-path"]) in page
+    minutes = [seconds / 60 for seconds in content["processor_seconds"]["training"]]
+    assert 3.5 <= statistics.mean(minutes) < 4.5, "the page says about four minutes"
+
+
+def test_the_text_has_what_the_default_training_reaches():
+    """README and the page of `multigrid train` have the figures of train.json, the evaluation.json of such a run."""
+    evaluations = json.loads((FOLDER / "train.json").read_text(encoding="utf-8"))
+    before, after = evaluations["before"], evaluations["after"]
+    readme, page = (
+        " ".join((FOLDER.parents[1] / name).read_text(encoding="utf-8").split())
+        for name in ("README.md", "docs/how_to/command_line.md")
+    )
+    success = f"{100 * after['success_rate']:.0f} %"
+    assert f"- **{success}** of episodes that the training does not use are solved by eight agents in a ware" in readme
+    assert f"before the training, {100 * before['success_rate']:.0f} %." in readme
+    steps, episodes = round(evaluations["during"][-1]["steps"], -5), after["episodes"]
+    words = f"After {steps:,} steps of training, {success} of {episodes} held-out episodes succeed"
+    assert f"{words}, in {after['mean_steps']:.1f} steps on average" in page
 
 
 def test_agents_see_which_moves_bring_them_and_others_nearer():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import pickle
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, get_args
@@ -24,6 +25,7 @@ from helpers import arrays_in, same
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, vector_env
 from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.config import Collisions, OnTarget, Part
+from multigrid.core.metrics import METRICS
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from single_envs import SingleEnvs, assert_equal, play_native, rows_of
 
@@ -484,32 +486,90 @@ def test_actions_of_parked_agents_are_checked(mode: AutoresetMode) -> None:
 @by_mode
 @pytest.mark.parametrize(
     "settings",
-    [{"on_target": "leave", "observe": get_args(Part)}, {"flatten": True}, {"on_target": "restart"}],
-    ids=["leave", "flat", "restart"],
+    [{"on_target": "park", "observe": get_args(Part)}, {"flatten": True}, {"on_target": "restart"}],
+    ids=["park", "flat", "restart"],
 )
-def test_without_copies_observations_come_in_the_same_arrays(settings: dict[str, Any], mode: AutoresetMode) -> None:
-    """With copy=False each call returns the same observation arrays, written anew; the game itself is not in them."""
+def test_without_copies_observations_are_views_of_the_worlds(settings: dict[str, Any], mode: AutoresetMode) -> None:
+    """With copy=False each call returns the same observation arrays, which nobody can write to; all else is new."""
     envs = some_envs(autoreset_mode=mode, copy=False, **settings)
     twin = some_envs(autoreset_mode=mode, **settings)
     first, infos = envs.reset(seed=3)
-    buffers = arrays_in(first)
+    views = arrays_in(first)
     same((first, infos), twin.reset(seed=3))
     rest: list[Any] = [infos]
     for t in range(40):
         came, expected = PLAYER.play(envs, 1, seed=t), PLAYER.play(twin, 1, seed=t)
         same(came[-1], expected[-1])
         for observations, *others in came:
-            assert all(one is other for one, other in zip(arrays_in(observations), buffers, strict=True))
+            assert all(one is other for one, other in zip(arrays_in(observations), views, strict=True))
             rest += others
         kept = copy.deepcopy(rest)
         envs.step(np.zeros(6, dtype=int)) if mode is not DISABLED else envs.reset()
         twin.step(np.zeros(6, dtype=int)) if mode is not DISABLED else twin.reset()
         same(rest, kept)
-        for array in buffers:
+        for array in views:
+            with pytest.raises(ValueError, match="read-only"):
+                array.fill(1)
+    same(envs.get_state(), twin.get_state())
+    for other in (pickle.loads(pickle.dumps(envs)), copy.deepcopy(envs)):
+        assert not any(array.flags.writeable for array in arrays_in(other.reset(seed=4)[0]))
+    own = [*envs._world.arrays, *arrays_in(list(vars(envs).values())), envs.config.components, *views]
+    assert not any(np.may_share_memory(array, inner) for array in arrays_in(rest)[-99:] for inner in own)
+
+
+@by_mode
+def test_without_copies_agents_that_have_left_see_nothing(mode: AutoresetMode) -> None:
+    """Under "leave", copy=False changes nothing: each call returns new arrays, with zeros for agents that have left."""
+    settings: dict[str, Any] = {"autoreset_mode": mode, "on_target": "leave", "observe": get_args(Part)}
+    envs, twin = some_envs(copy=False, **settings), some_envs(**settings)
+    same(envs.reset(seed=3), twin.reset(seed=3))
+    for t in range(40):
+        came, expected = PLAYER.play(envs, 1, seed=t), PLAYER.play(twin, 1, seed=t)
+        same(came, expected)
+        for array in arrays_in(came):
             array.fill(1)
     same(envs.get_state(), twin.get_state())
-    own = [*envs._world.arrays, *arrays_in(list(vars(envs).values())), envs.config.components, *buffers]
-    assert not any(np.may_share_memory(array, inner) for array in arrays_in(rest)[-99:] for inner in own)
+
+
+def test_worlds_that_end_together_have_each_its_own_metrics() -> None:
+    """Where several episodes end in one step, each row has the metrics of its own agent and of its own world."""
+    envs = vector_env(9, size=(4, 3), num_agents=2, max_cycles=7)
+    envs.reset(seed=5)
+    random = np.random.default_rng(2)
+    for _ in range(7):
+        *_, infos = envs.step(random.integers(4, size=18))
+    expected = envs.metrics()
+    assert len(set(expected["isr"].tolist())) > 1
+    over = infos["_isr"].reshape(9, 2)
+    assert over.any(axis=1).sum() > 3
+    for name in METRICS:
+        rows = np.broadcast_to(expected[name].reshape(9, -1), (9, 2))
+        np.testing.assert_array_equal(infos[name].reshape(9, 2)[over], rows[over])
+
+
+@by_mode
+@pytest.mark.parametrize("on_target", ["leave", "restart"])
+def test_metrics_can_be_left_out(on_target: OnTarget, mode: AutoresetMode) -> None:
+    """With metrics=False the infos lack the metrics, those of the last step too, and all else is the same."""
+    settings: dict[str, Any] = {"on_target": on_target, "autoreset_mode": mode, "max_cycles": 7}
+    one, other = (vector_env(4, size=(4, 3), num_agents=2, metrics=metrics, **settings) for metrics in (True, False))
+    unwanted, ends = {f"{prefix}{name}" for name in METRICS for prefix in ("", "_")}, 0
+    same(one.reset(seed=5), other.reset(seed=5))
+    random = np.random.default_rng(2)
+    for _ in range(60):
+        actions = random.integers(4, size=8)
+        *came, infos = one.step(actions)
+        inner = infos.get("final_info", infos)
+        if "_csr" in inner:
+            ends += inner["_csr"].sum()
+            for name in unwanted:
+                del inner[name]
+        same((*came, infos), other.step(actions))
+        if mode is DISABLED and one.episode_over.any():
+            options = {"reset_mask": np.repeat(one.episode_over, 2)}
+            same(one.reset(options=options), other.reset(options=options))
+    assert ends > 40
+    same(one.metrics(), other.metrics())
 
 
 def test_states_of_some_worlds() -> None:

@@ -33,6 +33,7 @@ multigrid.parallel_env(walls=["a.A", "A.a"])
 multigrid.parallel_env(walls=multigrid.maps.maze(9, 7, seed=0))
 multigrid.parallel_env(walls=multigrid.maps.parse_map("a.A"))
 multigrid.env(num_agents=2, on_target="leave", reward="shared", render_trails=3)
+multigrid.vector_env(4, num_agents=2, num_threads=2, metrics=False)
 envs = multigrid.vector_env(4, num_agents=2, flatten=False, autoreset_mode="SameStep", copy=False, num_threads=2)
 options: GridOptions = {"num_agents": 2, "view_radius": 1}
 multigrid.vector_env(4, **options)

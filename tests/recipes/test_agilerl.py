@@ -8,6 +8,7 @@ import pytest
 from gymnasium.spaces import Box
 
 import multigrid
+from pages import blocks_of_recipe, run_block
 
 with warnings.catch_warnings():
     # AgileRL warns, when it is imported, of a class of its own.
@@ -131,3 +132,9 @@ def test_doctests():
     """The examples of the recipe's own docstrings are run."""
     failed, _ = doctest.testmod(agilerl_ippo)
     assert failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("agilerl"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

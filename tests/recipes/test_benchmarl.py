@@ -24,6 +24,7 @@ from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.scenarios import find_world
 from multigrid.wrappers import StandardParallel, standard_config
+from pages import blocks_of_recipe, run_block
 
 # Its own: BenchMARL uses a collector that TorchRL has renamed, and TorchRL arguments that PyTorch deprecates.
 pytestmark = [
@@ -220,3 +221,9 @@ def test_the_benchmark_compares_like_with_like(tmp_path, capsys):
 def test_examples(module):
     """Every example of a module, which only this environment can import, prints what it says."""
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("benchmarl"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

@@ -7,6 +7,7 @@ import pytest
 
 from multigrid import datasets
 from multigrid.examples import d3rlpy_cql
+from pages import blocks_of_recipe, run_block
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +42,9 @@ def test_doctests():
     """The examples of the recipe's own docstrings are run."""
     failed, _ = doctest.testmod(d3rlpy_cql)
     assert failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("d3rlpy"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

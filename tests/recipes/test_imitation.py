@@ -9,6 +9,7 @@ import pytest
 
 from multigrid import datasets
 from multigrid.examples import imitation_bc
+from pages import blocks_of_recipe, run_block
 
 # imitation 1.0.1 logs its losses in a way that newer versions of torch warn about; what is learned is the same.
 pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar:UserWarning")
@@ -50,3 +51,9 @@ def test_doctests():
     """The examples of the recipe's own docstrings are run."""
     failed, _ = doctest.testmod(imitation_bc)
     assert failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("imitation"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

@@ -10,6 +10,7 @@ from pettingzoo.test import parallel_api_test
 
 import multigrid
 from multigrid.examples import momaland_wrappers
+from pages import blocks_of_recipe, run_block
 
 CORRIDORS = "a.A..\nb...B"
 
@@ -93,3 +94,9 @@ def test_the_agent_by_agent_wrappers_still_fail():
 def test_examples():
     """Every example of the module, which only this environment can import, prints what it says."""
     assert doctest.testmod(momaland_wrappers).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("momaland"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

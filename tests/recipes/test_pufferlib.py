@@ -9,6 +9,7 @@ import torch
 import multigrid
 from multigrid.examples import pufferlib_ppo
 from multigrid.wrappers import StandardParallel, standard_config
+from pages import blocks_of_recipe, run_block
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, max_cycles=9)
 
@@ -137,3 +138,9 @@ def test_arrival_rate():
 def test_examples():
     """Every example of the module, which only this environment can import, prints what it says."""
     assert doctest.testmod(pufferlib_ppo).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("pufferlib"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

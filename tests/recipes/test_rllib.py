@@ -43,6 +43,7 @@ from multigrid.integrations.rllib import (
     sample_actions,
     trained_policy,
 )
+from pages import Block, blocks_of_recipe, run_block
 from ray_machines import NODE, Machines, descendants, gone, two_machines
 from read_logs import tensorboard_points, wandb_points
 
@@ -693,3 +694,9 @@ def test_stable_baselines_is_not_needed() -> None:
 def test_examples(name: str) -> None:
     """Every example of the modules that only this environment can import prints what it says."""
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("rllib"), ids=str)
+def test_pages(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

@@ -8,6 +8,7 @@ from skrl.multi_agents.torch.ippo import IPPO, IPPO_CFG
 
 import multigrid
 from multigrid.examples import skrl_ippo
+from pages import blocks_of_recipe, run_block
 
 WORLD = {"size": (5, 4), "num_agents": 2, "flatten": True, "max_cycles": 20}
 
@@ -79,3 +80,9 @@ def test_each_agent_has_weights_of_its_own():
 def test_examples():
     """Every example of the module, which only this environment can import, prints what it says."""
     assert doctest.testmod(skrl_ippo).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("skrl"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

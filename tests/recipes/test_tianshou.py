@@ -11,6 +11,7 @@ from tianshou.utils.torch_utils import policy_within_training_step
 
 import multigrid
 from multigrid.examples import tianshou_dqn
+from pages import blocks_of_recipe, run_block
 
 WORLD = multigrid.GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=10)
 
@@ -78,3 +79,9 @@ def test_doctests():
     """The examples of the recipe's own docstrings are run."""
     failed, _ = doctest.testmod(tianshou_dqn)
     assert failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("tianshou"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

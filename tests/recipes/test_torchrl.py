@@ -10,6 +10,7 @@ from tensordict.nn import TensorDictModule
 
 import multigrid
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
+from pages import blocks_of_recipe, run_block
 
 with warnings.catch_warnings():
     # To import TorchRL is enough for it: its own classes have its own deprecated base.
@@ -113,3 +114,9 @@ def test_the_same_weights_for_all():
 def test_examples():
     """Every example of the module, which only this environment can import, prints what it says."""
     assert doctest.testmod(torchrl_ppo).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("torchrl"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

@@ -9,6 +9,7 @@ from xuance.environment import XuanCeMultiAgentEnvWrapper
 import multigrid
 from multigrid.examples import xuance_mappo
 from multigrid.wrappers import StandardParallel, standard_config
+from pages import blocks_of_recipe, run_block
 
 WEST, EAST = 2, 0
 
@@ -102,3 +103,9 @@ def test_arrival_rate():
 def test_examples():
     """Every example of the module, which only this environment can import, prints what it says."""
     assert doctest.testmod(xuance_mappo).failed == 0
+
+
+@pytest.mark.parametrize("block", blocks_of_recipe("xuance"), ids=str)
+def test_pages(block, tmp_path, monkeypatch):
+    """Each block of the pages that needs this environment runs, and prints what the page shows."""
+    run_block(block, tmp_path, monkeypatch)

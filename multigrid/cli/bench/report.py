@@ -1,4 +1,4 @@
-"""Report measurements as rows for JSON and as tables."""
+"""Print measurements as tables."""
 
 from __future__ import annotations
 
@@ -8,102 +8,83 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from multigrid.cli.bench.cases import REWARDED, SET_MANY, SET_ONE, Case
-from multigrid.cli.bench.scaling import Curve
+from multigrid.cli.bench.rows import C_SOURCE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
     "format_figure",
-    "limit_rows",
     "make_table",
     "print_comparison",
-    "print_limits",
+    "print_goals",
     "print_machine",
     "print_report",
     "print_steps",
     "print_table",
-    "print_verdict",
-    "step_rows",
 ]
 
-
-def step_rows(cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """Return a row for each case; its ratio is None where the case that it is compared with was not measured."""
-    microseconds = {case.name: case.microseconds for case in cases}
-    rows = []
-    for case in cases:
-        own, other = microseconds[case.name], microseconds.get(case.against)
-        rows.append(
-            {
-                "group": case.group,
-                "name": case.name,
-                "against": case.against,
-                "microseconds_per_agent_step": round(own, 6),
-                "agent_steps_per_second": round(1e6 / own),
-                "spread": round(case.spread, 4),
-                "ratio": None if other is None else round(other / own, 4),
-                "goal": case.goal,
-            }
-        )
-    return rows
-
-
-def limit_rows(cases: Sequence[Case], curves: Sequence[Curve] = ()) -> list[dict[str, Any]]:
-    """Return rows that compare the vector envs with their limits, each with a goal to stay under or to exceed."""
-    # Of a case that only one of two versions has, there is nothing to compare.
-    costs = {case.name: case.microseconds for case in cases if case.costs}
-    rows: list[dict[str, Any]] = []
-
-    def add(name: str, part: str, whole: str, **goal: float) -> None:
-        if part in costs and whole in costs:
-            rows.append({"name": name, "value": round(costs[part] / costs[whole], 3), **goal})
-
-    for name, copying in (
-        ("GridWorld, gym.make_vec", "copying what gym.make_vec's returns"),
-        ("vector env, 8 x 1,024", "copying what it returns"),
-        ("vector env, 8 x 1,024, view", "copying what it returns, view"),
-    ):
-        add(f"{name}: over copying", name, copying, under=4.0)
-    for name in ("GridWorld, gym.make_vec", "vector env, 8 x 1,024, view"):
-        add(f"{name}: 2 threads", name, f"{name}, 2 threads", over=1.6)
-    add(f"{REWARDED}: speed kept", "vector env, 8 x 1,024", REWARDED, over=0.5)
-    for name, step, most in ((SET_ONE, "ParallelEnv, N = 8", 5.0), (SET_MANY, "vector env, 8 x 1,024", 10.0)):
-        add(f"{name}, over a step", name, step, under=most)
-    return rows + [curve.rise_row() for curve in curves]
+_UNITS = {"x": "x", "s": " s", "GB": " GB"}
 
 
 def print_report(console: Console, content: dict[str, Any]) -> None:
     """Print what `multigrid bench` measured."""
     print_steps(console, content["steps"])
-    print_limits(console, content["limits"])
-    table = make_table("Starting up, in a new Python, and starting over", "seconds", "goal")
+    _print_copying(console, content["copying"])
+    table = make_table("Starting up, in a new Python, and starting over", "seconds")
     for row in content["starts"]:
-        seconds = f"{row['seconds']:.2g}" if row["seconds"] >= 0.0001 else f"{row['seconds']:.5f}"
-        if row["goal"] is None:
-            table.add_row(row["name"], seconds, "")
-        else:
-            table.add_row(row["name"], _colour(seconds, row["seconds"] <= row["goal"]), f"under {row['goal']:g}")
+        table.add_row(row["name"], _format_seconds(row["seconds"]))
     print_table(console, table)
     table = make_table("Memory of one more world", "bytes")
     for row in content["memory"]:
         table.add_row(row["name"], f"{row['bytes']:,}")
     print_table(console, table)
-    print_verdict(console, content)
+    print_goals(console, content["goals"])
+    if not content["thorough"]:
+        console.print("Only without --quick: cold starts, and a million worlds.", highlight=False)
     print_machine(console, content)
 
 
-def print_verdict(console: Console, content: dict[str, Any]) -> None:
-    """Print how many goals are reached, and the names of the figures that miss theirs."""
-    reached = {row["name"]: row["ratio"] >= row["goal"] for row in content["steps"] if row["goal"] and row["ratio"]}
-    reached |= {row["name"]: _is_reached(row) for row in content["limits"]}
-    reached |= {row["name"]: row["seconds"] <= row["goal"] for row in content.get("starts", ()) if row["goal"]}
-    missed = [name for name, is_reached in reached.items() if not is_reached]
-    console.print(f"{len(reached) - len(missed)} of {len(reached)} goals are reached.", highlight=False)
-    for name in missed:
-        console.print(f"  missed: {name}", highlight=False, markup=False)
-    console.print()
+def _print_copying(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    console.print(
+        "A whole step, and copying every byte that it returns: nanoseconds per agent-step. C is the fastest that was "
+        f"found for the rules, without copies, {C_SOURCE}.\n",
+        highlight=False,
+    )
+    table = make_table("whole steps and copies", "bytes", "copying", "step", "ratio", "\u00b1", "C")
+    for row in rows:
+        times = (format_figure(row["copying"]), format_figure(row["step"]))
+        ratio = (_format_ratio(row["ratio"]), _format_spread(row["spread"]))
+        table.add_row(row["name"], f"{row['bytes']:.1f}", *times, *ratio, format_figure(row["c"]))
+    print_table(console, table)
+
+
+def print_goals(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print the rows of `multigrid.cli.bench.goals.goal_rows`, and how many goals are reached."""
+    for heading, bound in (("Goals: at least", "over"), ("Goals: at most", "under")):
+        table = make_table(heading, "measured", "\u00b1", "goal", "")
+        table.columns[0].no_wrap = False
+        for row in rows:
+            if bound in row:
+                measured, goal = _format_value(row["value"], row["unit"]), f"{row[bound]:g}{_UNITS[row['unit']]}"
+                spread = "" if row["spread"] is None else _format_spread(row["spread"])
+                colour = "green" if row["verdict"].startswith("reached") else "red"
+                table.add_row(row["name"], measured, spread, goal, f"[{colour}]{row['verdict']}[/{colour}]")
+        if table.row_count:
+            print_table(console, table)
+    reached = sum(row["verdict"].startswith("reached") for row in rows)
+    console.print(f"{reached} of {len(rows)} goals are reached.\n", highlight=False)
+
+
+def _format_value(value: float, unit: str) -> str:
+    """Return a value with its unit.
+
+    >>> _format_value(2.345, "x"), _format_value(0.21, "s"), _format_value(2.161, "GB")
+    ('2.35x', '0.21 s', '2.16 GB')
+    """
+    if unit == "x":
+        return _format_ratio(value)
+    return f"{_format_seconds(value) if unit == 's' else f'{value:.2f}'}{_UNITS[unit]}"
 
 
 def print_comparison(console: Console, content: dict[str, Any]) -> None:
@@ -144,32 +125,38 @@ def print_table(console: Console, table: Table) -> None:
 
 def print_steps(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print a table for each group of `step_rows`, with the case that the others are compared with on top."""
-    console.print("A step of one agent, random play. A ratio is how many times faster than the first row.\n")
+    console.print(
+        "A step of one agent, random play, results not used: microseconds, and millions of steps a second. A ratio is "
+        "how many times faster than the first row of the table. \u00b1 is the spread over rounds, of the time and then "
+        "of the ratio: half the distance between the quartiles, relative to the median.\n",
+        highlight=False,
+    )
     by_name = {row["name"]: row for row in rows}
     by_group: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_group.setdefault(row["group"], []).append(row)
     for group, members in by_group.items():
-        table = make_table(group, "us", "M steps/s", "spread", "ratio", "goal", widths=(38, 7, 9, 6, 6, 5))
+        table = make_table(group, "us", "\u00b1", "M steps/s", "ratio", "\u00b1", widths=(38, 7, 6, 9, 6, 6))
         baseline = members[0]["against"]
         if baseline in by_name:
-            _add_step(table, by_name[baseline], "[bold]1[/bold]")
+            _add_step(table, by_name[baseline], "[bold]1[/bold]", "")
         else:
             table.add_row(baseline, *["-"] * 4)
         for row in members:
             if row["name"] != baseline:
-                _add_step(table, row, _format_ratio(row))
+                ratio, spread = row["ratio"], row["ratio_spread"]
+                _add_step(table, row, *(("-", "") if ratio is None else (_format_ratio(ratio), _format_spread(spread))))
         print_table(console, table)
 
 
-def _add_step(table: Table, row: dict[str, Any], ratio: str) -> None:
+def _add_step(table: Table, row: dict[str, Any], ratio: str, ratio_spread: str) -> None:
     table.add_row(
         row["name"],
         format_figure(row["microseconds_per_agent_step"]),
-        format_figure(row["agent_steps_per_second"] / 1e6),
         _format_spread(row["spread"]),
+        format_figure(row["agent_steps_per_second"] / 1e6),
         ratio,
-        "" if row["goal"] is None else f"{row['goal']:g}x",
+        ratio_spread,
     )
 
 
@@ -191,31 +178,23 @@ def _format_spread(spread: float) -> str:
     return f"±{spread:.0%}" if spread < 9.995 else "±>999%"
 
 
-def _format_ratio(row: dict[str, Any]) -> str:
-    ratio, goal = row["ratio"], row["goal"]
-    if ratio is None:
-        return "-"
-    text = f"{ratio:.0f}x" if ratio >= 100 else f"{ratio:.1f}x" if ratio >= 1 else f"{ratio:.2g}x"
-    text = text if ratio >= 0.01 else "<0.01x"
-    return text if goal is None else _colour(text, ratio >= goal)
+def _format_ratio(ratio: float) -> str:
+    """Return a ratio with three digits.
+
+    >>> _format_ratio(123.4), _format_ratio(2.345), _format_ratio(0.0123)
+    ('123x', '2.35x', '0.012x')
+    """
+    return "<0.01x" if ratio < 0.01 else f"{ratio:.2g}x" if ratio < 0.995 else f"{format_figure(ratio)}x"
 
 
-def _colour(text: str, reached: bool) -> str:  # noqa: FBT001 - one of two colours
-    return f"[green]{text}[/green]" if reached else f"[red]{text}[/red]"
+def _format_seconds(seconds: float) -> str:
+    """Return seconds with two digits and no exponent.
 
-
-def print_limits(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print the rows of `limit_rows`."""
-    table = make_table("What limits it", "times", "goal")
-    for row in rows:
-        goal = f"under {row['under']:g}" if "under" in row else f"over {row['over']:g}"
-        table.add_row(row["name"], _colour(f"{row['value']:.2f}", _is_reached(row)), goal)
-    print_table(console, table)
-
-
-def _is_reached(row: dict[str, Any]) -> bool:
-    """Return whether a row of `limit_rows` reaches its goal."""
-    return bool(row["value"] <= row["under"] if "under" in row else row["value"] >= row["over"])
+    >>> _format_seconds(0.214), _format_seconds(12.3), _format_seconds(0.0000123)
+    ('0.21', '12', '0.00001')
+    """
+    size = abs(seconds)
+    return f"{seconds:.0f}" if size >= 10 else f"{seconds:.2g}" if size >= 0.0001 else f"{seconds:.5f}"
 
 
 def print_machine(console: Console, content: dict[str, Any]) -> None:
@@ -223,7 +202,7 @@ def print_machine(console: Console, content: dict[str, Any]) -> None:
     machine = content["machine"]
     console.print(
         f"Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine.get('numba', 'missing')}, "
-        f"{machine['cores']} cores. "
-        f"Medians of {content['rounds']} rounds, all cases taking turns; ± is half the distance between the quartiles.",
+        f"{machine['cores']} cores. The rules of the game are {machine['kernels']}. "
+        f"Medians of {content['rounds']} rounds, all cases taking turns.",
         highlight=False,
     )

@@ -8,7 +8,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from multigrid.cli.bench.cases import Play, parallel_play, restart_config, vector_play
+from multigrid.cli.bench.cases import restart_config
+from multigrid.cli.bench.plays import Play, parallel_play, vector_play
 from multigrid.config import GridConfig, Part
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -38,8 +39,12 @@ class Curve:
     costs: list[list[float]] = dataclasses.field(default_factory=list)
 
     def measure(self, seconds: float) -> None:
-        """Play a round at every count and append the costs."""
-        self.costs = self.costs or [[] for _ in self.plays]
+        """Play a round at every count and append the costs; before the first one, a round that is not measured."""
+        if not self.costs:
+            self.costs = [[] for _ in self.plays]
+            # Memory that is used for the first time is slow.
+            for play in self.plays:
+                play(seconds)
         for play, costs in zip(self.plays, self.costs, strict=True):
             elapsed, agent_steps = play(seconds)
             costs.append(1e6 * elapsed / agent_steps)

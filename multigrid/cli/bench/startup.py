@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,16 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.cli.bench.cases import restart_config
+from multigrid.cli.bench.kernels import AHEAD_OF_TIME, JUST_IN_TIME, kernel_form
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.envs.parallel import MultiGridEnv
 
-__all__ = ["memory_per_world", "startup_times"]
+__all__ = ["cold_start_times", "memory_per_world", "startup_times"]
 
 _LIBRARIES = "import gymnasium, pettingzoo"
 _PACKAGE = "import multigrid"
-_FIRST_ENVIRONMENT = "import multigrid; multigrid.GridWorldEnv().reset(seed=0)"
+_FIRST_ENVIRONMENT = "env = multigrid.GridWorldEnv(); env.reset(seed=0); env.step(0)"
+_COLD = {
+    "GridWorldEnv": _FIRST_ENVIRONMENT,
+    "parallel_env": "env = multigrid.parallel_env(); env.reset(seed=0); env.step({'agent_0': 0, 'agent_1': 0})",
+    "vector_env": "env = multigrid.vector_env(4); env.reset(seed=0); env.step([0] * 8)",
+}
+"""The first step of each kind of environment."""
+
+_MOST_FIRST = {AHEAD_OF_TIME: 0.25}
+"""Seconds that a first environment, reset and step may take, by form of the kernels; 2 for the others."""
+_MOST_COLD = 15.0
 
 
 def startup_times(repeats: int) -> list[dict[str, Any]]:
@@ -34,21 +47,49 @@ def startup_times(repeats: int) -> list[dict[str, Any]]:
     return [*_time_imports(repeats), _time_pool_resets(), _time_seeding(repeats)]
 
 
+def cold_start_times() -> list[dict[str, Any]]:
+    """Return a row for each kind of environment: the seconds of CPU until its first step, with nothing compiled yet.
+
+    There is no row unless Numba compiles the kernels.
+    """
+    if kernel_form() != JUST_IN_TIME:
+        return []
+    rows = []
+    for name, statement in _COLD.items():
+        with tempfile.TemporaryDirectory() as folder:
+            seconds = _time_in_new_python(f"{_PACKAGE}; {statement}", _LIBRARIES, "process_time", folder)
+        rows.append(_row(f"{name}, a cold start, of CPU", [seconds], _MOST_COLD))
+    return rows
+
+
 def _time_imports(repeats: int) -> list[dict[str, Any]]:
     """Time statements in new Python processes."""
-    timed = "import time; before = time.perf_counter(); {}; print(time.perf_counter() - before)"
-    seconds: dict[str, list[float]] = {statement: [] for statement in (_LIBRARIES, _PACKAGE, _FIRST_ENVIRONMENT)}
+    statements = (_LIBRARIES, f"{_LIBRARIES}; {_PACKAGE}", f"{_PACKAGE}; {_FIRST_ENVIRONMENT}")
+    seconds: dict[str, list[float]] = {statement: [] for statement in statements}
     for _ in range(repeats):
         for statement, times in seconds.items():
-            command = [sys.executable, "-c", timed.format(statement)]
-            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own
-            times.append(float(printed))
-    added = [package - libraries for package, libraries in zip(seconds[_PACKAGE], seconds[_LIBRARIES], strict=True)]
+            times.append(_time_in_new_python(statement, "" if _LIBRARIES in statement else _LIBRARIES))
+    libraries, both, first = seconds.values()
     return [
-        _row("importing gymnasium and pettingzoo", seconds[_LIBRARIES], None),
-        _row("what importing multigrid adds", added, 0.1),
-        _row("importing it, and a first environment", seconds[_FIRST_ENVIRONMENT], 2.0),
+        _row("importing gymnasium and pettingzoo", libraries, None),
+        _row("what importing multigrid adds", [this - other for this, other in zip(both, libraries, strict=True)], 0.1),
+        _row("then a first env, reset and step", first, _MOST_FIRST.get(kernel_form(), 2.0)),
     ]
+
+
+def _time_in_new_python(statement: str, before: str, clock: str = "perf_counter", cache: str | None = None) -> float:
+    """Return the seconds that a statement takes in a new Python.
+
+    Args:
+        statement: the statement.
+        before: the statement that precedes it.
+        clock: the function of the module `time` that measures it.
+        cache: the folder for compiled kernels, instead of the usual one.
+    """
+    code = f"import time\n{before}\nbefore = time.{clock}()\n{statement}\nprint(time.{clock}() - before)"
+    env = {**os.environ, "NUMBA_CACHE_DIR": cache} if cache else None
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)  # noqa: S603 - our own
+    return float(done.stdout)
 
 
 def _time_pool_resets() -> dict[str, Any]:

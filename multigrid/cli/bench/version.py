@@ -9,7 +9,7 @@ Each line on standard input is one of these names, and the answer is a line of f
 far. The end of standard input ends the program.
 
 FOLDER may contain an older version than this file. The measurements are those of its own ``multigrid/cli/bench``, where
-the modules ``cases`` and ``startup`` may have their older names ``contenders`` and ``starts``.
+the modules ``cases``, ``startup`` and ``rows`` may have their older names ``contenders``, ``starts`` and ``report``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _make_plays(seconds: float, agents: list[int], worlds: list[int]) -> dict[st
     local_cases, curves = _find("cases.local_cases", "contenders.local_contenders"), _find("scaling.curves")
     startup_times = _find("startup.startup_times", "starts.start_times")
     memory_per_world = _find("startup.memory_per_world", "starts.memory_per_world")
-    limit_rows = _find("report.limit_rows")
+    limit_rows = _find("rows.limit_rows", "report.limit_rows")
 
     cases, scaling = list(local_cases()), list(curves(agents, worlds))
     plays: list[tuple[str, Play, list[float]]] = [(case.name, case.play, case.costs) for case in cases]

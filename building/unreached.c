@@ -1,0 +1,13 @@
+/* What Numba's code refers to for errors that no kernel raises; without these functions the module could not be loaded. */
+
+#include <stdlib.h>
+
+#define UNREACHED(name) \
+    __attribute__((visibility("hidden"))) void name(void) { abort(); }
+UNREACHED(NRT_Free)
+UNREACHED(NRT_MemInfo_call_dtor)
+UNREACHED(numba_do_raise)
+UNREACHED(numba_gil_ensure)
+UNREACHED(numba_gil_release)
+UNREACHED(numba_runtime_build_excinfo_struct)
+UNREACHED(numba_unpickle)

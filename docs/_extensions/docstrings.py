@@ -1,0 +1,67 @@
+"""Read docstrings as this package writes them: three things that autodoc and napoleon do otherwise.
+
+- Types stand in annotations, so a colon in the sentence after ``Returns:``, or in that of a property, is part of it.
+- The command ``multigrid docs PAGE`` is a link to that page, which must exist.
+- Data of a subpackage has its docstring below its assignment, in the module from which the subpackage imports it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import logging
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_LOGGER = logging.getLogger(__name__)
+_COLON = "\ue000"  # stands for a colon while napoleon reads
+
+
+def _find(_app: Sphinx, what: str, name: str, _value: object, _options: Any, lines: list[str]) -> None:
+    """Replace the docstring of the type of data by its own."""
+    if what != "data":
+        return
+    module, _, name = name.rpartition(".")
+    found = ModuleAnalyzer.for_module(_origin(module, name)).find_attr_docs().get(("", name))
+    if found is None:
+        _LOGGER.warning("%s.%s has no docstring: write one below its assignment", module, name)
+    else:
+        lines[:] = found
+
+
+def _origin(module: str, name: str) -> str:
+    """Return the module from which another imports a name, or the module itself."""
+    for node in ast.walk(ast.parse(inspect.getsource(importlib.import_module(module)))):
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+            return _origin(str(node.module), name)
+    return module
+
+
+def _hide_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
+    for index, line in enumerate(lines):
+        is_returned = index > 0 and lines[index - 1].strip() in ("Returns:", "Yields:")
+        if is_returned or (index == 0 and what in ("attribute", "data", "property")):
+            lines[index] = re.sub(r":(?=\s|$)", _COLON, line)
+
+
+def _link_pages(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
+    lines[:] = [re.sub(r"``(multigrid docs (\S+))``", r":doc:`\1 </\2>`", line) for line in lines]
+
+
+def _restore_colons(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Put these around napoleon, whose priority is 500."""
+    app.connect("autodoc-process-docstring", _find, priority=400)
+    app.connect("autodoc-process-docstring", _hide_colons, priority=450)
+    app.connect("autodoc-process-docstring", _restore_colons, priority=550)
+    app.connect("autodoc-process-docstring", _link_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

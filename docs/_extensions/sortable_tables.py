@@ -1,0 +1,37 @@
+"""Let readers sort long tables, keep figures of tables together, and load pictures when they come into view."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+
+# An interval, and a cell that is a number and its unit.
+_TOGETHER = re.compile(r"\[[^]]*\]|^[\d.,]+ \w+$")
+
+
+def _keep_together(_app: Sphinx, document: nodes.document) -> None:
+    for entry in document.findall(nodes.entry):
+        for text in list(entry.findall(nodes.Text)):
+            kept = _TOGETHER.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+            if kept != text and not isinstance(text.parent, nodes.literal):
+                text.parent.replace(text, nodes.Text(kept))
+
+
+def _load_lazily(_app: Sphinx, document: nodes.document) -> None:
+    for image in document.findall(nodes.image):
+        image.setdefault("loading", "lazy")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the script and its style."""
+    app.add_js_file("sort_tables.js", loading_method="defer")
+    app.add_css_file("sort_tables.css")
+    app.connect("doctree-read", _keep_together)
+    app.connect("doctree-read", _load_lazily)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

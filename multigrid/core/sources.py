@@ -1,0 +1,32 @@
+"""The files that the kernels are compiled from, and their digest, by which changed ones are noticed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["digest_sources", "list_sources"]
+
+
+def list_sources() -> list[Path]:
+    """Return the files that core's kernels depend on, including those of the constants that they import.
+
+    >>> any(path.name == "rules.py" for path in list_sources())
+    True
+    """
+    here = Path(__file__).parent
+    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
+    return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
+
+
+def digest_sources(sources: Iterable[Path]) -> str:
+    """Return a digest of files; "" if one cannot be read, as in a zip file.
+
+    >>> len(digest_sources(list_sources()))
+    16
+    """
+    try:
+        return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    except OSError:
+        return ""

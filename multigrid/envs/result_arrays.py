@@ -1,0 +1,103 @@
+"""Arrays for the results of steps, whose memory is used again once nobody holds them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["ResultArrays"]
+
+_FEWEST_BYTES, _MOST_BYTES = 2**16, 2**25
+"""The sizes of arrays that are kept: smaller ones come from the C library's heap, larger ones take too much memory."""
+_MOST_KEPT = 3
+"""How many arrays are kept under a name: a learner holds those of one or two steps while it plays the next one."""
+
+
+class ResultArrays:
+    """Arrays to return from calls: new ones, or the memory of earlier ones that nobody holds any more.
+
+    New memory for large arrays comes from the system, which clears it page by page: with a thousand worlds of eight
+    agents and more, a step with new arrays takes more than twice as long. So large arrays of the last calls are kept,
+    and callers get views of them. An array is written again only if its count of references shows that it has no view:
+    variables, tensors and buffers hold a view. If three are in use, a new one takes the place of the oldest. What a
+    caller does to a view, such as setting its shape, does not change the array.
+
+    Args:
+        write: ``write(target, source)`` copies an array into another one, or fills it with zeros if the source is None,
+            as `multigrid.core.worlds.Worlds.write_array`.
+
+    >>> distances = np.arange(10_000.0)
+    >>> copy_distances = ResultArrays(np.copyto).copier("distance", distances)
+    >>> held = copy_distances()
+    >>> np.shares_memory(held, copy_distances())
+    False
+    >>> address = held.ctypes.data
+    >>> del held
+    >>> copy_distances().ctypes.data == address
+    True
+    """
+
+    def __init__(self, write: Callable[[NDArray[Any], NDArray[Any] | None], object]) -> None:
+        self._write = write
+        self._kept: dict[str, list[NDArray[Any]]] = {}
+
+    def copier(self, name: str, array: NDArray[Any]) -> Callable[[], NDArray[Any]]:
+        """Return a function that returns a copy of an array; each name is for arrays of one shape and dtype."""
+        if not _is_kept(array):
+            # The fastest for small arrays.
+            return array.copy
+        kept, write = self._kept.setdefault(name, []), self._write
+
+        def copy() -> NDArray[Any]:
+            unused = _find_unused(kept)
+            if unused is None:
+                return _keep(kept, np.array(array))
+            write(unused, array)
+            return unused
+
+        return copy
+
+    def zeros(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array of zeros; each name is for arrays of one shape and dtype."""
+        kept = self._kept.setdefault(name, [])
+        unused = _find_unused(kept)
+        if unused is None:
+            array = np.zeros(shape, dtype)
+            return _keep(kept, array) if _is_kept(array) else array
+        self._write(unused, None)
+        return unused
+
+
+def _is_kept(array: NDArray[Any]) -> bool:
+    return _CAN_COUNT and _FEWEST_BYTES <= array.nbytes <= _MOST_BYTES
+
+
+def _keep(kept: list[NDArray[Any]], array: NDArray[Any]) -> NDArray[Any]:
+    """Keep an array, in place of the oldest if three are kept, and return a view of it."""
+    kept.append(array)
+    del kept[:-_MOST_KEPT]
+    return array[...]
+
+
+def _find_unused(kept: list[NDArray[Any]]) -> NDArray[Any] | None:
+    """Return a view of the first array that nothing but the list refers to; None if there is none."""
+    for array in kept:
+        if sys.getrefcount(array) == _UNUSED:
+            return array[...]
+    return None
+
+
+def _count_unused(kept: list[NDArray[Any]]) -> int:
+    """Return how many references `_find_unused` counts of an array that nothing but the list refers to."""
+    for array in kept:
+        return sys.getrefcount(array)
+    raise AssertionError
+
+
+# Without the global interpreter lock the counts are approximate, and not every Python has them.
+_CAN_COUNT = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
+_UNUSED = _count_unused([np.empty(0)]) if _CAN_COUNT else 0

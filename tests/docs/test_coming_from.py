@@ -1,0 +1,59 @@
+"""docs/coming_from: the programs of this package print what the pages say; those of the peers are run by recipes."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import AROUND
+from ported import PAGES, PROGRAMS, Program, find_programs
+
+pytestmark = pytest.mark.heavy
+
+SAME_OUTPUT = {"gymnasium.md", "pogema.md"}
+
+
+@pytest.mark.parametrize("program", [program for program in PROGRAMS if not program.recipe], ids=str)
+def test_program_prints_what_the_page_says(program: Program, tmp_path: Path) -> None:
+    """A program that needs no recipe prints the text below it, to the letter."""
+    program.check(sys.executable, cwd=tmp_path, env=AROUND)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_page_has_a_program_before_and_after(page: Path) -> None:
+    """A page has programs of theirs, each followed by one of ours; where the games are the same, with one output."""
+    programs = list(find_programs(page))
+    for before, after in zip(programs[::2], programs[1::2], strict=True):
+        imports_ours = "import multigrid\n" in after.source and "import multigrid\n" not in before.source
+        assert imports_ours, f"{before} and {after} are no program before and after"
+        assert not after.recipe
+        assert (before.output == after.output) == (page.name in SAME_OUTPUT)
+
+
+def write_page(folder: Path, text: str) -> Path:
+    """Write a page."""
+    page = folder / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def test_an_output_belongs_to_all_programs_before_it(tmp_path: Path) -> None:
+    """An output is that of every program since the last output, and a recipe that of the next program alone."""
+    one, other, output = "```python\nprint(1)\n```\n", "```python\nprint(2)\n```\n", "```text\n1\n```\n"
+    text = f"{one}\n{other}\n<!-- output -->\n{output}".replace("python", "python recipe=a/b", 1)
+    programs = list(find_programs(write_page(tmp_path, text)))
+    assert [(one.recipe, one.source, one.output, one.line) for one in programs] == [
+        ("a/b", "print(1)\n", "1\n", 2),
+        ("", "print(2)\n", "1\n", 6),
+    ]
+    programs[0].check(sys.executable)
+    with pytest.raises(AssertionError, match="prints:\n2"):
+        programs[1].check(sys.executable)
+
+
+def test_a_program_without_output_is_an_error(tmp_path: Path) -> None:
+    """A program whose output the page does not show, and an output without a program, are errors."""
+    with pytest.raises(AssertionError, match="no output after the program in line 2"):
+        list(find_programs(write_page(tmp_path, "```python\nprint(1)\n```\n")))
+    with pytest.raises(AssertionError, match="an output of no program"):
+        list(find_programs(write_page(tmp_path, "<!-- output -->\n```text\n1\n```\n")))

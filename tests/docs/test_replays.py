@@ -1,0 +1,240 @@
+"""The site's extensions `replays` and `sortable_tables`: figures with their replays, and tables that readers sort."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from helpers import run_python
+from multigrid import scenarios
+from multigrid.core.metrics import LABELS
+
+pytestmark = pytest.mark.heavy
+
+DOCS = Path(__file__).parents[2] / "docs"
+NAMES = ["rooms-9x7-2", "random-11x9-4", "warehouse-9x7-2"]
+PLAYERS = ["shortest-path", "pibt", "windowed", "lacam", "pretrained", "pretrained-shield"]
+PAGE = f"""# Suite
+
+```{{planners}} sum_of_costs
+:scenarios: {" ".join(NAMES)}
+```
+
+```{{planners}} makespan
+:scenarios: {" ".join(NAMES)}
+```
+
+![A picture](picture.svg)
+"""
+TABLES = """# Tables
+
+| name | cost | share |
+|---|---:|---:|
+| maze-11x9 | 1,005 | 0.5 [0.4, 0.6] |
+| maze-9x7 | 38 | |
+| rooms-9x7 | \u2013 3 of 4 | 0.25 [0.2, 0.3] |
+| rooms-11x9 | 7 | 1 [0.9, 1] |
+| empty-9x7 | 12.5 | 0.75 [0.7, 0.8] |
+| empty-11x9 | 400 | -2 [-3, -1] |
+| random-9x7 | \u2013 1 of 4 | 0.1 [0, 0.2] |
+| random-11x9 | 38 | 0.9 [0.8, 1] |
+
+| short | table |
+|---|---:|
+| `[1, 0]` | 3 us |
+| b | 1 |
+
+| only | words |
+|---|---|
+""" + "".join(f"| word {letter} | more |\n" for letter in "hgfedcba")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of two pages with the extensions, the script and the style of docs/."""
+    folder = tmp_path_factory.mktemp("source")
+    (folder / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_extensions')!r})\n"
+        "extensions = ['myst_parser', 'replays', 'sortable_tables']\n"
+        f"html_theme = 'furo'\nhtml_static_path = [{str(DOCS / '_static')!r}]\n"
+    )
+    (folder / "index.md").write_text("# Index\n\n```{toctree}\ndeep/suite\ntables\n```\n")
+    (folder / "deep").mkdir()
+    (folder / "deep" / "suite.md").write_text(PAGE)
+    (folder / "deep" / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+    (folder / "tables.md").write_text(TABLES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(source: Path) -> Path:
+    """The built site."""
+    build(source, source.parent / "site")
+    return source.parent / "site"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(site: Path, browser: Browser) -> Iterator[Page]:
+    """The page of tables in Chromium, without errors."""
+    page, errors = browser.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((site / "tables.html").as_uri())
+    yield page
+    page.close()
+    assert errors == []
+
+
+def build(source: Path, site: Path) -> str:
+    """Build the site, with warnings as errors, and return what the build prints."""
+    done = run_python("-m", "sphinx", "-W", str(source), str(site), cwd=source)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def read_rows(site: Path) -> list[list[list[tuple[str, str, bool]]]]:
+    """The rows of both tables of the suite: of each cell its text, its link, and whether it is bold."""
+    text = (site / "deep" / "suite.html").read_text(encoding="utf-8")
+    tables = re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
+    cell = re.compile(r"<td.*?>(.*?)</td>", re.DOTALL)
+    return [
+        [[read_cell(found) for found in cell.findall(row)] for row in table.split("</tr>")[:-1]] for table in tables
+    ]
+
+
+def read_cell(markup: str) -> tuple[str, str, bool]:
+    """The text of a cell, its link, and whether it is bold."""
+    (link,) = re.findall(r'href="(.*?)"', markup) or [""]
+    return re.sub(r"<.*?>", "", markup).strip(), link, "<strong>" in markup
+
+
+def read_replay(site: Path, link: str) -> dict[str, Any]:
+    """The data of the replay that a page of the folder deep links to."""
+    (data,) = re.findall(
+        r'<script type="application/json" id="episode">(.*?)</script>', (site / "deep" / link).read_text(), re.DOTALL
+    )
+    content: dict[str, Any] = json.loads(data)
+    return {**content, "metrics": {short: value for short, value, _ in content["metrics"]}}
+
+
+def test_a_figure_is_that_of_the_replay_it_opens(site: Path) -> None:
+    """Each cell has the sum of costs, or the makespan, of its replay, or says how many agents are on their targets."""
+    costs, makespans = read_rows(site)
+    solved = 0
+    for table, figure, first in ((costs, "sum_of_costs", 3), (makespans, "makespan", 2)):
+        assert [row[0][0] for row in table] == NAMES
+        for name, row in zip(NAMES, table, strict=True):
+            scenario = scenarios.get(name)
+            assert row[1][0] == str(scenario.config.num_agents)
+            for player, (text, link, _) in zip(PLAYERS, row[first:], strict=True):
+                assert link == f"../_static/replays/{name}/{player}.html"
+                replay = read_replay(site, link)
+                assert replay["name"].startswith(f"{name}, ")
+                metrics = {key: replay["metrics"][LABELS[key].short] for key in ("csr", "isr", figure)}
+                if metrics["csr"] == 1:
+                    solved += 1
+                    assert text == f"{metrics[figure]:.0f}"
+                else:
+                    arrived = round(metrics["isr"] * scenario.config.num_agents)
+                    assert text == f"\u2013 {arrived} of {scenario.config.num_agents}"
+    assert 30 < solved < 36
+
+
+def test_a_bold_figure_is_the_lower_bound(site: Path) -> None:
+    """A sum of costs is bold where it is the proven bound, and LaCAM* is nowhere below it."""
+    costs, _ = read_rows(site)
+    for name, row in zip(NAMES, costs, strict=True):
+        assert row[2][0] == str(scenarios.lower_bound(name))
+        assert [bold for _, _, bold in row[3:]] == [text == row[2][0] for text, *_ in row[3:]]
+        assert int(row[6][0]) >= scenarios.lower_bound(name)
+    assert {bold for row in costs for _, _, bold in row[3:]} == {False, True}
+
+
+def test_replays_are_light(site: Path) -> None:
+    """A page that plays an episode has less than 300 kB, and there is one for each cell."""
+    pages = list((site / "_static" / "replays").rglob("*.html"))
+    assert len(pages) == len(NAMES) * len(PLAYERS)
+    assert max(page.stat().st_size for page in pages) < 300_000
+
+
+def test_episodes_are_played_again_only_if_they_must(source: Path, site: Path) -> None:
+    """A second build plays nothing; one that lacks the replays plays them."""
+    assert "playing the suite" not in build(source, site)
+    shutil.rmtree(site / "_static" / "replays")
+    assert "playing the suite" in build(source, site)
+    assert (site / "_static" / "replays" / NAMES[0] / "pibt.html").is_file()
+
+
+def test_pictures_load_when_they_come_into_view(site: Path) -> None:
+    """Every picture of a page is loaded lazily."""
+    (picture,) = re.findall(r'<img [^>]*src="[^"]*picture.svg"[^>]*>', (site / "deep" / "suite.html").read_text())
+    assert 'loading="lazy"' in picture
+
+
+def column(page: Page, number: int) -> list[str]:
+    """The texts of a column of the first table, from top to bottom."""
+    return page.locator("table").first.locator(f"tbody td:nth-child({number})").all_inner_texts()
+
+
+def test_a_heading_sorts_by_numbers(page: Page) -> None:
+    """The first press sorts upwards, the second downwards, the third restores; cells without a number stay last."""
+    heading = page.locator("table").first.locator("th").nth(1)
+    before = column(page, 2)
+    heading.get_by_role("button").click()
+    assert column(page, 2) == ["7", "12.5", "38", "38", "400", "1,005", "\u2013 3 of 4", "\u2013 1 of 4"]
+    assert column(page, 1)[2:4] == ["maze-9x7", "random-11x9"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.get_by_role("button").click()
+    assert column(page, 2) == ["1,005", "400", "38", "38", "12.5", "7", "\u2013 3 of 4", "\u2013 1 of 4"]
+    assert heading.get_attribute("aria-sort") == "descending"
+    heading.get_by_role("button").click()
+    assert column(page, 2) == before
+    assert heading.get_attribute("aria-sort") is None
+
+
+def test_the_keyboard_sorts(page: Page) -> None:
+    """A heading is reached and pressed by keys, names sort as people count, and only one heading sorts at a time."""
+    table = page.locator("table").first
+    table.get_by_role("button", name="share").press("Enter")
+    assert column(page, 3)[:2] == ["-2 [-3,\N{NO-BREAK SPACE}-1]", "0.1 [0,\N{NO-BREAK SPACE}0.2]"]
+    assert column(page, 3)[-1] == ""
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    assert column(page, 1)[:4] == ["empty-9x7", "empty-11x9", "maze-9x7", "maze-11x9"]
+    assert table.locator("th[aria-sort]").count() == 1
+
+
+def test_other_tables_stay_as_they_are(page: Page) -> None:
+    """A short table, and a table without numbers, have no buttons."""
+    assert [page.locator("table").nth(number).get_by_role("button").count() for number in range(3)] == [3, 0, 0]
+
+
+def test_figures_stay_on_one_line(site: Path) -> None:
+    """In a table, an interval is not broken into lines, and neither is a number with its unit; code and words are."""
+    text = (site / "tables.html").read_text(encoding="utf-8")
+    assert "<p>0.5 [0.4,\N{NO-BREAK SPACE}0.6]</p>" in text
+    assert "<p>3\N{NO-BREAK SPACE}us</p>" in text
+    assert "[1,</span> <span" in text
+    assert "<p>word h</p>" in text
+
+
+def test_without_a_script_the_table_is_there(site: Path) -> None:
+    """The page itself has all rows in the order of its source."""
+    text = (site / "tables.html").read_text(encoding="utf-8")
+    assert re.findall(r"<p>((?:maze|rooms|empty|random)-\S+)</p>", text)[:3] == ["maze-11x9", "maze-9x7", "rooms-9x7"]

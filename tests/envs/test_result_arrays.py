@@ -1,0 +1,171 @@
+"""Memory of results is used again, and never that of a result which somebody still holds."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import gc
+import pickle
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from helpers import arrays_in, run_python
+from multigrid import vector_env
+from multigrid.envs import result_arrays
+from multigrid.envs.result_arrays import ResultArrays
+
+WORLDS, AGENTS = 1024, 9  # 9,216 rows: arrays of floats are large enough to be kept
+ARRAY = np.arange(10_000.0)
+
+
+def write(to: np.ndarray[Any, Any], source: np.ndarray[Any, Any] | None) -> None:
+    """Write an array as one thread does."""
+    np.copyto(to, 0 if source is None else source)
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    """Where the elements of an array begin."""
+    return int(array.__array_interface__["data"][0])
+
+
+HOLDERS: dict[str, Any] = {
+    "the array": lambda array: array,
+    "a view": lambda array: array[1::7],
+    "a view of a view": lambda array: array.reshape(2, -1)[:, ::3].T,
+    "a buffer": memoryview,
+    "an iterator": iter,
+    "a flat iterator": lambda array: array.flat,
+    "a field of an object": lambda array: type("Kept", (), {"array": array}),
+    "an array of the buffer": lambda array: np.frombuffer(memoryview(array)),
+    "a pointer": lambda array: array.ctypes,
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_what_is_held_is_not_written_again(hold: Any) -> None:
+    """While any object leads to an array, no later result has its memory; afterwards one has."""
+    results = ResultArrays(write)
+    array = results.copier("name", ARRAY)()
+    where, base, held = address(array), weakref.ref(array.base), hold(array)
+    del array
+    later = [results.copier("name", -ARRAY)() for _ in range(2)]
+    assert where not in [address(one) for one in later]
+    assert results._kept["name"][0].tolist() == ARRAY.tolist()
+    del held, later
+    gc.collect()
+    assert base() is not None
+    assert any(one.base is base() for one in [results.copier("name", ARRAY)() for _ in range(3)])
+
+
+@pytest.mark.heavy
+def test_a_tensor_holds_an_array() -> None:
+    """A tensor of PyTorch that shares memory with a result keeps its content."""
+    import torch
+
+    results = ResultArrays(write)
+    tensor = torch.from_numpy(results.copier("name", ARRAY)())
+    for _ in range(5):
+        results.copier("name", -ARRAY)()
+    assert tensor.tolist() == ARRAY.tolist()
+
+
+def test_an_array_is_as_new() -> None:
+    """What a caller did to an earlier result, also to its shape and flags, does not show in a later one."""
+    results = ResultArrays(write)
+    for _ in range(5):
+        array, zeros = results.copier("name", ARRAY)(), results.zeros("zeros", (100, 250), np.int64)
+        assert array.tolist() == ARRAY.tolist()
+        assert (zeros.shape, zeros.dtype, zeros.any()) == ((100, 250), np.int64, False)
+        for one in (array, zeros):
+            one[:] = 7
+            one.shape = (1, -1)
+            one.flags.writeable = False
+        del array, zeros, one
+
+
+def test_few_arrays_are_kept() -> None:
+    """Of results that are all held, the last three are kept, so the memory that is dropped is freed."""
+    results = ResultArrays(write)
+    held = [results.copier("name", ARRAY)() for _ in range(7)]
+    assert len({address(array) for array in held}) == 7
+    assert [array.base is kept for array, kept in zip(held[-3:], results._kept["name"], strict=True)] == [True] * 3
+    assert len(results._kept["name"]) == 3
+
+
+@pytest.mark.parametrize("size", [2**13 - 1, 2**22 + 1])
+def test_small_and_very_large_arrays_are_new(size: int) -> None:
+    """Arrays of under 64 KiB, and of over 32 MiB, are not kept."""
+    results = ResultArrays(write)
+    results.copier("name", np.zeros(size))()
+    results.zeros("zeros", (size,), np.int64)
+    assert not any(results._kept.values())
+
+
+def test_without_counts_of_references_all_arrays_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where counts of references are missing, or approximate, nothing is kept."""
+    monkeypatch.setattr(result_arrays, "_CAN_COUNT", False)
+    results = ResultArrays(write)
+    results.copier("name", ARRAY)()
+    results.zeros("zeros", ARRAY.shape, float)
+    assert not any(results._kept.values())
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_results_of_whole_episodes_stay_as_they_were(mode: AutoresetMode) -> None:
+    """Results that a learner holds for any number of steps have the content that they had when they were returned."""
+    envs = vector_env(WORLDS, num_agents=AGENTS, size=(9, 7), max_cycles=6, on_target="restart", autoreset_mode=mode)
+    rng = np.random.default_rng(3)
+    held: collections.deque[Any] = collections.deque()
+    results: Any = envs.reset(seed=5)
+    for _ in range(40):
+        arrays = [array for array in arrays_in(results) if array.nbytes >= 2**16]
+        assert len(arrays) > 5 or len(results) == 2
+        kept = [arrays[k][rng.integers(3) :] for k in rng.permutation(len(arrays))[:4]]
+        held.append((kept, [array.tobytes() for array in kept]))
+        if rng.random() < 0.4:
+            held.popleft()
+        if mode is AutoresetMode.DISABLED and np.any(results[-2]) and len(results) == 5:
+            over = np.logical_or(results[2], results[3])
+            results = envs.reset(options={"reset_mask": over})
+        else:
+            results = envs.step(rng.integers(0, 4, envs.num_envs))
+        for kept, contents in held:
+            assert [array.tobytes() for array in kept] == contents
+    assert len(held) > 10
+
+
+def test_copies_of_an_env_share_no_results() -> None:
+    """A copy of an env, and a pickled one, write no array that the other has returned."""
+    envs = vector_env(WORLDS, num_agents=AGENTS, size=(9, 7))
+    envs.reset(seed=1)
+    actions = np.zeros(envs.num_envs, dtype=np.int64)
+    returned = [array for array in arrays_in(envs.step(actions)) if array.nbytes >= 2**16]
+    for other in (copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))):
+        ids = {address(array) for array in arrays_in(other.step(actions))}
+        assert ids.isdisjoint(address(array) for array in returned)
+
+
+FAULTS = """
+import resource, numpy as np, multigrid
+envs = multigrid.vector_env(8192, num_agents=5, size=(17, 15), observe=("agent", "target"), max_cycles=30)
+envs.reset(seed=0)
+envs._world.arrays.steps[:] = np.arange(8192) % 30
+actions = np.random.default_rng(0).integers(0, 4, (40, envs.num_envs))
+results = None
+for k in range(200):
+    if k == 100:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    results = envs.step(actions[k % 40])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 100)
+"""
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="page faults are counted on POSIX")
+def test_a_step_takes_no_new_memory_from_the_system() -> None:
+    """A loop that drops the results of earlier steps has next to no page faults, also while worlds end."""
+    outcome = run_python("-c", FAULTS)
+    assert float(outcome.stdout) < 5, outcome

@@ -1,0 +1,74 @@
+"""NVIDIA's compiler takes the kernels of the game, on a machine without a GPU; nothing runs on one here."""
+
+import re
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+from numba import cuda
+from numba.core.errors import TypingError
+
+from multigrid.core import observe, rules
+from multigrid.core.placement import RANDOM
+
+CAPABILITY = (8, 0)
+"""The compute capability that is compiled for: sm_80."""
+
+
+@pytest.fixture(autouse=True)
+def no_device(monkeypatch):
+    """Functions that a kernel calls are compiled for the GPU at hand, which is asked for its capability."""
+    device = SimpleNamespace(compute_capability=CAPABILITY)
+    monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: device)
+
+
+def compile_for_gpu(play):
+    """Return the PTX of a kernel in which each thread plays one world, and the functions that it lacks."""
+
+    def play_world(address_table, num_worlds):
+        e = cuda.grid(1)
+        if e < num_worlds:
+            play(address_table, e, e + 1)
+
+    signature = numba.void(numba.int64[:, ::1], numba.int64)
+    ptx, _ = cuda.compile(play_world, signature, cc=CAPABILITY, device=False, abi="numba")
+    return ptx, re.findall(r"^\s*\.extern\s+\.func.*?(\w+)\s*$", ptx, flags=re.MULTILINE)
+
+
+@numba.njit
+def reset(address_table, first, last):
+    """Begin episodes from random layouts."""
+    rules.reset_worlds(address_table, first, last, RANDOM)
+
+
+@pytest.mark.parametrize(
+    "play",
+    [reset, rules.step_worlds, observe.step_and_observe, observe.step_and_observe_flat],
+    ids=lambda play: play.py_func.__name__,
+)
+def test_the_kernels_become_ptx(play):
+    """Resets, steps with draws and autoresets, and observations: all that they call is in the code."""
+    ptx, missing = compile_for_gpu(play)
+    assert ".target sm_80" in ptx
+    assert len(re.findall(r"^\.visible \.entry ", ptx, flags=re.MULTILINE)) == 1
+    assert missing == []
+
+
+@numba.njit
+def reshape(address_table, first, last):
+    """Write to a reshaped array."""
+    address_table.reshape(address_table.size)[first] = last
+
+
+@numba.njit
+def allocate(address_table, first, last):
+    """Allocate an array."""
+    address_table[first] = np.empty(last, np.int64)
+
+
+def test_what_a_gpu_cannot_run_is_found():
+    """A kernel that reshapes an array lacks a function of Numba's library for CPUs; one that allocates is refused."""
+    assert compile_for_gpu(reshape)[1] == ["numba_attempt_nocopy_reshape"]
+    with pytest.raises(TypingError, match="built-in function empty"):
+        compile_for_gpu(allocate)

@@ -1,0 +1,127 @@
+"""What fails a build of the site, and that all links inside it lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+pytestmark = pytest.mark.heavy
+
+DOCS = Path(__file__).parents[2] / "docs"
+LOST = "[id](environments/multi_grid.md#option) [page](environments/grid.md) ![picture](front/none.svg)\n"
+
+
+class Anchors(HTMLParser):
+    """The ids of a page, and the addresses that it names."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.addresses: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        for name, value in attrs:
+            if name == "id":
+                self.ids.add(value or "")
+            elif name in {"href", "src"}:
+                self.addresses.append(value or "")
+
+
+def test_links_inside_the_site_lead_somewhere(site: Path) -> None:
+    """Each file that a page names is there, and each anchor is on its page."""
+    pages = {path.resolve(): Anchors(path) for path in site.rglob("*.html")}
+    assert len(pages) > 20
+    broken = []
+    for path, page in pages.items():
+        for address in page.addresses:
+            parts = urlparse(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
+            is_there = target.is_file() and (not anchor or target not in pages or anchor in pages[target].ids)
+            if not is_there:
+                broken.append(f"{path.relative_to(site)}: {address}")
+    assert broken == []
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources of a site that is the reference alone, and has been built."""
+    folder = tmp_path_factory.mktemp("sources")
+    for name in ("_extensions", "_static", "reference"):
+        shutil.copytree(DOCS / name, folder / name)
+    shutil.copy(DOCS / "conf.py", folder)
+    (folder / "index.md").write_text("# Site\n\n:::{toctree}\nreference/index\nenvironments/multi_grid\n:::\n")
+    # Docstrings name pages.
+    for path in sorted(DOCS.rglob("*.md")):
+        page = folder / path.relative_to(DOCS)
+        if not page.exists():
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text("---\norphan: true\n---\n\n# Page\n")
+    (folder / "environments" / "multi_grid.md").write_text("# MultiGrid\n\n## Options\n")
+    assert build(folder) == (0, "")
+    return folder
+
+
+def build(folder: Path) -> tuple[int, str]:
+    """Read the sources that have changed, with warnings as errors; return the exit code and the warnings."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--no-color", "-b", "dummy", folder, folder / "built"]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    return built.returncode, built.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "warnings"),
+    [
+        (
+            {
+                "reference/planning.rst": (".. autofunction:: solve", ""),
+                "reference/integrations.rst": (".. autoclass:: MultiGridTorchRLEnv", ".. autoclass:: EnvBase"),
+            },
+            ["no entry for multigrid.planning.solve, multigrid.integrations.torchrl.MultiGridTorchRLEnv\n"],
+        ),
+        (
+            {"index.md": ("environments/multi_grid\n:::\n", f":::\n{LOST}")},
+            [
+                "local id not found in doc 'environments/multi_grid': 'option'",
+                "target not found: 'environments/grid.md'",
+                "image file not readable: front/none.svg",
+                "multi_grid.md: WARNING: document isn't included in any toctree",
+            ],
+        ),
+    ],
+    ids=["names", "links"],
+)
+def test_what_fails_a_build(changes: dict[str, tuple[str, str]], warnings: list[str], reference: Path) -> None:
+    """A public name without an entry fails the build, as does a link, anchor, picture or page that is lost."""
+    whole = {page: (reference / page).read_text() for page in changes}
+    for page, (before, after) in changes.items():
+        assert before in whole[page]
+        (reference / page).write_text(whole[page].replace(before, after, 1))
+    try:
+        code, printed = build(reference)
+    finally:
+        for page, text in whole.items():
+            (reference / page).write_text(text)
+    assert code == 1
+    assert [warning for warning in warnings if warning not in printed] == [], printed
+
+
+def test_the_logo_is_that_of_the_command() -> None:
+    """The logo is what docs/make_logo.py writes."""
+    spec = importlib.util.spec_from_file_location("make_logo", DOCS / "make_logo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    make_logo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_logo)
+    assert make_logo.LOGO.read_text() == make_logo.logo()

@@ -1,0 +1,135 @@
+"""Each page of the site in Chromium, on a phone and on a desk, light and dark, from files and without a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.heavy
+
+DOCS = Path(__file__).parents[2] / "docs"
+NO_PAGES = ("_extensions/", "_static/", "benchmarl/table")
+SOURCES = sorted(
+    str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*") if path.suffix in {".md", ".rst"}
+)
+NAMES = [name for name in SOURCES if not name.startswith(NO_PAGES)]
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1400, "height": 900}
+MOST_BYTES = 1_000_000
+FILMS = {".gif", ".mp4", ".webm"}
+GRAVE = {"serious", "critical"}
+
+
+class Watched:
+    """A page that notes what it complains of and what it asks for."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.context = browser.new_context(viewport=DESK, color_scheme="light")
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: set[str] = set()
+        self.page.on("console", self._note_message)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.complaints.append(f"{request.url} cannot be loaded"))
+        self.page.on("request", lambda request: self.requests.add(request.url))
+
+    def open(self, path: Path, query: str = "") -> Page:
+        """Open a file, and forget what came before."""
+        self.complaints.clear()
+        self.requests.clear()
+        self.page.set_viewport_size(DESK)
+        self.page.emulate_media(color_scheme="light")
+        self.page.goto(f"{path.as_uri()}{query}")
+        return self.page
+
+    def _note_message(self, message) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+
+@pytest.fixture(scope="module")
+def watched(chromium: Browser) -> Iterator[Watched]:
+    """A page of an empty profile."""
+    watched = Watched(chromium)
+    yield watched
+    watched.context.close()
+
+
+def grave_findings(page: Page) -> list[str]:
+    """What axe finds on a page, serious or critical: the rule, and the first elements."""
+    # By its preload, axe would request style sheets, which a page that is read from a file cannot.
+    findings = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    return [
+        f"{finding['id']}: {finding['help']}: {len(finding['nodes'])} x {finding['nodes'][0]['html'][:200]} "
+        f"{finding['nodes'][0]['failureSummary'][:300]}"
+        for finding in findings
+        if finding["impact"] in GRAVE
+    ]
+
+
+def too_wide(page: Page) -> list[str]:
+    """The first elements for whose width the whole page scrolls; none if it does not."""
+    return page.evaluate(
+        """() => {
+            const room = document.documentElement.clientWidth;
+            if (document.documentElement.scrollWidth <= room) return [];
+            const wide = [...document.body.querySelectorAll("*")]
+                .filter((element) => element.getBoundingClientRect().right > room);
+            return ["the page", ...wide.slice(0, 3).map((element) => element.outerHTML.slice(0, 160))];
+        }"""
+    )
+
+
+def weigh(address: str) -> int:
+    """The bytes of a file that a page asks for; a film, which may be an animated SVG, weighs nothing."""
+    path = Path(unquote(urlparse(address).path))
+    is_film = path.suffix in FILMS or (path.suffix == ".svg" and b"@keyframes" in path.read_bytes())
+    return 0 if is_film else path.stat().st_size
+
+
+@pytest.mark.parametrize("name", [*NAMES, "genindex"])
+def test_a_page_is_fit_to_be_read(name: str, site: Path, watched: Watched) -> None:
+    """A page loads from files alone, without an error, below 1 MB, does not scroll sideways, and passes axe."""
+    page = watched.open(site / f"{name}.html")
+    assert too_wide(page) == []
+    assert grave_findings(page) == []
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    assert too_wide(page) == []
+    assert grave_findings(page) == []
+    assert watched.complaints == []
+    pictures = page.evaluate("[...document.images].map((image) => image.src)")
+    outside = [address for address in (*watched.requests, *pictures) if not address.startswith(("file:", "data:"))]
+    assert outside == []
+    loaded = {address.partition("#")[0] for address in (*watched.requests, *pictures) if address.startswith("file:")}
+    assert sum(map(weigh, loaded)) < MOST_BYTES
+
+
+def test_every_page_has_a_source(site: Path) -> None:
+    """The pages that are looked at are all pages of the site."""
+    built = {
+        str(path.relative_to(site).with_suffix("")) for path in site.rglob("*.html") if "_static" not in path.parts
+    }
+    assert built - {"genindex", "search", "py-modindex"} == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("query", "address"), [("GridConfig", "reference/environments.html"), ("makespan", "path_finding.html")]
+)
+def test_the_search_finds_names_and_words(query: str, address: str, site: Path, watched: Watched) -> None:
+    """The search works from files: a public name leads to the reference, a word to the pages that explain it."""
+    page = watched.open(site / "search.html", f"?q={query}")
+    page.wait_for_selector("#search-results li a")
+    page.wait_for_function("document.querySelector('#search-results .search-summary')?.innerText.includes('found')")
+    links = page.eval_on_selector_all("#search-results li a", "all => all.map((link) => link.getAttribute('href'))")
+    assert any(re.match(rf"{re.escape(address)}($|[#?])", link) for link in links), links
+    assert grave_findings(page) == []
+    assert watched.complaints == []
