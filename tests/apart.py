@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -21,10 +22,11 @@ from typing import Any
 import numpy as np
 
 import multigrid
-from multigrid.core import calls
+from multigrid.core import calls, sharing
 
 # As in conftest.py, which pytest alone reads.
 calls._FEWEST_AGENTS_THREADED = 0
+sharing._TRIAL = math.inf
 
 FOLDER = Path(__file__).parent
 FOLDERS = [FOLDER, *(path for path in FOLDER.iterdir() if path.is_dir())]

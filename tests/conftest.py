@@ -1,6 +1,7 @@
 """What every test shares: no window, no sound, and hypothesis without a stopwatch."""
 
 import ast
+import math
 import os
 from pathlib import Path
 
@@ -12,15 +13,17 @@ os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"  # the banner would stand in the 
 import pytest
 from hypothesis import settings
 
-from multigrid.core import calls
+from multigrid.core import calls, sharing
 
 # A first call may compile a kernel, which no deadline per example should count. The rest is hypothesis' own choice,
 # which on CI is the same examples every time.
 settings.register_profile("multigrid", parent=settings.default, deadline=None)
 settings.load_profile("multigrid")
 
-# Worlds of a few agents are played by all threads in the tests, so that few are enough to find what threads break.
+# Worlds of a few agents are played by all threads in the tests, always, so that few are enough to find what threads
+# break.
 calls._FEWEST_AGENTS_THREADED = 0
+sharing._TRIAL = math.inf
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import observe_worlds, observe_worlds_flat, step_and_observe, step_and_observe_flat
+from multigrid.core.sharing import Sharing
 from multigrid.core.threads import PLAY, RESET, RESET_ENDED, Threads
 from multigrid.core.world_generators import WorldGenerators, interpret_with
 
@@ -58,6 +60,7 @@ class KernelCalls:
         self._generators = WorldGenerators(arrays.streams)
         self._threads = Threads(num_threads if COMPILED and arrays.actions.size >= _FEWEST_AGENTS_THREADED else 1)
         self._shares_writing = self._threads.count > 1 and arrays.actions.size >= _FEWEST_AGENTS_SHARED
+        self._sharing = Sharing()
         # The threads share all arrays but the scratch.
         self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._threads.count - 1))]
         self._on_commit: tuple[int, Callable[[], object]] | None = None
@@ -135,13 +138,15 @@ class KernelCalls:
             to: the array to write, C-contiguous.
             source: of the same shape; None for zeros.
         """
-        if self._shares_writing and to.nbytes >= _FEWEST_BYTES_SHARED and _can_share(to, source):
+        if not self._shares_writing:
+            _write_alone(to, source)
+            return
+        begin = time.perf_counter()
+        if self._sharing.is_on and to.nbytes >= _FEWEST_BYTES_SHARED and _can_share(to, source):
             self._threads.write(self._address_tables, to, source)
-        elif source is None:
-            # Bytes are filled twice as fast as floats.
-            to.view(np.uint8).fill(0)
         else:
-            to[...] = source
+            _write_alone(to, source)
+        self._sharing.add_work(time.perf_counter() - begin)
 
     def finish_commit(self) -> None:
         """Call the pending callback if its kernel has completed, and forget it."""
@@ -199,6 +204,7 @@ class KernelCalls:
             kernel(self._address_table, *arguments)
             self._observe()
             return
+        begin = time.perf_counter()
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
         if self._constant_bytes is not None:
             self._check_invariants("before", kernel)
@@ -208,7 +214,7 @@ class KernelCalls:
                 self._interpret(interpret_with(kernel, foreign), self.arrays, arguments)
             elif not COMPILED:
                 self._interpret(kernel, self._address_table, arguments)
-            elif self._threads.count > 1 and kernel in _TASKS:
+            elif self._threads.count > 1 and self._sharing.is_on and kernel in _TASKS:
                 first, last, *rest = arguments
                 self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
             else:
@@ -222,6 +228,8 @@ class KernelCalls:
             if compiled:
                 self._generators.update_generators(compiled)
         self._observe()
+        if self._threads.count > 1 and kernel is rules.play_worlds:
+            self._sharing.add_task(time.perf_counter() - begin)
         if self._constant_bytes is not None:
             self._check_invariants("after", kernel)
 
@@ -256,6 +264,14 @@ class KernelCalls:
             raise AssertionError(f"{when} {kernel.__name__}: {message}")
         for arrays in self._thread_arrays:
             check_static(arrays, self._constant_bytes)
+
+
+def _write_alone(to: NDArray[Any], source: NDArray[Any] | None) -> None:
+    if source is None:
+        # Bytes are filled twice as fast as floats.
+        to.view(np.uint8).fill(0)
+    else:
+        to[...] = source
 
 
 def _can_share(to: NDArray[Any], source: NDArray[Any] | None) -> bool:

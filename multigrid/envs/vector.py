@@ -72,7 +72,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
             the worlds' own arrays, which cannot be written to and which each call changes, except under
             ``on_target="leave"``. All other results are always in arrays that no earlier result uses.
         num_threads: the number of threads that step the worlds; results do not depend on it. At most one for
-            each world is used, and under 4,096 rows one. On idle cores, two are faster than one.
+            each world is used; one alone under 4,096 rows, and while that is faster, as on cores that are busy.
         metrics: whether the infos have the metrics of episodes that end, which takes up to a sixth of the time of
             steps; the method `metrics` returns those of all episodes at any time.
 

@@ -21,8 +21,10 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from helpers import AROUND, frozen, run_python
 from multigrid import GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
+from multigrid.core import sharing
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
+from multigrid.core.threads import PLAY
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 
 # Newer Pythons warn of what is tested here: a process with threads forks.
@@ -105,6 +107,24 @@ def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorE
             shared = {name for name in Arrays._fields if getattr(parts[i], name) is getattr(parts[j], name)}
             assert shared == set(Arrays._fields) - SCRATCH
             assert not any(np.may_share_memory(getattr(parts[i], name), getattr(parts[j], name)) for name in SCRATCH)
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_one_thread_and_several_play_the_same_by_turns(
+    make: Callable[..., MultiGridVectorEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An env goes on in the same way when it turns from several threads to one, and back, every two steps."""
+    monkeypatch.setattr(sharing, "_TRIAL", 0.0)
+    monkeypatch.setattr(sharing, "_LEAST_GAIN", 0.0)  # one thread plays in trials alone
+    returned, shared = [], []
+    for num_threads in (1, 3):
+        envs = make(11, on_target="restart", observe=("view",), num_threads=num_threads)
+        world = envs._world
+        run = world._threads.run
+        monkeypatch.setattr(world._threads, "run", lambda *args, run=run: (shared.append(args[1]), run(*args))[1])
+        returned.append([frozen(envs.reset(seed=3)), *play(envs, 40)])
+    assert returned[0] == returned[1]
+    assert 10 < shared.count(PLAY) < 30
 
 
 @by_mode
