@@ -51,9 +51,9 @@ class WorldRows(ManyWorlds):
         self._observed = {part: array.reshape(rows, *array.shape[2:]) for part, array in by_part}
         self._shown = {}
         if not self.copy:
-            self._shown = {part: array.view() for part, array in self._observed.items()}
-            for array in self._shown.values():
-                array.flags.writeable = False
+            # Of a memoryview, for nobody can make such an array writeable again.
+            views = {part: memoryview(array).toreadonly() for part, array in self._observed.items()}  # type: ignore[arg-type]
+            self._shown = {part: np.asarray(view) for part, view in views.items()}
         self._bind_copiers()
 
     def _bind_copiers(self) -> None:

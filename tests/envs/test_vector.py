@@ -510,6 +510,8 @@ def test_without_copies_observations_are_views_of_the_worlds(settings: dict[str,
         for array in views:
             with pytest.raises(ValueError, match="read-only"):
                 array.fill(1)
+            with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                array.flags.writeable = True
     same(envs.get_state(), twin.get_state())
     for other in (pickle.loads(pickle.dumps(envs)), copy.deepcopy(envs)):
         assert not any(array.flags.writeable for array in arrays_in(other.reset(seed=4)[0]))
