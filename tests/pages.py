@@ -278,3 +278,13 @@ def run_block(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         run_shell(block, folder)
     else:
         assert block.language == "text", f"nothing runs {block}; if it is no code, mark it as text"
+
+
+def is_site_current(last: Path, root: Path) -> bool:
+    """Whether the last file that a build writes is newer than all that the site is built from."""
+    if not last.is_file():
+        return False
+    found = (path for name in ("docs", "multigrid") for path in (root / name).rglob("*"))
+    sources = [path for path in found if path.is_file() and "__pycache__" not in path.parts]
+    sources += [root / "README.md", root / "CHANGELOG.md"]
+    return max(path.stat().st_mtime for path in sources) < last.stat().st_mtime
