@@ -1,9 +1,9 @@
 """Compile the kernels that Python calls to an object file, with Numba's compiler.
 
-Usage: python building/object_code.py FOLDER PROCESSOR
+Usage: python building/object_code.py FOLDER TRIPLE PROCESSOR
 
-Writes kernels.o and entries.h, both for binding.c, into the folder. The code runs on PROCESSOR, an x86-64 as LLVM names
-it, and on newer ones.
+Writes kernels.o and entries.h, both for binding.c, into the folder. The code runs on the platform TRIPLE, which may be
+another than the one that compiles, from PROCESSOR on; both are names of LLVM's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba import carray, cfunc, types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from multigrid.core import invariants, metrics, observe, pcg64, rules, threads
@@ -54,9 +55,15 @@ def _make_pointer(dtype: Any) -> Any:
     return pointer
 
 
-def main(folder: Path, processor: str) -> None:
+def main(folder: Path, triple: str, processor: str) -> None:
     """Write the two files."""
     assert KERNELS == "just in time", KERNELS
+    # Numba compiles for what it takes for this machine, and nothing of it is called. So it makes code for the other one
+    # from the start; what it had optimized for this one would have some of its instructions.
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.get_process_triple = lambda: triple
+    cpu_target.target_context.init()  # anew: the imports above have chosen this machine
     # LLVM would make branches of some choices without one; random moves mispredict them, and one agent's steps take 1.2
     # times as long.
     llvm.set_option("", "-x86-cmov-converter=0")
@@ -66,7 +73,8 @@ def main(folder: Path, processor: str) -> None:
     whole = modules[0]
     for module in modules[1:]:
         whole.link_in(module)
-    target = llvm.Target.from_triple(whole.triple)
+    assert whole.triple == triple, whole.triple
+    target = llvm.Target.from_triple(triple)
     machine = target.create_target_machine(cpu=processor, opt=3, reloc="pic", codemodel="default")
     _drop_unused(whole, machine)
     (folder / "kernels.o").write_bytes(machine.emit_object(whole))
@@ -124,4 +132,4 @@ def _compile_entry(kernel: Any, codes: str) -> Any:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

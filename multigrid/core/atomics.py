@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from typing import Any
 
 from multigrid.core.compiled import JUST_IN_TIME
@@ -82,7 +81,7 @@ if JUST_IN_TIME:
         """Tell the processor that a loop waits, on x86."""
 
         def codegen(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
-            if platform.machine() in ("x86_64", "AMD64"):
+            if builder.module.triple.startswith("x86_64"):
                 kind = ir.FunctionType(ir.VoidType(), ())
                 builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), ())
             return context.get_dummy_value()
