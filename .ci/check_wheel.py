@@ -43,10 +43,11 @@ env.reset(seed=0)
 for action in (0, 1, 2, 3):
     env.step(action)
 for num_threads in (1, 2):
-    envs = multigrid.vector_env(50, num_agents=3, num_threads=num_threads)
+    envs = multigrid.vector_env(2000, num_agents=3, num_threads=num_threads)
     envs.reset(seed=0)
     for _ in range(20):
         envs.step(envs.action_space.sample())
+    assert (envs._world._threads._pool is not None) == (num_threads == 2)
     envs.close()
 """
 LIBRARY = "multigrid/core/_kernels.abi3.so"

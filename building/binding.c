@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "entries.h"
 
-#define MOST_ARGUMENTS 64
+#define MOST_ARGUMENTS 64 /* of these numbers; object_code.py asserts it */
 #define TABLE "multigrid.core.arrays.pack"
 
 typedef int64_t (*kernel)(const int64_t *);
@@ -37,7 +37,9 @@ static int read_array(PyObject *array, char kind, int ndim, int64_t *to)
     PyObject *capsule = PyObject_GetAttrString(array, "__array_struct__");
     const array_interface *found = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
     int written = -1;
-    if (found == NULL) {
+    if (found == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
+        /* Such as KeyboardInterrupt. */
+    } else if (found == NULL) {
         PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "%R is no NumPy array", array);
     } else if (found->nd != ndim || found->typekind != kind || found->itemsize != 8

@@ -29,6 +29,8 @@ class KernelsHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         here = sysconfig.get_platform()
+        if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or ""):
+            here += " with musl"
         platform = os.environ.get("MULTIGRID_PLATFORM") or here
         if not {here, platform} <= set(PROCESSORS):
             known = ", ".join(PROCESSORS)

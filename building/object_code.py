@@ -22,6 +22,8 @@ from multigrid.core import invariants, metrics, observe, pcg64, rules, threads
 from multigrid.core.compiled import KERNELS
 from multigrid.core.sources import digest_sources, list_sources
 
+MOST_ARGUMENTS = 64  # of binding.c
+
 # A code for each argument, as binding.c explains them.
 ENTRIES: dict[Callable[..., Any], str] = {
     invariants.find_breach: "T N N N",
@@ -118,6 +120,7 @@ def _compile_entry(kernel: Any, codes: str) -> Any:
             extents = ", ".join(f"values[{place + 1 + axis}]" for axis in range(int(code[1])))
             arguments.append(f"carray({code[0]}(values[{place}]), ({extents},))")
             place += 1 + int(code[1])
+    assert place <= MOST_ARGUMENTS
     call = f"kernel({', '.join(arguments)})"
     has_result = kernel.py_func.__annotations__["return"] != "None"
     body = f"return {call}" if has_result else f"{call}; return 0"

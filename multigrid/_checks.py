@@ -14,6 +14,7 @@ import numpy as np
 from multigrid.parts import PARTS, Part, resolve_shape
 
 __all__ = [
+    "check_bool",
     "check_grid",
     "check_int",
     "check_keywords",
@@ -68,6 +69,20 @@ def shorten(value: object) -> str:
         return _SHORT.repr(value)
     except ValueError:  # an integer of thousands of digits
         return f"<a value of type {type(value).__name__} that is too large to show>"
+
+
+def check_bool(name: str, value: object) -> bool:
+    """Return a bool, Python's or NumPy's, as Python's.
+
+    Raises:
+        TypeError: it is something else.
+
+    >>> check_bool("copy", np.True_)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
+    return bool(value)
 
 
 def is_int(value: object) -> bool:

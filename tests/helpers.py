@@ -158,6 +158,11 @@ def same(one: Any, other: Any, where: str = "") -> None:
     assert frozen(one) == frozen(other), where
 
 
+def address(array: np.ndarray) -> int:
+    """Where the elements of an array begin."""
+    return int(array.__array_interface__["data"][0])
+
+
 def arrays_in(value: Any) -> list[np.ndarray]:
     """Return all arrays in what a call returned."""
     return [part for part in parts_in(value) if isinstance(part, np.ndarray)]

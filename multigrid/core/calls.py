@@ -15,7 +15,7 @@ from multigrid.core import arrays as memory
 from multigrid.core import rules, snapshots
 from multigrid.core.allocation import with_room
 from multigrid.core.arrays import Arrays
-from multigrid.core.compiled import COMPILED
+from multigrid.core.compiled import COMPILED, OFF
 from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import observe_worlds, observe_worlds_flat, step_and_observe, step_and_observe_flat
 from multigrid.core.sharing import Sharing
@@ -31,15 +31,14 @@ _FEWEST_AGENTS_THREADED = 2**12
 _FEWEST_AGENTS_SHARED, _FEWEST_BYTES_SHARED = 2**16, 2**17
 """Of worlds, and of an array, that several threads write together; one thread writes less in the time of a task."""
 _CHECK_VARIABLE = "MULTIGRID_CHECK"
-_OFF = ("", "0")
 
 
 class KernelCalls:
     """The arrays of E worlds, and calls of kernels on them.
 
     After each kernel, another one writes the observations of the worlds that have changed, if there are parts other
-    than *agent* and *target*, which are the state itself. Worlds whose observations an exception has prevented are
-    still marked as outdated, so the next call writes them.
+    than *agent* and *target*, which are the state itself; where threads share the work, it is part of their tasks.
+    Worlds whose observations an exception has prevented are still marked as outdated, so the next call writes them.
 
     Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds is followed by a
     callback, which updates what belongs to the worlds; if an exception prevents it, the next call makes up for it with
@@ -71,7 +70,7 @@ class KernelCalls:
         self._observes = config.flatten or not _STATE_PARTS.issuperset(config.parts)
         self._pack_arrays()
         rules.build_move_table(self._address_table)
-        if os.environ.get(_CHECK_VARIABLE, "") not in _OFF:
+        if os.environ.get(_CHECK_VARIABLE, "") not in OFF:
             self._constant_bytes = check_static(arrays, {})
 
     def _pack_arrays(self) -> None:
@@ -208,6 +207,7 @@ class KernelCalls:
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
         if self._constant_bytes is not None:
             self._check_invariants("before", kernel)
+        is_observed = False
         try:
             if foreign is not None:
                 assert self.num_worlds == 1
@@ -217,6 +217,7 @@ class KernelCalls:
             elif self._threads.count > 1 and self._sharing.is_on and kernel in _TASKS:
                 first, last, *rest = arguments
                 self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
+                is_observed = True
             else:
                 if self._is_inconsistent:
                     memory.clean_scratch(self.arrays)
@@ -227,7 +228,8 @@ class KernelCalls:
         finally:
             if compiled:
                 self._generators.update_generators(compiled)
-        self._observe()
+        if not is_observed:
+            self._observe()
         if self._threads.count > 1 and kernel is rules.play_worlds:
             self._sharing.add_task(time.perf_counter() - begin)
         if self._constant_bytes is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,8 @@ _CELLS = 24
 _COLUMNS = 79
 
 
-class CompilationBar:
+# Each thread has attributes of its own: two may compile by turns.
+class CompilationBar(threading.local):
     """A bar on stderr, if that is a terminal, with the function that Numba compiles.
 
     The line is written when a function begins or ends, by no thread of its own: a bar of the program's own that is on

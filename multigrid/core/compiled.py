@@ -17,6 +17,7 @@ __all__ = [
     "COMPILED",
     "JUST_IN_TIME",
     "KERNELS",
+    "OFF",
     "announce_compilation",
     "has_compiler",
     "inlined",
@@ -30,7 +31,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # Settings with which users ask for other machine code than that of the wheel.
 _SETTINGS = ("MULTIGRID_JIT", "NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
-_OFF = ("", "0")
+OFF = ("", "0")
+"""The values of an environment variable that is not set."""
 
 
 @functools.cache
@@ -42,9 +44,10 @@ def has_compiler() -> bool:
     try:
         import numba
     except ImportError:
+        what = "the planners give" if _LIBRARY else "multigrid gives"
         warnings.warn(
-            "Numba is not installed: multigrid gives the same results, interpreted, about a hundred times slower. "
-            'To compile it: pip install "numba"',
+            f"Numba is not installed: {what} the same results, interpreted, about a hundred times slower. "
+            'To compile: pip install "numba"',
             stacklevel=2,
         )
         return False
@@ -53,7 +56,7 @@ def has_compiler() -> bool:
 
 def _load_library() -> Any:
     """Return the module with the kernels that the wheel brings; None if there is none for these sources."""
-    if any(os.environ.get(name, "") not in _OFF for name in _SETTINGS):
+    if any(os.environ.get(name, "") not in OFF for name in _SETTINGS):
         return None
     try:
         library = importlib.import_module("multigrid.core._kernels")

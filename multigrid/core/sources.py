@@ -27,6 +27,8 @@ def digest_sources(sources: Iterable[Path]) -> str:
     16
     """
     try:
-        return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+        # Each with its own digest, so that moving text from one file to the next is a change.
+        digests = (f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n" for path in sources)
+        return hashlib.sha256("".join(digests).encode()).hexdigest()[:16]
     except OSError:
         return ""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 import threading
 import time
 import weakref
@@ -33,7 +34,7 @@ from multigrid.core.rules import play_worlds, reset_ended_worlds, reset_worlds
 
 __all__ = ["PLAY", "RESET", "RESET_ENDED", "Threads"]
 
-PLAY, RESET, RESET_ENDED, WRITE = range(4)
+PLAY, RESET, RESET_ENDED, _WRITE = range(4)
 """The tasks: `play_worlds`, `reset_worlds`, `reset_ended_worlds`, each with the observations; and to write an array."""
 
 # The board, int64 (3, 16), describes the task. Each row has its own pair of cache lines, for threads that write to one
@@ -43,12 +44,14 @@ _KIND, _FIRST, _LAST, _PIECES, _MAP_INDEX, _TO, _SOURCE = range(7)
 _ZEROS = 0
 """In place of the address of a source."""
 _BOARD = (3, 16)
-_UNCLAIMED = 2**32 - 1
-_LAST_NUMBER = 2**31 - 1
+_UNCLAIMED_MASK, _NUMBER_MASK = 2**32 - 1, 2**31 - 1
 _PIECES_A_THREAD = 8
 """The number of pieces for each thread; more than one, so that no thread waits long for the last piece."""
 _SPINS = 5000
 """The spins of an idle follower before it sleeps: some tenths of a millisecond."""
+
+_here = threading.local()
+"""With an attribute `is_own` in the threads of this module."""
 
 
 @kernel
@@ -67,15 +70,15 @@ def _play_tasks(  # noqa: PLR0917 - kernels have no keywords
         board[_TASK, _PIECES], board[_TASK, _MAP_INDEX] = pieces, map_index
         store(board, _DONE, 0, 0)
         # A new number, so that a follower that has read the last ticket cannot claim with it.
-        number = (load(board, _TICKET, 0) >> 32) + 1 & _LAST_NUMBER
+        number = ((load(board, _TICKET, 0) >> 32) + 1) & _NUMBER_MASK
         store(board, _TICKET, 0, (number << 32) + pieces)
     spins = 0
     while pieces > 0 or spins < _SPINS:
         ticket = load(board, _TICKET, 0)
-        if ticket & _UNCLAIMED > 0:
+        if ticket & _UNCLAIMED_MASK > 0:
             if exchange_if(board, _TICKET, 0, ticket, ticket - 1):
                 # The task cannot change until this piece is done.
-                _play_piece(address_table, board, (ticket & _UNCLAIMED) - 1)
+                _play_piece(address_table, board, (ticket & _UNCLAIMED_MASK) - 1)
                 add(board, _DONE, 0, 1)
                 spins = 0
         elif pieces > 0 and load(board, _DONE, 0) == pieces:
@@ -92,7 +95,7 @@ def _play_piece(address_table: Any, board: Any, piece: int) -> None:
     first, worlds = load(board, _TASK, _FIRST), load(board, _TASK, _LAST) - load(board, _TASK, _FIRST)
     pieces, kind = load(board, _TASK, _PIECES), load(board, _TASK, _KIND)
     begin, end = first + worlds * piece // pieces, first + worlds * (piece + 1) // pieces
-    if kind == WRITE:
+    if kind == _WRITE:
         to, source = load(board, _TASK, _TO) + begin, load(board, _TASK, _SOURCE)
         if source == _ZEROS:
             clear_memory(to, end - begin)
@@ -195,18 +198,22 @@ class _Pool:
         # No follower reads these before the next task.
         self._board[_TASK, _TO] = to.ctypes.data
         self._board[_TASK, _SOURCE] = _ZEROS if source is None else source.ctypes.data
-        self.run(WRITE, (0, to.nbytes), 0)
+        self.run(_WRITE, (0, to.nbytes), 0)
 
     def is_alive(self) -> bool:
         return not any(follower.has_ended for follower in self._followers)
 
     def end(self) -> None:
         self._finalizer()
-        while not self._started:
+        # Garbage collection may close an env on a thread of its own, or of another env that is closed there: none of
+        # them waits for another. Nor can anybody wait for a daemon while Python ends, for it never runs again.
+        if hasattr(_here, "is_own"):
+            return
+        while not self._started and not sys.is_finalizing():
             time.sleep(0.001)
         for follower in self._followers:
-            # Garbage collection may close an env on any thread, and the system may have refused to start one.
-            if follower.thread.ident is not None and follower.thread is not threading.current_thread():
+            # The system may have refused to start one.
+            if follower.thread.ident is not None and not sys.is_finalizing():
                 follower.thread.join()
 
 
@@ -221,6 +228,7 @@ class _Follower:
         )
 
     def _work(self, address_table: Any, board: Any) -> None:
+        _here.is_own = True
         try:
             while True:
                 _play_until_idle(address_table, board)
@@ -234,6 +242,7 @@ class _Follower:
 
 def _start_followers(followers: list[_Follower], started: list[bool]) -> None:
     """Start as many of the threads as the system permits, then append to `started`; the others have no work."""
+    _here.is_own = True
     try:
         for follower in followers:
             follower.thread.start()

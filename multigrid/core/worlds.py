@@ -120,11 +120,17 @@ class Worlds(KernelCalls):
         self._run_commit(
             finish,
             rules.begin_worlds,
-            worlds,
-            maps,
-            no_streams if streams is None else streams,
-            no_layouts if layouts.cells is None else layouts.cells,
-            _NO_LISTS if layouts.lists is None else layouts.lists,
+            # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
+            *map(
+                np.ascontiguousarray,
+                (
+                    worlds,
+                    maps,
+                    no_streams if streams is None else streams,
+                    no_layouts if layouts.cells is None else layouts.cells,
+                    _NO_LISTS if layouts.lists is None else layouts.lists,
+                ),
+            ),
             drawing=[e for e in indices if e not in new],
         )
 

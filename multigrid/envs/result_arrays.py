@@ -68,6 +68,7 @@ class ResultArrays:
         if unused is None:
             array = np.zeros(shape, dtype)
             return _keep(kept, array) if _is_kept(array) else array
+        assert (unused.shape, unused.dtype) == (shape, dtype), name
         self._write(unused, None)
         return unused
 
@@ -98,6 +99,7 @@ def _count_unused(kept: list[NDArray[Any]]) -> int:
     raise AssertionError
 
 
+_UNUSED = _count_unused([np.empty(0)]) if hasattr(sys, "getrefcount") else 0
+_MOST_UNUSED = 3  # the list, the variable and the argument; a debugger that looks at this import may add more
 # Without the global interpreter lock the counts are approximate, and not every Python has them.
-_CAN_COUNT = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
-_UNUSED = _count_unused([np.empty(0)]) if _CAN_COUNT else 0
+_CAN_COUNT = 0 < _UNUSED <= _MOST_UNUSED and getattr(sys, "_is_gil_enabled", lambda: True)()

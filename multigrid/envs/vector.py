@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from typing_extensions import Unpack
 
-from multigrid._checks import check_int, shorten
+from multigrid._checks import check_bool, check_int, shorten
 from multigrid.actions import check_action
 from multigrid.config import GridConfig, GridOptions, resolve_config
 from multigrid.core.observe import global_states
@@ -69,8 +69,9 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         autoreset_mode: a `gymnasium.vector.AutoresetMode`, or its value: "NextStep", "SameStep" or "Disabled".
         render_mode: None or "rgb_array".
         copy: whether each call returns observations in arrays that no earlier result uses. With False they are views of
-            the worlds' own arrays, which cannot be written to and which each call changes, except under
-            ``on_target="leave"``. All other results are always in arrays that no earlier result uses.
+            the worlds' own arrays, which cannot be written to and which each call changes, `set_state` too, except
+            under ``on_target="leave"``. All other results are always in such arrays: the memory of an earlier result
+            is used again once no Python object refers to it, and a bare address refers to nothing.
         num_threads: the number of threads that step the worlds; results do not depend on it. At most one for
             each world is used; one alone under 4,096 rows, and while that is faster, as on cores that are busy.
         metrics: whether the infos have the metrics of episodes that end, which takes up to a sixth of the time of
@@ -105,9 +106,9 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is {shorten(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
-        self.copy = copy
+        self.copy = check_bool("copy", copy)
         self.num_threads = check_int("num_threads", num_threads, 1)
-        self._reports_metrics = metrics
+        self._reports_metrics = check_bool("metrics", metrics)
         self._world = Worlds(
             config,
             self.num_worlds,
@@ -127,7 +128,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         self._seeds = np.full(self.num_worlds, NO_SEED)
         self._started = np.zeros(self.num_worlds, dtype=bool)
         self._all_started = False
-        self._checks_ends = metrics or self._agents_leave or self.autoreset_mode is not AutoresetMode.NEXT_STEP
+        self._checks_ends = self._reports_metrics or self._agents_leave or self._resets_at_once
         self._every_row = np.ones(self.num_envs, dtype=bool)
         self._painter: Painter | None = None
         self._bind_arrays()

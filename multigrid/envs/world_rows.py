@@ -89,7 +89,8 @@ class WorldRows(ManyWorlds):
         elif self.copy or self._agents_leave:
             observations = {part: copy() for part, copy in self._copy_observed.items()}
         else:
-            observations = dict(self._shown)
+            # Views of them, for a caller may set the shape of one.
+            observations = {part: array[...] for part, array in self._shown.items()}
         if self._agents_leave:
             # The rows of agents that have left are zeros.
             departed = self._world.find_departed().reshape(self.num_envs)

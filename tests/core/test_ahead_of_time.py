@@ -97,6 +97,14 @@ def test_numba_is_not_imported(home):
     assert run(home, "-W", "error", "-c", NO_NUMBA) == "[]\n"
 
 
+def test_the_planners_alone_are_said_to_be_slow(home):
+    """Without Numba a warning at the import of the planners speaks of them, for the game is compiled."""
+    code = WITHOUT_NUMBA + "import warnings; warnings.simplefilter('error'); import multigrid.planning"
+    around = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MULTIGRID_"))}
+    done = run_python("-c", code, cwd=home, env={**around, "PYTHONPATH": str(home)})
+    assert done.stderr.splitlines()[-1].startswith("UserWarning: Numba is not installed: the planners give the same")
+
+
 @pytest.mark.parametrize(
     ("variables", "kernels"),
     [

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import played
 from helpers import run_python
 from multigrid.core.compilation_bar import CompilationBar
 from multigrid.core.compiled import KERNELS
-from multigrid.core.sources import list_sources
+from multigrid.core.sources import digest_sources, list_sources
 
 PACKAGE = Path(multigrid.__file__).parent
 PLAYED = Path(played.__file__)
@@ -106,7 +107,7 @@ def test_without_numba_the_same_game_and_one_warning(compiled_digest):
     printed, warned = run("-W", "always", "-c", code, MULTIGRID_JIT=1)
     assert printed == compiled_digest
     assert warned.count("Warning") == 1
-    assert re.search(r"UserWarning: Numba is not installed: .* slower\. To compile it: pip install \"numba\"", warned)
+    assert re.search(r"UserWarning: Numba is not installed: .* slower\. To compile: pip install \"numba\"", warned)
 
 
 @cached
@@ -208,6 +209,38 @@ def test_a_terminal_shows_what_is_compiled(package, is_cold):
         ("draw_integer", 2, 3, 16),
     ]
     assert rest.endswith("\r" + " " * 79 + "\r")
+
+
+def test_the_bars_of_two_threads_do_not_meet(capsys, monkeypatch):
+    """A compilation clears its line at its end, also if it begins while another thread is in one of its own."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar, inside, go_on = CompilationBar(), threading.Event(), threading.Event()
+
+    def compile_function(function, *events):
+        bar.begin(types.SimpleNamespace(py_func=function, overloads={}))
+        for event, act in events:
+            getattr(event, act)()
+
+    other = threading.Thread(target=bar.watch, args=(compile_function, run, (inside, "set"), (go_on, "wait")))
+    other.start()
+    inside.wait()
+    capsys.readouterr()
+    bar.watch(compile_function, edit)
+    assert capsys.readouterr().err.endswith("\r" + " " * 79 + "\r")
+    go_on.set()
+    other.join()
+    assert capsys.readouterr().err.endswith("\r" + " " * 79 + "\r")
+
+
+def test_text_that_moves_to_another_file_is_a_change(tmp_path):
+    """The digest of the sources is of each file: it changes if the end of one becomes the beginning of the next."""
+    files = [tmp_path / "a.py", tmp_path / "b.py"]
+    digests = set()
+    for texts in (("x = 1\ny = 2\n", "z = 3\n"), ("x = 1\n", "y = 2\nz = 3\n")):
+        for path, text in zip(files, texts, strict=True):
+            path.write_text(text)
+        digests.add(digest_sources(files))
+    assert len(digests) == 2
 
 
 def test_a_compilation_that_fails_leaves_no_bar(capsys, monkeypatch):

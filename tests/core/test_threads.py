@@ -21,7 +21,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from helpers import AROUND, frozen, run_python
 from multigrid import GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
-from multigrid.core import sharing
+from multigrid.core import sharing, threads
 from multigrid.core.arrays import Arrays
 from multigrid.core.compiled import COMPILED
 from multigrid.core.threads import PLAY
@@ -203,6 +203,87 @@ def test_threads_end_with_an_env_that_nobody_closed(make: Callable[..., MultiGri
     for thread in waiting:
         thread.join(timeout=60)
     assert names_of_threads() == []
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_every_thread_plays(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """Each thread claims pieces, also after it has slept: it leaves its marks in its own scratch."""
+    envs = make(4000, num_threads=3)
+    envs.reset(seed=0)
+    actions = np.zeros(envs.num_envs, dtype=int)
+    scratch = [arrays.own_cell for arrays in envs._world._thread_arrays]
+
+    def step_until_all_play() -> None:
+        for cells in scratch:
+            cells.fill(-7)
+
+        def all_have_played() -> bool:
+            envs.step(actions)
+            return not any(-7 in cells for cells in scratch)
+
+        wait_until(all_have_played)
+
+    step_until_all_play()
+    pool = envs._world._threads._pool
+    wait_until(lambda: all(follower.sleeps for follower in pool._followers))
+    step_until_all_play()
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+@pytest.mark.parametrize("num_threads", [2, 50])
+def test_an_env_is_closed_while_python_ends(num_threads: int) -> None:
+    """A process ends although a finalizer closes an env at that time, when its threads may not have started yet."""
+    code = f"""
+import numpy as np, multigrid
+class Owner:
+    def __init__(self):
+        self.envs = multigrid.vector_env(4096, num_agents=1, num_threads={num_threads})
+        self.envs.reset(seed=0)
+        self.envs.step(np.zeros(4096, dtype=int))
+    def __del__(self):
+        self.envs.close()
+        print("closed")
+owner = Owner()
+owner.itself = owner
+multigrid.kept = owner
+"""
+    for _ in range(3):
+        assert run_python("-c", code, timeout=60).stdout == "closed\n"
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")
+def test_a_thread_of_the_package_may_close_an_env(make: Callable[..., MultiGridVectorEnv]) -> None:
+    """Garbage collection may close an env on the thread that starts its threads: it does not wait for itself."""
+    envs = make(10, num_threads=3)
+    envs.reset(seed=0)
+    closed: list[bool] = []
+    start = threading.Thread.start
+
+    def close_and_start(thread: threading.Thread) -> None:
+        if thread.name.startswith("multigrid") and not closed:
+            closed.append(True)
+            pool.end()
+        start(thread)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threading.Thread, "start", close_and_start)
+        gate = threading.Event()
+        begin = threads._start_followers
+        patched.setattr(threads, "_start_followers", lambda *args: (gate.wait(), begin(*args)))
+        envs.step(np.zeros(envs.num_envs, dtype=int))
+        pool = envs._world._threads._pool
+        gate.set()
+        wait_for_threads(envs)
+    assert closed
+    wait_until(lambda: names_of_threads() == [])
 
 
 @pytest.mark.skipif(not COMPILED, reason="interpreted kernels have no threads")

@@ -333,8 +333,15 @@ def test_what_was_given_is_neither_kept_nor_changed(face: Face) -> None:
 @every
 @pytest.mark.parametrize(
     "numbers",
-    [list, np.array, np.int8, lambda cells: [tuple(cell) for cell in cells]],
-    ids=["", "array", "i1", "()"],
+    [
+        list,
+        np.array,
+        np.int8,
+        lambda cells: [tuple(cell) for cell in cells],
+        np.asfortranarray,
+        lambda cells: np.repeat(cells, 2, axis=0)[::2],
+    ],
+    ids=["", "array", "i1", "()", "F", "strided"],
 )
 def test_a_layout_by_hand(face: Face, numbers: Callable[[Any], Any]) -> None:
     """reset(options=...) puts agents and targets where it says, draws nothing, and ignores keys that are far off."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from helpers import arrays_in, run_python
+from helpers import address, arrays_in, run_python
 from multigrid import vector_env
 from multigrid.envs import result_arrays
 from multigrid.envs.result_arrays import ResultArrays
@@ -25,11 +25,6 @@ ARRAY = np.arange(10_000.0)
 def write(to: np.ndarray[Any, Any], source: np.ndarray[Any, Any] | None) -> None:
     """Write an array as one thread does."""
     np.copyto(to, 0 if source is None else source)
-
-
-def address(array: np.ndarray[Any, Any]) -> int:
-    """Where the elements of an array begin."""
-    return int(array.__array_interface__["data"][0])
 
 
 HOLDERS: dict[str, Any] = {
@@ -143,10 +138,32 @@ def test_copies_of_an_env_share_no_results() -> None:
     envs = vector_env(WORLDS, num_agents=AGENTS, size=(9, 7))
     envs.reset(seed=1)
     actions = np.zeros(envs.num_envs, dtype=np.int64)
-    returned = [array for array in arrays_in(envs.step(actions)) if array.nbytes >= 2**16]
-    for other in (copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))):
-        ids = {address(array) for array in arrays_in(other.step(actions))}
-        assert ids.isdisjoint(address(array) for array in returned)
+    others = copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))
+    own = {address(array) for array in arrays_in(envs.step(actions)) if array.nbytes >= 2**16}
+    # Nobody holds these, so the env itself would use them again.
+    assert own == {address(array) for array in arrays_in(envs.step(actions)) if array.nbytes >= 2**16}
+    for other in others:
+        assert own.isdisjoint(address(array) for array in arrays_in(other.step(actions)))
+
+
+TRACED = """
+import sys
+def trace(frame, event, argument):
+    frame.f_locals
+    return trace
+sys.settrace(trace)
+from multigrid.envs.result_arrays import ResultArrays
+sys.settrace(None)
+import numpy as np
+copy = ResultArrays(np.copyto).copier("name", np.arange(10_000.0))
+one, other = copy(), copy()
+print(np.shares_memory(one, other))
+"""
+
+
+def test_a_debugger_at_the_import_shares_no_results() -> None:
+    """Where something that looks at the import adds references, no array that is held is written again."""
+    assert run_python("-c", TRACED).stdout == "False\n"
 
 
 FAULTS = """
