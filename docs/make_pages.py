@@ -37,7 +37,8 @@ FOLDER = Path(__file__).parent / "environments"
 _INFOS = (
     "`infos[agent]` has the same keys after a reset and after every step: `distance`, a float, the L1 distance in "
     "cells to the target that the observation shows; `arrived`, an int, 1 if the agent arrived at its target in this "
-    "step, also under `restart`, where it gets another one at once, else 0; and `outcome`, an int "
+    "step, else 0: under `restart` also 1 if it gets another target at once, under `stay` 1 each time it steps onto "
+    "its target (the reward comes when all agents stand on theirs); and `outcome`, an int "
     "([Rules](../rules.md#outcomes) has a sentence on each):"
 )
 _HISTORY = {

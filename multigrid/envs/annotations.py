@@ -66,7 +66,7 @@ class Info(TypedDict):
     outcome: int
     """Why the last move ended as it did: a `multigrid.Outcome`."""
     arrived: int
-    """1 if the agent arrived in this step, else 0."""
+    """1 if the agent arrived in this step, else 0; under *stay*, each time it steps onto its target."""
 
 
 class _Lists(TypedDict, total=False):

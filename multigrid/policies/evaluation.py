@@ -78,6 +78,19 @@ class Evaluation(dict[str, Estimate]):
         self.seeds = tuple(seeds)
         self.episodes = tuple(dict(episode) for episode in episodes)
 
+    def __str__(self) -> str:
+        """Return a line for each metric: its mean and interval, or "undefined".
+
+        >>> print(evaluate(GridConfig(walls="a..A", max_cycles=9), lambda env, observations: {"agent_0": 0}, range(2)))
+        success       1.00 [0.34, 1.00]
+        csr           1.00 [0.34, 1.00]
+        isr           1.00 [1.00, 1.00]
+        sum_of_costs  3.00 [3.00, 3.00]
+        makespan      3.00 [3.00, 3.00]
+        throughput    undefined
+        """
+        return "\n".join(f"{name:<13} {_show(estimate)}" for name, estimate in self.items())
+
     def difference(self, other: Evaluation) -> dict[str, Difference]:
         """Return the paired differences of each metric, these values minus the other evaluation's.
 
@@ -115,6 +128,14 @@ class Evaluation(dict[str, Estimate]):
     def _values(self, name: str) -> NDArray[np.float64]:
         """Return a metric of each episode: float64 (K,)."""
         return np.array([episode[name] for episode in self.episodes], dtype=np.float64)
+
+
+def _show(estimate: Estimate) -> str:
+    """Return a mean and its interval in square brackets; without the interval if there is none."""
+    if np.isnan(estimate.mean):
+        return "undefined"
+    interval = "" if np.isnan(estimate.low) else f" [{estimate.low:.2f}, {estimate.high:.2f}]"
+    return f"{estimate.mean:.2f}{interval}"
 
 
 def _compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -43,7 +44,7 @@ class VectorReward(WorldsWrapper):
         function: a `RewardFunction`; it returns finite numbers of shape (num_envs,).
 
     Raises:
-        TypeError: `env` is not a vector env of multigrid, or `function` is no function.
+        TypeError: `env` is not a vector env of multigrid, or `function` is no function that takes five arguments.
 
     >>> import multigrid
     >>> def step_cost(observations, rewards, terminations, truncations, infos):
@@ -59,11 +60,7 @@ class VectorReward(WorldsWrapper):
 
     def __init__(self, env: VectorEnv[Any, Any, Any], function: RewardFunction) -> None:
         super().__init__(env)
-        if not callable(function):
-            raise TypeError(
-                f"function is of type {type(function).__name__}; expected a function of observations, rewards, "
-                "terminations, truncations and infos"
-            )
+        _check_function(function)
         self.function: RewardFunction = function
         self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
         self._agents_leave = self._worlds.config.on_target == "leave"
@@ -99,11 +96,25 @@ class VectorReward(WorldsWrapper):
         except (TypeError, ValueError) as error:
             raise ValueError(f"the reward function returned {shorten(returned)}; {expected}") from error
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iuf":
-            raise ValueError(
-                f"the reward function returned {array.dtype} of shape {array.shape}, of type "
-                f"{type(returned).__name__}; {expected}"
-            )
+            by_type = "" if isinstance(returned, (np.ndarray, np.generic)) else f", of type {type(returned).__name__}"
+            raise ValueError(f"the reward function returned {array.dtype} of shape {array.shape}{by_type}; {expected}")
         return array.astype(np.float64)
+
+
+def _check_function(function: Any) -> None:
+    """Raise a TypeError unless the argument is a function of the five arrays of a step, as far as can be known."""
+    expected = "expected a function of observations, rewards, terminations, truncations and infos"
+    if not callable(function):
+        raise TypeError(f"function is of type {type(function).__name__}; {expected}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # Functions written in C may have none.
+    try:
+        signature.bind(None, None, None, None, None)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise TypeError(f"function {name} takes {signature}; {expected}, in this order") from error
 
 
 def _before_reset(observations: Any, infos: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -21,13 +21,14 @@ def test_program_prints_what_the_page_says(program: Program, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_each_page_has_a_program_before_and_after(page: Path) -> None:
-    """A page has programs of theirs, each followed by one of ours; where the games are the same, with one output."""
+    """A page has programs of theirs, each followed by one of ours; of one layout of one game, both print the same."""
     programs = list(find_programs(page))
     for before, after in zip(programs[::2], programs[1::2], strict=True):
         imports_ours = "import multigrid\n" in after.source and "import multigrid\n" not in before.source
         assert imports_ours, f"{before} and {after} are no program before and after"
         assert not after.recipe
-        assert (before.output == after.output) == (page.name in SAME_OUTPUT)
+        is_first = before is programs[0]  # a later pair draws its maps
+        assert (before.output == after.output) == (page.name in SAME_OUTPUT and is_first)
 
 
 def write_page(folder: Path, text: str) -> Path:

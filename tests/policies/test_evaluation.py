@@ -291,6 +291,20 @@ def test_an_evaluation_survives_copies() -> None:
         assert again.difference(one)["makespan"].ties == 2
 
 
+def test_an_evaluation_prints_a_line_for_each_metric() -> None:
+    """What `print` shows has the means and intervals of each metric, with "undefined" and without intervals of one."""
+    lines = str(multigrid.evaluate(CORRIDORS, first_east, [0])).splitlines()
+    assert [line.split()[0] for line in lines] == list(MEASURES)
+    assert [line.split(maxsplit=1)[1] for line in lines] == [
+        "0.00 [0.00, 0.79]",
+        "0.00 [0.00, 0.79]",
+        "0.50",
+        "10.00",
+        "7.00",
+        "undefined",
+    ]
+
+
 def test_seeds_and_episodes_belong_together() -> None:
     """As many seeds as episodes make an evaluation, and at least one."""
     episodes = multigrid.evaluate(CORRIDORS, east, range(2)).episodes

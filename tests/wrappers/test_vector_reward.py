@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +35,16 @@ def step_cost(observations: Any, rewards: Any, terminations: Any, truncations: A
     """The env's reward, less a cost of every step."""
     del observations, terminations, truncations, infos
     return rewards - 0.01
+
+
+class Unsigned:
+    """A function without a signature, as some that are written in C."""
+
+    __signature__ = "none"
+
+    def __call__(self, *step: Any) -> Any:
+        """Return the env's rewards."""
+        return step[1]
 
 
 class Singles:
@@ -208,7 +219,8 @@ def test_the_documented_env_takes_it(mode: AutoresetMode) -> None:
 
 RETURNED: dict[str, tuple[Any, str]] = {
     "nothing": (None, "returned object of shape (), of type NoneType"),
-    "one number": (1.0, "returned float64 of shape (), of type float"),
+    "one number": (1.0, "returned float64 of shape (), of type float; expected"),
+    "a mean": (np.float64(1.0), "returned float64 of shape (); expected"),
     "a row too many": (np.zeros(7), "float64 of shape (7,)"),
     "a column": (np.zeros((6, 1)), "float64 of shape (6, 1)"),
     "bools": (np.ones(6, dtype=bool), "returned bool of shape (6,)"),
@@ -272,11 +284,30 @@ def test_a_bad_action_changes_nothing() -> None:
         (parallel_env, step_cost, "of type MultiGridEnv; expected what multigrid.vector_env"),
         (lambda: SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")]), step_cost, "of type SyncVectorEnv"),
         (lambda: vector_env(1), 0.5, "function is of type float; expected a function of observations"),
+        (
+            lambda: vector_env(1),
+            lambda rewards, infos: rewards,
+            "function <lambda> takes (rewards, infos); expected a function of observations, rewards, terminations",
+        ),
+        (lambda: vector_env(1), functools.partial(step_cost, None), "function partial takes (rewards: 'Any', "),
+        (lambda: vector_env(1), lambda *step, scale: step[1], "takes (*step, scale); expected a function"),
     ],
-    ids=["ParallelEnv", "another vector env", "a number"],
+    ids=["ParallelEnv", "another vector env", "a number", "two arguments", "four arguments", "a keyword more"],
 )
 def test_other_arguments_are_refused(env: Callable[[], Any], function: Any, message: str) -> None:
-    """An env whose rows are not known, and what cannot be called, raise a TypeError that says what came."""
+    """An env whose rows are not known, and no function of five arguments, raise a TypeError that says what came."""
     with pytest.raises(TypeError) as caught:
         VectorReward(env(), function)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a, b, c, d, e, f=0: b, functools.partial(lambda scale, *step: scale * step[1], 1.0), Unsigned()],
+    ids=["a default more", "partial", "no signature"],
+)
+def test_functions_that_take_five_arguments_are_accepted(function: Any) -> None:
+    """Five arguments may be all of them or not, and what has no signature is tried by the first step."""
+    envs = VectorReward(vector_env(1, **WORLD), function)
+    envs.reset(seed=0)
+    assert envs.step(np.zeros(3, dtype=int))[1].shape == (3,)
