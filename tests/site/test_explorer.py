@@ -493,7 +493,7 @@ def test_the_prose_is_that_of_the_rules(opened: Callable[..., Page]) -> None:
         [cell.inner_text().replace(APOSTROPHE, "'") for cell in row.locator("p").all()]
         for row in page.locator("table.outcomes tbody tr").all()
     ]
-    assert [(number, name) for number, name, _ in rows] == [(str(int(one)), one.name.lower()) for one in Outcome]
+    assert [(number, name) for number, name, _ in rows] == [(str(int(one)), one.name) for one in Outcome]
     source = (DOCS.parent / "multigrid" / "actions.py").read_text(encoding="utf-8")
     assert all(
         f'    {one.name} = {int(one)}\n    """{meaning}"""' in source
