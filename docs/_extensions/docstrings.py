@@ -1,7 +1,8 @@
 """Read docstrings as this package writes them: three things that autodoc and napoleon do otherwise.
 
 - Types stand in annotations, so a colon in the sentence after ``Returns:``, or in that of a property, is part of it.
-- The command ``multigrid docs PAGE`` is a link to that page, which must exist.
+- The command ``multigrid docs PAGE`` is a link to that page, which must exist. A sentence that sends the reader of a
+  docstring to the site becomes one that names the page.
 - Data of a subpackage has its docstring below its assignment, in the module from which the subpackage imports it.
 """
 
@@ -51,7 +52,9 @@ def _hide_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: 
 
 
 def _link_pages(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
-    lines[:] = [re.sub(r"``(multigrid docs (\S+))``", r":doc:`\1 </\2>`", line) for line in lines]
+    text = "\n".join(lines)
+    text = re.sub(r"The site has more: ``multigrid docs (\S+)``\.", r"See :doc:`/\1`.", text)
+    lines[:] = re.sub(r"``(multigrid docs (\S+))``", r":doc:`\1 </\2>`", text).split("\n")
 
 
 def _restore_colons(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
