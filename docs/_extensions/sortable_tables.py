@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 # An interval, and a cell that is a number and its unit.
 _TOGETHER = re.compile(r"\[[^]]*\]|^[\d.,]+ \w+$")
-# Longer words of code may break in a narrow column.
-_LONGEST_WHOLE = 20
+# Longer words of code may break in a narrow column, and cells with more letters are prose, which needs some room.
+_LONGEST_WHOLE, _LONGEST_CELL = 20, 60
 
 
 def _keep_together(_app: Sphinx, document: nodes.document) -> None:
@@ -30,6 +30,8 @@ def _keep_names_whole(_app: Sphinx, document: nodes.document) -> None:
         for code in entry.findall(nodes.literal):
             if max(map(len, code.astext().split()), default=0) <= _LONGEST_WHOLE:
                 code["classes"].append("whole")
+        if len(entry.astext()) > _LONGEST_CELL:
+            entry["classes"].append("prose")
 
 
 def _load_lazily(_app: Sphinx, document: nodes.document) -> None:
