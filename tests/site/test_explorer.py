@@ -352,11 +352,14 @@ def test_examples_differ_between_the_rules(opened: Callable[..., Page]) -> None:
     told_apart = set()
     for link, example in zip(links, TOOLS["EXAMPLES"], strict=True):
         cells, actions = zip(*(((x, y), action) for x, y, action in example.agents), strict=True)
-        situation = Situation(example.map, "symmetric", cells, actions)
+        rule = next((rule for rule in RULES if f"Under {rule}" in example.text), "symmetric")
+        situation = Situation(example.map, rule, cells, actions)
         link.click()
         # The page follows a link after the click.
         page.wait_for_function(f"address => ({SHOWN})().situation === address", arg=situation.address)
         check(page, situation)
+        assert page.locator("#rules-explorer .about").inner_text() == example.text
+        page.locator("#rules-explorer .comparison [data-rule=none]").click()
         assert page.locator("#rules-explorer .about").inner_text() == example.text
         ends = {rule: tuple(result.cell for result in play(situation, rule)) for rule in RULES}
         assert len(set(ends.values())) > 1
