@@ -74,7 +74,7 @@ autodoc_typehints = "signature"
 # Signatures have these names, not what they stand for.
 autodoc_type_aliases = {
     "ArrayLike": "ArrayLike",
-    "RewardFunction": "multigrid.wrappers.RewardFunction",
+    "RewardFunction": "RewardFunction",
     "_Size": "Size | None",
     "_Count": "int | None",
     "_Walls": "Walls | None",
