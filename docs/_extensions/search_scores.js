@@ -1,6 +1,12 @@
-// The pages for users come before the names of the reference, and these before the pages for contributors.
+// First the names of the reference, then the pages for users, then members of classes and the pages for contributors.
+const USERS = /^(start|rules|using|watching|path_finding|planning|pretrained|(environments|how_to|coming_from)\/.*)$/;
+const LATER = /^(contributing\/.*|changelog)$/;
+const MEMBER = /\.[A-Z]\w*\.\w+$/;
 var Scorer = {
-  score: ([docname, , , , score]) => (/^(contributing\/|changelog$)/.test(docname) ? score / 4 : score),
+  score: ([docname, title, , , score, , kind]) => {
+    if (LATER.test(docname) || (kind === "object" && MEMBER.test(title))) return score / 4;
+    return USERS.test(docname) ? 1.8 * score : score;
+  },
   objNameMatch: 11,
   objPartialMatch: 2,
   objPrio: { 0: 0, 1: -1, 2: -5 },
