@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # An interval, and a cell that is a number and its unit.
 _TOGETHER = re.compile(r"\[[^]]*\]|^[\d.,]+ \w+$")
-# Longer words of code may break in a narrow column, and cells with more letters are prose, which needs some room.
+# Longer words of code may break in a narrow column, and cells with more letters beside
+# it are prose, which needs some room.
 _LONGEST_WHOLE, _LONGEST_CELL = 20, 60
 
 
@@ -27,10 +28,12 @@ def _keep_together(_app: Sphinx, document: nodes.document) -> None:
 
 def _keep_names_whole(_app: Sphinx, document: nodes.document) -> None:
     for entry in document.findall(nodes.entry):
+        letters = len(entry.astext())
         for code in entry.findall(nodes.literal):
+            letters -= len(code.astext())
             if max(map(len, code.astext().split()), default=0) <= _LONGEST_WHOLE:
                 code["classes"].append("whole")
-        if len(entry.astext()) > _LONGEST_CELL:
+        if letters > _LONGEST_CELL:
             entry["classes"].append("prose")
 
 
