@@ -28,7 +28,7 @@ The share of held-out episodes that each policy solves with {most_agents} agents
 The trained policy is not [the pretrained policy](../pretrained.md) of the package.
 
 {trained_by} from {steps:,} steps of agents (training seeds: {training_seeds}) to play all these cells, by PPO with \
-shared weights ([learner.py](learner.py)). Each row of the table is over {episodes} held-out episodes, of seeds \
+shared weights ([learner.py](learner.py)). Each row of the tables is over {episodes} held-out episodes, of seeds \
 {first} to {last}: the same layouts for all. The trained policy is {who}; its actions are drawn, not the likeliest \
 taken.
 
