@@ -1,11 +1,17 @@
-// First the names of the reference, then the pages for users, then members of classes and the pages for contributors.
-const USERS = /^(start|rules|using|watching|path_finding|planning|pretrained|(environments|how_to|coming_from)\/.*)$/;
-const LATER = /^(contributing\/.*|changelog)$/;
+// The names of the reference, pages that define terms, other pages for users, then members of classes and the pages
+// for contributors.
+const FACTORS = [
+  [/^(rules|path_finding|planning|environments\/.*)$/, 1.9],
+  [/^(start|using|watching|pretrained|how_to\/.*)$/, 1.8],
+  [/^coming_from\/.*$/, 1.6],
+  [/^(contributing\/.*|changelog)$/, 0.25],
+];
 const MEMBER = /\.[A-Z]\w*\.\w+$/;
 var Scorer = {
   score: ([docname, title, , , score, , kind]) => {
-    if (LATER.test(docname) || (kind === "object" && MEMBER.test(title))) return score / 4;
-    return USERS.test(docname) ? 1.8 * score : score;
+    if (kind === "object" && MEMBER.test(title)) return score / 4;
+    const [, factor] = FACTORS.find(([names]) => names.test(docname)) ?? [null, 1];
+    return score * factor;
   },
   objNameMatch: 11,
   objPartialMatch: 2,
