@@ -33,6 +33,8 @@ def _keep_names_whole(_app: Sphinx, document: nodes.document) -> None:
             letters -= len(code.astext())
             if max(map(len, code.astext().split()), default=0) <= _LONGEST_WHOLE:
                 code["classes"].append("whole")
+            if len(code.astext()) <= _LONGEST_WHOLE:
+                code["classes"].append("one-line")
         if letters > _LONGEST_CELL:
             entry["classes"].append("prose")
 
