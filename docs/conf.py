@@ -44,6 +44,7 @@ html_css_files = ["custom.css"]
 html_favicon = "_static/logo.svg"
 html_logo = "_static/logo.svg"
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "_extensions" / "search_scores.js")
 html_show_search_summary = False  # a page that is read from a file cannot fetch others
 html_show_sphinx = False
 html_theme_options = {
@@ -70,6 +71,18 @@ copybutton_prompt_is_regexp = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+# Signatures have these names, not what they stand for.
+autodoc_type_aliases = {
+    "ArrayLike": "ArrayLike",
+    "RewardFunction": "RewardFunction",
+    "_Size": "Size | None",
+    "_Count": "int | None",
+    "_Walls": "Walls | None",
+    "_Parts": "Sequence[Part] | None",
+    "_Collisions": "Collisions",
+    "_OnTarget": "OnTarget",
+    "_Reward": "Reward",
+}
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"

@@ -15,7 +15,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium
 import numpy as np
@@ -24,7 +24,7 @@ from page_films import GRID_WORLD, MULTI_GRID, SUITE, films
 import multigrid
 from multigrid._files import replace_file
 from multigrid.actions import DIRECTIONS
-from multigrid.config import GridConfig
+from multigrid.config import Collisions, GridConfig, OnTarget, Reward
 from multigrid.core import metrics, rules
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
@@ -40,6 +40,11 @@ _INFOS = (
     "step, else 0: under `restart` also 1 if it gets another target at once, under `stay` 1 each time it steps onto "
     "its target (the reward comes when all agents stand on theirs); and `outcome`, an int "
     "([Rules](../rules.md#outcomes) has a sentence on each):"
+)
+_REGISTRIES = (
+    "PettingZoo's registry has this environment ([Using](../using.md)). Gymnasium's registry does not: "
+    "`gymnasium.make` returns [GridWorld](grid_world.md), which has one agent. "
+    "[MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call."
 )
 _HISTORY = {
     "multigrid/GridWorld-v0": "the GridWorld of Gymnasium's documents",
@@ -127,6 +132,7 @@ def _multi_grid() -> str:
             f"![Eight agents in a warehouse: the plan of the scenario {MULTI_GRID}](multi_grid.svg)",
             "Sum of costs {}, lower bound {}: {}. [The suite](suite.md) has more.".format(*_rate_plan(MULTI_GRID)),
             _table(rows),
+            _REGISTRIES,
             _prose(multigrid.MultiGridEnv),
             "## Arguments",
             "`parallel_env(...)` and `env(...)` take these as keywords, or a `GridConfig` of them:",
@@ -279,14 +285,23 @@ def _options() -> str:
     said = dict(_said_of(GridConfig))
     lines = ["| option | type | default | |", "|---|---|---|---|"]
     for field in dataclasses.fields(GridConfig):
-        kind = {"walls": "text, array or list"}.get(field.name, f"`{_type_of(field)}`")
+        kind = {"walls": "text, array or list"}.get(field.name) or _choices_of(field) or f"`{_type_of(field)}`"
         lines.append(f"| `{field.name}` | {kind} | {_default(field.default)} | {said[field.name]} |")
     return "\n".join(line.replace(" | None`", r" \| None`").replace("int | tuple", r"int \| tuple") for line in lines)
 
 
+def _choices_of(field: dataclasses.Field[Any]) -> str:
+    """List the names that an option takes, as a link to what they mean; nothing for an option of another type."""
+    choices = {"_Collisions": Collisions, "_OnTarget": OnTarget, "_Reward": Reward}
+    if str(field.type) == "_Parts":
+        return f"tuple of [{_listed(tuple(PARTS))}](multi_grid.md#observations); or `None`"
+    if str(field.type) in choices:
+        return f"[{_listed(get_args(choices[str(field.type)]))}](multi_grid.md#rules)"
+    return ""
+
+
 def _type_of(field: dataclasses.Field[Any]) -> str:
-    names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None", "_Parts": "tuple[str, ...] | None"}
-    names |= dict.fromkeys(("_Collisions", "_OnTarget", "_Reward"), "str")
+    names = {"_Size": "int | tuple[int, int] | None", "_Count": "int | None"}
     return names.get(str(field.type), str(field.type))
 
 
@@ -332,8 +347,10 @@ def _observations() -> str:
 
 def _outcomes() -> str:
     said = dict(_said_of(multigrid.Outcome))
-    rows = {f"{int(one)}": f"{one.name.lower()}: {said[one.name]}" for one in multigrid.Outcome}
-    return _table(rows, ("outcome", "")) + "\n\n" + _plain(_prose(multigrid.Outcome).split("\n\n")[-1])
+    rows = {f"{int(one)}": f"`{one.name}`: {said[one.name]}" for one in multigrid.Outcome}
+    name = '`multigrid.Outcome(infos["agent_0"]["outcome"]).name` is the name of an outcome.'
+    order = _plain(_prose(multigrid.Outcome).split("\n\n")[-1])
+    return "\n\n".join([_table(rows, ("outcome", "")), name, order])
 
 
 def _example(documented: Any, imports: str) -> str:

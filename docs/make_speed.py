@@ -77,15 +77,18 @@ README_ROWS = {
     "POGEMA 1.4, 8 agents on 16 x 16": ROWS[6],
     "`vector_env`, 1,024 worlds of 8 agents, `view`": ROWS[10],
 }
-README_TIMES = {"the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5], "those of POGEMA": ROWS[10]}
+README_TIMES = {
+    "the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5],
+    "the steps per second of POGEMA": ROWS[10],
+}
 """What follows a ratio in README's first lines, and where the ratio is from."""
 
 _STEP_PARTS = ("floor", "actions", "rules", "numbers")
 _C_ROWS = {_GRID_WORLDS: "1,024 x 1", "vector env, 1,024 x 8": "1,024 x 8", _VIEW: "1,024 x 8, `view`"}
 
 _PARTS = """\
-- **Agents and worlds.** In a vector env of one world, the lowest time per agent and step rises by a factor of at most
-{by_agents} with more agents, up to 4,096; with 1,000 to 100,000 worlds, by a factor of at most {by_worlds}.
+- **Agents and worlds.** In a vector env of one world, the lowest time per agent and step {by_agents} with more agents,
+up to 4,096. With 1,000 to 100,000 worlds, it {by_worlds}.
 - **Copies.** With 1,024 worlds, copying takes {one_share} % of a step with one agent per
 world, and {eight_shares} % with eight.
 - **Threads.** With 8,192 and 16,384 worlds of eight agents, a step with two threads is {idle} times as fast as with one
@@ -268,8 +271,8 @@ def _say(figures: Mapping[str, Any]) -> str:
         for where in ("", ", busy cores")
     )
     parts = _PARTS.format(
-        by_agents=f"{rises['agents']:.1f}",
-        by_worlds=f"{rises['worlds']:.1f}",
+        by_agents=_rise(rises["agents"]),
+        by_worlds=_rise(rises["worlds"]),
         one_share=f"{shares[_GRID_WORLDS]:.0f}",
         eight_shares=_span(eight, ".0f"),
         idle=_span(idle, ".1f"),
@@ -279,6 +282,11 @@ def _say(figures: Mapping[str, Any]) -> str:
         first=_seconds(starts[_FIRST]),
     )
     return "\n".join(textwrap.fill(part, 120, subsequent_indent="  ") for part in re.split(r"\n(?=- )", parts))
+
+
+def _rise(factor: float) -> str:
+    times = f"{factor:.1f}"
+    return "does not rise" if times == "1.0" else f"rises by a factor of at most {times}"
 
 
 def _span(values: Sequence[float], form: str) -> str:

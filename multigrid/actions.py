@@ -44,7 +44,7 @@ MOVES: tuple[tuple[int, int], ...] = tuple((int(dx), int(dy)) for dx, dy in DIRE
 class Outcome(IntEnum):
     """Why the last move of an agent ended as it did; a plain int in ``infos[agent]["outcome"]``.
 
-    Where several reasons apply, it is the first in this order: parked, stayed, edge, wall, swap, contested, occupied.
+    Where several reasons apply, it is the first in this order: PARKED, STAYED, EDGE, WALL, SWAP, CONTESTED, OCCUPIED.
 
     >>> Outcome(5)
     <Outcome.CONTESTED: 5>

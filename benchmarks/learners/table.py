@@ -110,7 +110,7 @@ one thread: the difference of a long and a short training, as the median of some
 largest. All libraries ran in turns. Each trains a small network on two or three agents on 5 x 4 cells, with settings \
 of its own, so the figures show the cost of the library, not that of the worlds, and they rank no algorithm. For \
 RLlib, the time is that of the process that plays and learns. [imitation](../how_to/datasets.md) and d3rlpy, which \
-learn from datasets, are not in the table.
+learn from datasets, are not in the table. The column *first run* has the day of the first training here.
 
 """
 
@@ -123,7 +123,7 @@ def format_page(content: Mapping[str, Any], learners: Sequence[Learner] = LEARNE
         learners: the libraries that the page may show.
     """
     lines = [
-        "| library | version | since | trains here | measured program | agent-steps per CPU second |",
+        "| library | version | first run | trains here | measured program | agent-steps per CPU second |",
         "| --- | --- | --- | --- | --- | ---: |",
     ]
     for row, learner in _pairs(content, learners):

@@ -1,7 +1,9 @@
-"""Read docstrings as this package writes them: three things that autodoc and napoleon do otherwise.
+"""Read docstrings as this package writes them: four things that autodoc and napoleon do otherwise.
 
 - Types stand in annotations, so a colon in the sentence after ``Returns:``, or in that of a property, is part of it.
-- The command ``multigrid docs PAGE`` is a link to that page, which must exist.
+- The command ``multigrid docs PAGE`` is a link to that page, which must exist. A sentence that sends the reader of a
+  docstring to the site becomes one that names the page.
+- In a signature, a name of `autodoc_type_aliases` is written as that name also where it is part of a union.
 - Data of a subpackage has its docstring below its assignment, in the module from which the subpackage imports it.
 """
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _LOGGER = logging.getLogger(__name__)
+_ALIAS = re.compile(r"[~\w.]*TypeAliasForwardRef\('([^']+)'\)")
 _COLON = "\ue000"  # stands for a colon while napoleon reads
 
 
@@ -51,7 +54,16 @@ def _hide_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: 
 
 
 def _link_pages(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
-    lines[:] = [re.sub(r"``(multigrid docs (\S+))``", r":doc:`\1 </\2>`", line) for line in lines]
+    text = "\n".join(lines)
+    text = re.sub(r"The site has more: ``multigrid docs (\S+)``\.", r"See :doc:`/\1`.", text)
+    lines[:] = re.sub(r"``(multigrid docs (\S+))``", r":doc:`\1 </\2>`", text).split("\n")
+
+
+def _name_aliases(
+    _app: Sphinx, _what: str, _name: str, _value: object, _options: Any, arguments: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    arguments, returned = (text and _ALIAS.sub(r"\1", text) for text in (arguments, returned))
+    return arguments, returned
 
 
 def _restore_colons(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
@@ -64,4 +76,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", _hide_colons, priority=450)
     app.connect("autodoc-process-docstring", _restore_colons, priority=550)
     app.connect("autodoc-process-docstring", _link_pages)
+    app.connect("autodoc-process-signature", _name_aliases)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

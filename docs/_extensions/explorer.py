@@ -69,7 +69,8 @@ class Outcomes(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Make the table, and the paragraphs below it."""
         rows = [
-            (str(number), outcome["name"], outcome["meaning"]) for number, outcome in enumerate(_table()["outcomes"])
+            (str(number), outcome["name"].upper(), outcome["meaning"])
+            for number, outcome in enumerate(_table()["outcomes"])
         ]
         group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in (10, 15, 75)), cols=3)
         group += nodes.thead("", _row("number", "outcome", "meaning"))

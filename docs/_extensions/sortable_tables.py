@@ -1,4 +1,4 @@
-"""Let readers sort long tables, keep figures of tables together, and load pictures when they come into view."""
+"""Let readers sort long tables, keep figures and names of tables whole, and load pictures when they come into view."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 # An interval, and a cell that is a number and its unit.
 _TOGETHER = re.compile(r"\[[^]]*\]|^[\d.,]+ \w+$")
+# Longer words of code may break in a narrow column, and cells with more letters beside
+# it are prose, which needs some room.
+_LONGEST_WHOLE, _LONGEST_CELL = 20, 60
 
 
 def _keep_together(_app: Sphinx, document: nodes.document) -> None:
@@ -21,6 +24,19 @@ def _keep_together(_app: Sphinx, document: nodes.document) -> None:
             kept = _TOGETHER.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
             if kept != text and not isinstance(text.parent, nodes.literal):
                 text.parent.replace(text, nodes.Text(kept))
+
+
+def _keep_names_whole(_app: Sphinx, document: nodes.document) -> None:
+    for entry in document.findall(nodes.entry):
+        letters = len(entry.astext())
+        for code in entry.findall(nodes.literal):
+            letters -= len(code.astext())
+            if max(map(len, code.astext().split()), default=0) <= _LONGEST_WHOLE:
+                code["classes"].append("whole")
+            if len(code.astext()) <= _LONGEST_WHOLE:
+                code["classes"].append("one-line")
+        if letters > _LONGEST_CELL:
+            entry["classes"].append("prose")
 
 
 def _load_lazily(_app: Sphinx, document: nodes.document) -> None:
@@ -33,5 +49,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_js_file("sort_tables.js", loading_method="defer")
     app.add_css_file("sort_tables.css")
     app.connect("doctree-read", _keep_together)
+    app.connect("doctree-read", _keep_names_whole)
     app.connect("doctree-read", _load_lazily)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -32,7 +32,7 @@ The shipped weights are of seed 0; the others had a third of its rounds. On the 
 plays for itself, at its end: the share that is solved, in percent; in lifelong worlds, the throughput.
 """
 _HEAD = """\
-# The learned policy on held-out layouts
+# The pretrained policy on held-out layouts
 
 Made by `python docs/pretrained/measure_pretrained.py`. "soft" collisions and 128 steps on the generators' maps, 100 \
 episodes each; the suite's scenarios have its rules and steps, and 10 episodes each, between which only the policy's \

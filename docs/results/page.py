@@ -19,14 +19,16 @@ _BLUE, _ORANGE, _GREEN = ("#{:02x}{:02x}{:02x}".format(*colour) for colour in co
 _LOOKS = {"random": (_ORANGE, "^"), "shortest-path": (_GREEN, "s"), "trained": (_BLUE, "o")}
 
 _PREFACE = """\
-# Learned results
+# Results of training
 
-Made by `python docs/results/make_results.py` with multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy} \
-and Python {python}. Training took {training_seconds} seconds of one processor core, playing {playing_seconds}, the \
-bounds {bounds_seconds}.
+The share of held-out episodes that each policy solves with {most_agents} agents:
+
+{solved}
+
+The trained policy is not [the pretrained policy](../pretrained.md) of the package.
 
 {trained_by} from {steps:,} steps of agents (training seeds: {training_seeds}) to play all these cells, by PPO with \
-shared weights ([learner.py](learner.py)). Each row of the table is over {episodes} held-out episodes, of seeds \
+shared weights ([learner.py](learner.py)). Each row of the tables is over {episodes} held-out episodes, of seeds \
 {first} to {last}: the same layouts for all. The trained policy is {who}; its actions are drawn, not the likeliest \
 taken.
 
@@ -51,6 +53,13 @@ _DIFFERENCES = """\
 By how much the CSR of the trained policy is above that of shortest paths, on the same layouts (95% bootstrap of the \
 paired differences), and what it is for each network over the episodes that it played:
 """
+_PROVENANCE = """\
+## How they were made
+
+By `python docs/results/make_results.py` with multigrid {multigrid} (rules {rules}), torch {torch}, NumPy {numpy} and \
+Python {python}. Training took {training_seconds} seconds of one processor core, playing {playing_seconds}, the bounds \
+{bounds_seconds}.
+"""
 _WORDS = {2: "Two", 3: "Three", 4: "Four"}
 
 
@@ -72,13 +81,19 @@ def table(content: Mapping[str, Any]) -> str:
         f"{', '.join(f'{csr:.2f}' for csr in cell['trained_csr_by_network'])} |"
         for cell in content["cells"]
     ]
-    return "\n".join([_PREFACE.format(**_describe(content)), *figures, "", _DIFFERENCES, *differences, ""])
+    described = _describe(content)
+    preface, provenance = _PREFACE.format(**described), _PROVENANCE.format(**described)
+    return "\n".join([preface, *figures, "", _DIFFERENCES, *differences, "", provenance])
 
 
 def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
     networks, seconds = content["plan"]["networks"], content["processor_seconds"]
     first, last = content["held_out_seeds"]
+    most_agents = max(cell["num_agents"] for cell in content["cells"])
+    crowded = [cell for cell in content["cells"] if cell["num_agents"] == most_agents]
     return {
+        "most_agents": most_agents,
+        "solved": _solved(crowded),
         **content["plan"],
         **content["versions"],
         "max_cycles": content["max_cycles"],
@@ -97,6 +112,15 @@ def _describe(content: Mapping[str, Any]) -> dict[str, Any]:
         "first": first,
         "last": last,
     }
+
+
+def _solved(cells: list[Any]) -> str:
+    rows = [["policy", *(cell["map"] for cell in cells)], ["---", *("---:" for _ in cells)]]
+    rows += [
+        [POLICIES[policy], *(f"{100 * cell['policies'][policy]['csr']['mean']:.0f} %" for cell in cells)]
+        for policy in reversed(POLICIES)
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _written(estimate: Mapping[str, float], digits: int, sign: str = "") -> str:

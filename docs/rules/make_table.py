@@ -39,6 +39,7 @@ class Example(NamedTuple):
     text: str
     map: str
     agents: tuple[tuple[int, int, str], ...]
+    rule: str = COLLISION_RULES[0]
 
 
 MAPS = {
@@ -82,6 +83,7 @@ EXAMPLES = (
         "pass it on.",
         "corridor",
         ((1, 0, "right"), (3, 0, "left"), (2, 0, "stay")),
+        "soft",
     ),
 )
 

@@ -2,13 +2,19 @@
 
 With t the steps played and a_i the step in which agent i arrived:
 
-- *success*: whether the agent has arrived; under *stay*, whether it stands on its target.
-- *arrival_step*: a_i; under *stay*, the first step of the current stay on the target.
+- *success*, for each agent: whether it has arrived; under *stay*, whether it stands on its target.
+- *arrival_step*, for each agent: a_i; under *stay*, the first step of the current stay on the target. NaN without
+  success.
 - *csr*, cooperative success rate: 1 when all agents are successful, else 0.
 - *isr*, individual success rate: the fraction of agents that are.
 - *sum_of_costs* (flowtime): the sum of a_i, with t for an agent without success.
 - *makespan*: the largest of these.
-- *throughput*: arrivals of all agents divided by t.
+- *throughput*: under *restart*, arrivals of all agents divided by t; NaN under the other rules.
+
+Under *restart*, success means at least one arrival, and all metrics but success and throughput are NaN.
+
+`MultiGridEnv.metrics` returns success and the arrival step as arrays, with a value for each agent. In the results of
+`multigrid.evaluate`, success is another metric: the share of episodes in which all agents are successful, as csr.
 
 Sources: Stern et al. (SoCS 2019) for the sum of costs and the makespan, in which waiting on a target is not charged to
 an agent that does not leave it again; Skrynnik et al. (POGEMA, ICLR 2025) for the rates, the throughput, and for

@@ -5,12 +5,12 @@ A world has W x H cells, some of them walls, and N agents, each with a location 
 **Reset.** With a pool of maps, one is drawn; if it shows agents and targets, they are its layout. Otherwise agents
 are placed in index order. For each: draw a cell (x, then y, uniform) until it is neither a wall nor an earlier agent's
 location; then draw its target the same way until it is a cell that the agent can reach, other than its own location and
-not an earlier agent's target. A cell that can reach no other is never used. In one case the target is not drawn: the
-agent's component now has one cell without an agent and two without a target, and that one cell is among the two. Then
-that cell is the target; with the other one, the component's last agent would start on the only target that is left. A
-layout by hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first step if it
-still stands there after the moves. Under *restart* a layout by hand, or a map, may have a list of targets for each
-agent: any cells that the agent can reach, also those of other agents' lists. The first one is its target.
+not an earlier agent's target. A cell that can reach no other is never used. In one case the target is not drawn: if a
+single cell of the component has no agent yet, and it has no target either, it is the target. With another target, an
+agent that is placed in that cell later would start on the only target that is left. A layout by hand may start an agent
+on its target under *stay* and *restart*; the agent arrives in the first step if it still stands there after the moves.
+Under *restart* a layout by hand, or a map, may have a list of targets for each agent: any cells that the agent can
+reach, also those of other agents' lists. The first one is its target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.
@@ -21,8 +21,9 @@ for its own cell.
   stays, so does the one that asks for its cell, until nothing changes. Following and cycles are allowed.
 - *priority*: agents move one after the other in index order into cells without an agent at that moment.
 - *block_both*: no agent enters a cell that was occupied before the step or that two agents ask for.
-- *soft*: two that would swap both stay; of several newcomers to a cell the lowest index keeps its request; then no
-  agent enters a cell whose occupant stays, until nothing changes. If that refuses the lowest index, no other enters.
+- *soft*: two that would swap both stay; of several newcomers to a cell only the lowest index keeps its request; then no
+  agent enters a cell whose occupant stays, until nothing changes. The other newcomers stay even if that refuses the
+  lowest index.
 - *none*: agents pass through one another and may share a cell.
 
 The outcome says why an agent was refused: it would have swapped; or another asked for its cell too; or else the cell
@@ -37,7 +38,8 @@ was occupied.
   the last one, the list begins again. Without a list it is drawn: any other cell that the agent can reach. If a list
   has the agent's own cell next, the agent arrives again in the next step if it still stands there after the moves.
 
-Shared, each agent that had not left before the step gets the mean of their rewards, so the sum is the same.
+With shared rewards, each agent that had not left before the step gets the mean of the rewards of these agents. The sum
+of the rewards stays the same.
 
 **End.** At the limit of steps, each agent that had not left before the step is truncated, also those that
 terminate in this step.

@@ -21,8 +21,8 @@ __all__ = ["MultiGridAECEnv", "env"]
 class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     """`multigrid.MultiGridEnv` as an AECEnv: PettingZoo's own conversion, with states and metrics.
 
-    The agents act in turn, and the world moves when the last of a cycle has acted. `unwrapped` is the MultiGridEnv;
-    this env does not notice calls of its `reset`, `step` and `set_state`.
+    The agents act in turn, and the world moves when the last of a cycle has acted. `unwrapped` is the MultiGridEnv.
+    Call `reset`, `step` and `set_state` of the AECEnv: those of the MultiGridEnv would not change the AECEnv.
 
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.

@@ -84,6 +84,12 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
     >>> observations, infos = envs.reset(seed=0)
     >>> observations["agent"].shape, infos["distance"].tolist()
     ((6, 2), [3.0, 1.0, 2.0, 6.0, 4.0, 2.0])
+    >>> _ = envs.action_space.seed(0)
+    >>> for _ in range(100):
+    ...     actions = envs.action_space.sample()  # an action for each row
+    ...     observations, rewards, terminations, truncations, infos = envs.step(actions)
+    >>> rewards.reshape(envs.num_worlds, 2).shape  # by world and agent
+    (3, 2)
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}

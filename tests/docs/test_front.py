@@ -64,6 +64,19 @@ def test_readme_has_the_figures_of_the_pages() -> None:
         assert f"{times}x" in speed
 
 
+def test_the_versions_are_those_of_the_project() -> None:
+    """docs/using.md and the site's first page name the versions and systems of pyproject.toml."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    pythons = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    using, index = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("using.md", "index.md"))
+    assert f"Python {pythons[0]} to {pythons[-1]} on any operating system" in using
+    assert f"Python {pythons[0]} to {pythons[-1]}, any operating system." in index
+    assert '"Operating System :: OS Independent"' in project
+    for name in ("Gymnasium", "PettingZoo", "NumPy", "Numba"):
+        (oldest,) = re.findall(rf'^  "{name.lower()}>=([\d.]+)', project, re.MULTILINE)
+        assert f"{name} {oldest}" in using
+
+
 def test_readme_is_short() -> None:
     """README has at most 130 lines, and every picture in it is there."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

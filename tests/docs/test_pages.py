@@ -10,7 +10,7 @@ import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import imageio.v3 as imageio
 import numpy as np
@@ -19,6 +19,7 @@ import pytest
 import multigrid
 from multigrid import GridConfig, scenarios
 from multigrid.cli.bench.documented import DocumentedGridWorld
+from multigrid.config import Collisions, OnTarget, Part, Reward
 from multigrid.parts import PARTS
 
 pytestmark = pytest.mark.heavy
@@ -101,13 +102,21 @@ def test_nothing_is_left_out() -> None:
     for name in inspect.signature(multigrid.MultiGridEnv).parameters:
         assert name == "config" or f"| `{name}` | " in text
     for outcome in multigrid.Outcome:
-        assert f"| {int(outcome)} | {outcome.name.lower()}: " in text
+        assert f"| {int(outcome)} | `{outcome.name}`: " in text
     every = multigrid.parallel_env(observe=tuple(PARTS))
     for part in every.observation_space("agent_0").spaces:
         assert re.search(rf"^\| `{part}` \| \w+ `\(.*\)` \| ", text, flags=re.MULTILINE)
     vector = (FOLDER / "multi_grid_vector.md").read_text()
     for name in inspect.signature(multigrid.MultiGridVectorEnv).parameters:
         assert name == "config" or f"| `{name}` | " in vector
+
+
+def test_options_list_their_names() -> None:
+    """The row of an option that takes names has each of them, and the names are those that `GridConfig` takes."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \| `", (FOLDER / "multi_grid.md").read_text(), flags=re.MULTILINE))
+    options = {"collisions": Collisions, "on_target": OnTarget, "reward": Reward, "observe": Part}
+    for option, names in options.items():
+        assert tuple(re.findall(r'`"(\w+)"`', rows[option])) == get_args(names)
 
 
 def test_the_suite_says_how_good_its_plans_are() -> None:

@@ -180,7 +180,7 @@ def test_the_text_has_what_the_default_training_reaches():
         for name in ("README.md", "docs/how_to/command_line.md")
     )
     success = f"{100 * after['success_rate']:.0f} %"
-    assert f"- **{success}** of episodes that the training does not use are solved by eight agents in a ware" in readme
+    assert f"- **{success}** of new layouts are solved by eight agents in a warehouse after" in readme
     assert f"before the training, {100 * before['success_rate']:.0f} %." in readme
     steps, episodes = round(evaluations["during"][-1]["steps"], -5), after["episodes"]
     words = f"After {steps:,} steps of training, {success} of {episodes} held-out episodes succeed"

@@ -352,11 +352,14 @@ def test_examples_differ_between_the_rules(opened: Callable[..., Page]) -> None:
     told_apart = set()
     for link, example in zip(links, TOOLS["EXAMPLES"], strict=True):
         cells, actions = zip(*(((x, y), action) for x, y, action in example.agents), strict=True)
-        situation = Situation(example.map, "symmetric", cells, actions)
+        rule = next((rule for rule in RULES if f"Under {rule}" in example.text), "symmetric")
+        situation = Situation(example.map, rule, cells, actions)
         link.click()
         # The page follows a link after the click.
         page.wait_for_function(f"address => ({SHOWN})().situation === address", arg=situation.address)
         check(page, situation)
+        assert page.locator("#rules-explorer .about").inner_text() == example.text
+        page.locator("#rules-explorer .comparison [data-rule=none]").click()
         assert page.locator("#rules-explorer .about").inner_text() == example.text
         ends = {rule: tuple(result.cell for result in play(situation, rule)) for rule in RULES}
         assert len(set(ends.values())) > 1
@@ -493,7 +496,7 @@ def test_the_prose_is_that_of_the_rules(opened: Callable[..., Page]) -> None:
         [cell.inner_text().replace(APOSTROPHE, "'") for cell in row.locator("p").all()]
         for row in page.locator("table.outcomes tbody tr").all()
     ]
-    assert [(number, name) for number, name, _ in rows] == [(str(int(one)), one.name.lower()) for one in Outcome]
+    assert [(number, name) for number, name, _ in rows] == [(str(int(one)), one.name) for one in Outcome]
     source = (DOCS.parent / "multigrid" / "actions.py").read_text(encoding="utf-8")
     assert all(
         f'    {one.name} = {int(one)}\n    """{meaning}"""' in source

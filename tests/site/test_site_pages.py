@@ -133,3 +133,21 @@ def test_the_search_finds_names_and_words(query: str, address: str, site: Path, 
     assert any(re.match(rf"{re.escape(address)}($|[#?])", link) for link in links), links
     assert grave_findings(page) == []
     assert watched.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("query", "earlier", "later"),
+    [
+        ("GridConfig", "reference/environments.html#multigrid.GridConfig", "environments/multi_grid.html"),
+        ("throughput", "path_finding.html", "reference/benchmark.html#multigrid.benchmark.Line.throughput"),
+        ("collisions", "environments/multi_grid.html", "contributing/step.html"),
+    ],
+)
+def test_the_search_shows_pages_for_users_first(
+    query: str, earlier: str, later: str, site: Path, watched: Watched
+) -> None:
+    """Classes and functions come before the pages for users, and these before members and contributors' pages."""
+    page = watched.open(site / "search.html", f"?q={query}")
+    page.wait_for_function("document.querySelector('#search-results .search-summary')?.innerText.includes('found')")
+    links = page.eval_on_selector_all("#search-results li a", "all => all.map((link) => link.getAttribute('href'))")
+    assert links.index(earlier) < links.index(later)

@@ -68,10 +68,10 @@ function ruleCard(rule) {
   return element("li", {}, button);
 }
 
-function exampleItem({ title, text, map, agents }) {
+function exampleItem({ title, text, map, agents, rule }) {
   const chosen = agents.map(([x, y, name]) => ({ cell: [x, y], action: actionNamed(name) }));
-  const link = element("a", { href: addressOf({ map, rule: table.rules[0], agents: chosen }) }, title);
-  return element("li", { "data-text": text }, link);
+  const link = element("a", { href: addressOf({ map, rule, agents: chosen }) }, title);
+  return element("li", { "data-text": text, "data-rule": rule }, link);
 }
 
 function build() {
@@ -100,7 +100,8 @@ function build() {
     "p",
     { class: "hint" },
     "Choose an agent and then a free cell to put it there. Choose its own cell to change its move. ",
-    "On the keyboard: arrow keys and Enter on the map, 0 to 2 for the agent.",
+    "On the keyboard: arrow keys and Enter on the map, 0 to 2 for the agent. ",
+    "The move “up” adds 1 to y, so it goes down in the picture.",
   );
   const board = element(
     "div",

@@ -49,11 +49,11 @@ function showCards() {
 }
 
 function showExample() {
-  const address = addressOf({ ...situation, rule: table.rules[0] });
   parts.about.textContent = "A situation of your own.";
   for (const item of parts.examples.children) {
     const link = item.firstElementChild;
-    const isShown = link.getAttribute("href") === address;
+    // Whatever the rule: under another one it is still the example.
+    const isShown = link.getAttribute("href") === addressOf({ ...situation, rule: item.dataset.rule });
     if (isShown) parts.about.textContent = item.dataset.text;
     if (isShown) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
