@@ -5,12 +5,12 @@ A world has W x H cells, some of them walls, and N agents, each with a location 
 **Reset.** With a pool of maps, one is drawn; if it shows agents and targets, they are its layout. Otherwise agents
 are placed in index order. For each: draw a cell (x, then y, uniform) until it is neither a wall nor an earlier agent's
 location; then draw its target the same way until it is a cell that the agent can reach, other than its own location and
-not an earlier agent's target. A cell that can reach no other is never used. In one case the target is not drawn: if a
-single cell of the component has no agent yet, and it has no target either, it is the target. With another target, an
-agent that is placed in that cell later would start on the only target that is left. A layout by hand may start an agent
-on its target under *stay* and *restart*; the agent arrives in the first step if it still stands there after the moves.
-Under *restart* a layout by hand, or a map, may have a list of targets for each agent: any cells that the agent can
-reach, also those of other agents' lists. The first one is its target.
+not an earlier agent's target. A cell that can reach no other is never used. In one case the target is not drawn: if
+only one of the cells that the agent can reach has no agent yet, and that cell is no target, it is the target. With
+another target, the agent that is placed in that cell later would start on the only target that is left. A layout by
+hand may start an agent on its target under *stay* and *restart*; the agent arrives in the first step if it still stands
+there after the moves. Under *restart* a layout by hand, or a map, may have a list of targets for each agent: any cells
+that the agent can reach, also those of other agents' lists. The first one is its target.
 
 **Move.** Every agent still moving asks for the cell one step away. At the edge of the grid, and before a wall, it asks
 for its own cell.

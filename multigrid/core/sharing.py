@@ -6,7 +6,7 @@ __all__ = ["Sharing"]
 
 _TRIAL = 0.02
 """Seconds of work for which the way that took longer is tried again, several times the scheduler's usual slices."""
-_TRIALS_APART = 50
+_TRIALS_APART = 100
 """How many times longer the other way is kept in between."""
 _LEAST_GAIN = 1.1
 """How many times longer one thread must take for the work to be shared."""
@@ -17,8 +17,8 @@ class Sharing:
 
     On cores that other processes keep busy, the system may suspend a thread in the middle of its piece of the work, and
     the others wait for it for milliseconds: then two threads take up to four times as long as one. Nothing says in
-    advance whether that will happen. So both ways are timed by turns, and the slower one is used for a fiftieth of the
-    time.
+    advance whether that will happen. So both ways are timed by turns, and the slower one is used for a hundredth of
+    the time.
 
     >>> sharing = Sharing()
     >>> sharing.add_task(0.001)

@@ -91,9 +91,9 @@ def test_few_arrays_are_kept() -> None:
     assert len(results._kept["name"]) == 3
 
 
-@pytest.mark.parametrize("size", [2**13 - 1, 2**22 + 1])
+@pytest.mark.parametrize("size", [2**13 - 1, 2**25 + 1])
 def test_small_and_very_large_arrays_are_new(size: int) -> None:
-    """Arrays of under 64 KiB, and of over 32 MiB, are not kept."""
+    """Arrays of under 64 KiB, and of over 256 MiB, are not kept."""
     results = ResultArrays(write)
     results.copier("name", np.zeros(size))()
     results.zeros("zeros", (size,), np.int64)
