@@ -133,8 +133,10 @@ def _read_row(hint: Any) -> _Row:
     mark = marks[0] if marks else None
     if isinstance(mark, PartSpec):
         return _Row(np.dtype(mark.dtype), f"{shape} {mark.shape.replace(' ', '*')}", mark)
-    # NDArray[np.int64] is ndarray[shape, dtype[int64]].
-    return _Row(np.dtype(get_args(get_args(array)[1])[0]), shape, mark)
+    # NDArray[np.int64] is an alias of its own from NumPy 2.5 on, before that ndarray[shape, dtype[int64]].
+    while inner := get_args(array):
+        array = inner[-1]
+    return _Row(np.dtype(array), shape, mark)
 
 
 _TABLE = {name: _read_row(hint) for name, hint in get_type_hints(Arrays, include_extras=True).items()}

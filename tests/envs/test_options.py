@@ -139,8 +139,9 @@ def test_reprs_say_the_configuration() -> None:
 def dtypes(annotated: type) -> dict[str, Any]:
     """The dtypes that a TypedDict states for its arrays and NumPy scalars, and the types of its other values."""
     hints = get_type_hints(annotated)
-    return {name: get_args(get_args(hint)[1])[0] if get_args(hint) and name != "np_random" else hint
-            for name, hint in hints.items()}  # fmt: skip
+    # NDArray[np.int64] is `ndarray[shape, dtype[int64]]`, and from NumPy 2.5 on an alias with `int64` as its argument.
+    inner = {name: (get_args(hint) or (hint,))[-1] for name, hint in hints.items() if name != "np_random"}
+    return hints | {name: (get_args(hint) or (hint,))[-1] for name, hint in inner.items()}
 
 
 def kinds(values: dict[str, Any]) -> dict[str, Any]:
