@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import gymnasium
 import pettingzoo
 
@@ -11,16 +13,19 @@ _GRID_WORLD = "multigrid.envs.grid_world:GridWorldEnv"
 
 
 def register_all() -> None:
-    """Register the ids, except those that are registered already."""
+    """Register the ids, except those that are registered already or that Gymnasium refuses."""
     limits = {
         "multigrid/GridWorld-v0": None,
         "gymnasium_env/GridWorld-v0": None,
         "gym_examples/GridWorld-v0": 300,
     }
     for env_id, max_episode_steps in limits.items():
-        if env_id not in gymnasium.registry:
-            # For the documented ids, make_vec must return Gymnasium's SyncVectorEnv, as documented.
-            vector = "multigrid.envs.grid_world_vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
+        if env_id in gymnasium.registry:
+            continue
+        # For the documented ids, make_vec must return Gymnasium's SyncVectorEnv, as documented.
+        vector = "multigrid.envs.grid_world_vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
+        # Refused where the same id without a version is registered, which means an env of somebody else.
+        with contextlib.suppress(gymnasium.error.RegistrationError):
             gymnasium.register(
                 id=env_id,
                 entry_point=_GRID_WORLD,
@@ -29,5 +34,7 @@ def register_all() -> None:
             )
     # PettingZoo has a registry since 1.27.
     if hasattr(pettingzoo, "register"):
-        pettingzoo.register("parallel", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:parallel_env")
-        pettingzoo.register("aec", "multigrid/MultiGrid-v0", "multigrid.envs.aec:env")
+        if "multigrid/MultiGrid-v0" not in pettingzoo.parallel_registry:
+            pettingzoo.register("parallel", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:parallel_env")
+        if "multigrid/MultiGrid-v0" not in pettingzoo.aec_registry:
+            pettingzoo.register("aec", "multigrid/MultiGrid-v0", "multigrid.envs.aec:env")

@@ -15,6 +15,7 @@ from gymnasium.wrappers import FlattenObservation, TimeLimit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import run_python
 from multigrid import GridWorldEnv
 from oracle import Oracle, digest, plain
 
@@ -211,6 +212,27 @@ def test_the_three_ids(env_id):
     assert env.spec.max_episode_steps == (300 if env_id.startswith("gym_examples") else None)
     assert plain(env.reset(seed=12)) == oracle.reset(seed=12)
     play(env, oracle, 200, np.random.default_rng(12))
+
+
+@pytest.mark.parametrize("suffix", ["", "-v0", "-v3"])
+def test_an_id_of_somebody_else_stays(suffix):
+    """`import multigrid` raises nothing, warns of nothing and replaces nothing where one of its names is registered."""
+    code = f"""
+import gymnasium, pettingzoo
+ids = [f"{{space}}/GridWorld{suffix}" for space in ("multigrid", "gymnasium_env", "gym_examples")]
+for env_id in ids:
+    gymnasium.register(env_id, entry_point="user:Env")
+registries = [gymnasium.registry]
+if hasattr(pettingzoo, "register"):
+    registries += [pettingzoo.aec_registry, pettingzoo.parallel_registry]
+    ids.append("multigrid/MultiGrid{suffix}")
+    for kind in ("aec", "parallel"):
+        pettingzoo.register(kind, ids[-1], "user:Env")
+import multigrid
+print({{registry[env_id].entry_point for registry in registries for env_id in ids if env_id in registry}})
+"""
+    done = run_python("-c", code)
+    assert (done.stdout, done.stderr) == ("{'user:Env'}\n", "")
 
 
 @pytest.mark.parametrize("env_id", IDS)
