@@ -68,6 +68,7 @@ def test_a_tensor_holds_an_array() -> None:
     assert tensor.tolist() == ARRAY.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 def test_an_array_is_as_new() -> None:
     """What a caller did to an earlier result, also to its shape and flags, does not show in a later one."""
     results = ResultArrays(write)

@@ -152,14 +152,17 @@ def test_numbers_of_a_generator_are_checked(answer: Any, bits: Any) -> None:
     ids=["MT19937 pos", "MT19937 key", "Philox buffer_pos", "PCG64DXSM inc"],
 )
 def test_bit_generators_that_are_not_safe_are_not_drawn_from(bits: Any, spoil: Callable[[Any], None]) -> None:
-    """NumPy's own setters take states with which NumPy crashes or stands still; a reset and set_state refuse them."""
+    """States with which NumPy crashes or stands still, which its own setters may take, are refused."""
     env = started()
     state = bits(3).state
     spoil(state)
     with pytest.raises(ValueError, match="np_random in the state"):
         env.set_state(env.get_state() | {"np_random": state})
     unsafe = bits(3)
-    unsafe.state = state
+    try:
+        unsafe.state = state
+    except ValueError:  # NumPy's own setters refuse some from 2.5 on
+        return
     env.np_random = np.random.Generator(unsafe)
     with pytest.raises(ValueError, match="np_random is in a state that is not safe to draw from"):
         env.reset()

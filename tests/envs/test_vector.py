@@ -483,6 +483,7 @@ def test_actions_of_parked_agents_are_checked(mode: AutoresetMode) -> None:
         envs.step([9, 2])
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 @by_mode
 @pytest.mark.parametrize(
     "settings",

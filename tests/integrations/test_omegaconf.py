@@ -57,7 +57,7 @@ def test_words_of_a_command_line(words: str, fields: dict[str, Any]) -> None:
         ("num_agents=26", ValueError, "num_agents is 26, but the grid .* has room for 25"),
         ("on_target=lave", ValueError, "on_target is 'lave'; expected one of 'park', 'leave'"),
         ("collisions=null", ValidationError, "Incompatible value 'None' for field of type 'str'"),
-        ("observe=agent", ValidationError, "not a ListConfig, list or tuple"),
+        ("observe=agent", ValidationError, "not a .*ListConfig, list,? or tuple"),
         ("observe=[goal]", ValueError, "a part of observe is 'goal'; expected one of"),
         ("walls=ab", ValueError, "agent 'a' has no target"),
         ("flatten=maybe", ValidationError, "'maybe' is not a valid bool"),
@@ -99,7 +99,3 @@ def test_the_schema_is_read_only() -> None:
     with pytest.raises(ReadonlyConfigError):
         schema.size = 3
     assert OmegaConf.to_object(schema) == GridConfig()
-    inside = OmegaConf.structured(Experiment)
-    with pytest.raises(ReadonlyConfigError):
-        OmegaConf.merge(inside, OmegaConf.from_cli(["grid.size=6"]))
-    assert OmegaConf.to_object(inside) == Experiment()
