@@ -212,7 +212,7 @@ class _Cycle:
             del by_agent[agent]
         agents = self.agents.copy()
         agents.remove(agent)
-        return dataclasses.replace(self, agents=agents, rewards=dict.fromkeys(left["infos"], 0), **left)
+        return dataclasses.replace(self, agents=agents, rewards=dict.fromkeys(left["infos"], 0.0), **left)
 
 
 def _shown(name: str) -> Any:
@@ -276,7 +276,7 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         """Begin an episode of all agents."""
         observations, infos = self.env.reset(seed=seed, options=options)
         none = dict.fromkeys(infos, False)
-        self._begin((observations, dict.fromkeys(infos, 0), none, none.copy(), infos))
+        self._begin((observations, dict.fromkeys(infos, 0.0), none, none.copy(), infos))
 
     def step(self, action: Any) -> None:
         """Take the action of the selected agent."""
@@ -298,7 +298,7 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         elif cycle.num_acted:
             cycle.num_acted += 1
         else:
-            self._cycle = dataclasses.replace(cycle, rewards=dict.fromkeys(cycle.rewards, 0), num_acted=1)
+            self._cycle = dataclasses.replace(cycle, rewards=dict.fromkeys(cycle.rewards, 0.0), num_acted=1)
 
     def observe(self, agent: str) -> Any:
         """Return the last observation of an agent."""
