@@ -30,11 +30,13 @@ def _read(path: str) -> Any:
 
 
 class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
-    """`multigrid.MultiGridEnv` as an AECEnv, equal to PettingZoo's own conversion, with states and metrics.
+    """`multigrid.MultiGridEnv` as an AECEnv, with states and metrics.
 
     The agents act in turn, and the world moves when the last of a cycle has acted. An agent that has ended is selected
-    once more, for ``step(None)``. `unwrapped` is the MultiGridEnv; after its own `reset`, `step` or `set_state`, too, a
-    cycle begins.
+    once more, for ``step(None)``. This is as with PettingZoo's `parallel_to_aec`. A wrong action, or a turn before a
+    reset or after the end of the episode, is an error at once, and changes nothing.
+
+    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too.
 
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.
@@ -134,7 +136,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         return self.env.env.state()
 
     def render(self) -> Any:
-        """Return the frame or the text of this state, as `MultiGridEnv.render`.
+        """Return the frame or the text of this state, as `MultiGridEnv.render`; None, with a warning, without a mode.
 
         Raises:
             ResetNeeded: there was no reset yet.
@@ -334,7 +336,7 @@ def env(
     render_view: int | None = None,
     **options: Unpack[GridOptions],
 ) -> MultiGridAECEnv:
-    """Return `parallel_env` as an AECEnv, equal to PettingZoo's own conversion.
+    """Return `parallel_env` as an AECEnv.
 
     The keywords are those of `parallel_env`.
 
