@@ -152,6 +152,7 @@ class Turns(Parallel):
 
     def snapshot(self, env: Any) -> Any:
         results = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
+        results += [env._cumulative_rewards, {agent: env.observe(agent) for agent in env.agents}]
         return [frozen(results), Parallel.snapshot(self, env.unwrapped)]
 
     def streams(self, env: Any) -> list[np.random.Generator]:

@@ -201,7 +201,7 @@ class KernelCalls:
         entries = self._generators.entries
         if self._direct and not entries:
             kernel(self._address_table, *arguments)
-            self._observe()
+            self.observe()
             return
         begin = time.perf_counter()
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
@@ -229,13 +229,13 @@ class KernelCalls:
             if compiled:
                 self._generators.update_generators(compiled)
         if not is_observed:
-            self._observe()
+            self.observe()
         if self._threads.count > 1 and kernel is rules.play_worlds:
             self._sharing.add_task(time.perf_counter() - begin)
         if self._constant_bytes is not None:
             self._check_invariants("after", kernel)
 
-    def _observe(self) -> None:
+    def observe(self) -> None:
         """Write the observations of the worlds that have changed since they were written."""
         if not self._observes:
             return

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import operator
 from typing import Any
 
-from pettingzoo.utils import AgentSelector, OrderEnforcingWrapper
+from gymnasium.error import ResetNeeded
+from pettingzoo.utils import OrderEnforcingWrapper
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
-from typing_extensions import Unpack
+from typing_extensions import Unpack, override
 
+from multigrid._checks import shorten
+from multigrid.actions import check_action
 from multigrid.config import GridConfig, GridOptions
+from multigrid.envs.agent_dicts import unknown_agent_error
 from multigrid.envs.annotations import State
 from multigrid.envs.options import resolve_options, show_fields
 from multigrid.envs.parallel import MultiGridEnv
@@ -18,11 +24,19 @@ from multigrid.rendering.frame import WINDOW_SIZE
 __all__ = ["MultiGridAECEnv", "env"]
 
 
-class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
-    """`multigrid.MultiGridEnv` as an AECEnv: PettingZoo's own conversion, with states and metrics.
+def _read(path: str) -> Any:
+    """Return a property that reads an attribute of an attribute."""
+    return property(operator.attrgetter(path))
 
-    The agents act in turn, and the world moves when the last of a cycle has acted. `unwrapped` is the MultiGridEnv.
-    Call `reset`, `step` and `set_state` of the AECEnv: those of the MultiGridEnv would not change the AECEnv.
+
+class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
+    """`multigrid.MultiGridEnv` as an AECEnv, with states and metrics.
+
+    The agents act in turn, and the world moves when the last of a cycle has acted. An agent that has ended is selected
+    once more, for ``step(None)``. This is as with PettingZoo's `parallel_to_aec`. A wrong action, or a turn before a
+    reset or after the end of the episode, is an error at once, and changes nothing.
+
+    `unwrapped` is the MultiGridEnv. Its own `reset`, `step` and `set_state` begin a cycle of the AECEnv, too.
 
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.
@@ -37,10 +51,22 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     ('agent_0', 0.0)
     """
 
+    env: _Turns
+    # `__getattr__` of PettingZoo's wrappers finds these, too, in ten times the time.
+    agents = _read("env.agents")
+    agent_selection = _read("env.agent_selection")
+    rewards = _read("env.rewards")
+    _cumulative_rewards = _read("env._cumulative_rewards")
+    terminations = _read("env.terminations")
+    truncations = _read("env.truncations")
+    infos = _read("env.infos")
+
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
         if not isinstance(parallel, MultiGridEnv):
             raise TypeError(f"parallel is of type {type(parallel).__name__}; expected a MultiGridEnv")
-        super().__init__(_Turns(parallel))
+        # Not OrderEnforcingWrapper's, which would set `_has_reset`.
+        super(OrderEnforcingWrapper, self).__init__(_Turns(parallel))
+        self._has_updated = False
 
     def __copy__(self) -> Any:
         # Two environments that share a world would move each other's agents.
@@ -48,6 +74,74 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
 
     def __str__(self) -> str:
         return str(self.env)
+
+    @property
+    def _has_reset(self) -> bool:  # type: ignore[override]
+        return self.env.has_begun
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode of all agents.
+
+        Args:
+            seed: as for `MultiGridEnv.reset`.
+            options: as for `MultiGridEnv.reset`.
+
+        Raises:
+            TypeError, ValueError: a bad seed or layout; the env is unchanged.
+        """
+        self.env.reset(seed=seed, options=options)
+        self._has_updated = True
+
+    def step(self, action: Any) -> None:
+        """Take the action of the selected agent; the world moves if it is the last of the cycle.
+
+        Args:
+            action: an int, a NumPy integer or an integer array of one element; None for an agent that has ended.
+
+        Raises:
+            TypeError, ValueError: a bad action; the env is unchanged, and the same agent is selected.
+            ResetNeeded: there was no reset yet, or the episode is over.
+        """
+        self._has_updated = True
+        self.env.step(action)
+
+    @override
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Return observation, reward, termination, truncation and info of the selected agent.
+
+        Args:
+            observe: False for None in place of the observation.
+
+        Raises:
+            ResetNeeded: there was no reset yet, or the episode is over.
+        """
+        _, reward, terminated, truncated, info = self.env.last(observe=False)
+        return self.observe(self.env.agent_selection) if observe else None, reward, terminated, truncated, info
+
+    def observe(self, agent: str) -> Any:
+        """Return the last observation of an agent.
+
+        Raises:
+            KeyError: there is no agent of this name, or it left before the last step of the world.
+            ResetNeeded: there was no reset yet.
+        """
+        return self.env.observe(agent)
+
+    def state(self) -> Any:
+        """Return the global state, as `MultiGridEnv.state`.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        return self.env.env.state()
+
+    def render(self) -> Any:
+        """Return the frame or the text of this state, as `MultiGridEnv.render`; None, with a warning, without a mode.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        return self.env.env.render()
 
     def get_state(self) -> State:
         """Return a copy of the whole state, as `MultiGridEnv.get_state`: that of the beginning of this cycle.
@@ -57,9 +151,7 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         Raises:
             ResetNeeded: there was no reset yet.
         """
-        world: Any = self.unwrapped
-        state: State = world.get_state()
-        return state
+        return self.env.env.get_state()
 
     def set_state(self, state: State | dict[str, Any]) -> None:
         """Restore a state that `get_state` returned, of this env or of a `MultiGridEnv` of the same configuration.
@@ -71,9 +163,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         Raises:
             TypeError, ValueError: as `MultiGridEnv.set_state`; the env is unchanged.
         """
-        turns: Any = self.env
-        turns.set_state(state)
-        self._has_reset = self._has_updated = True
+        self.env.env.set_state(state)
+        self._has_updated = True
 
     def metrics(self) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `MultiGridEnv.metrics`.
@@ -81,28 +172,158 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         Raises:
             ResetNeeded: there was no reset yet.
         """
-        world: Any = self.unwrapped
-        metrics: dict[str, Any] = world.metrics()
-        return metrics
+        return self.env.env.metrics()
+
+
+@dataclasses.dataclass(slots=True)
+class _Cycle:
+    """What the last step or reset of the world has returned, and how many agents have acted since.
+
+    Every turn ends in one assignment: to `num_acted`, or of another cycle. So an exception of a signal handler leaves
+    the env as before the turn or as after it.
+    """
+
+    moment: tuple[int, int]
+    """`MultiGridEnv._moment` of the world."""
+    present: list[str]
+    """The agents that act in this cycle, in order."""
+    agents: list[str]
+    """The same, and after them the agents that have ended and are selected first."""
+    observations: dict[str, Any]
+    rewards: dict[str, float]
+    cumulative_rewards: dict[str, float]
+    terminations: dict[str, bool]
+    truncations: dict[str, bool]
+    infos: dict[str, Any]
+    actions: dict[str, int] = dataclasses.field(default_factory=dict)
+    """The actions of the agents that have acted; others are of turns that were interrupted."""
+    num_acted: int = 0
+
+    @property
+    def selection(self) -> str:
+        """The agent whose turn it is; after the end the last one."""
+        if len(self.agents) > len(self.present):
+            return self.agents[len(self.present)]
+        return self.present[self.num_acted] if self.present else list(self.observations)[-1]
+
+    def without(self, agent: str) -> _Cycle:
+        """Return the cycle after the last turn of an agent that has ended."""
+        names = ("cumulative_rewards", "terminations", "truncations", "infos")
+        left: dict[str, Any] = {name: getattr(self, name).copy() for name in names}
+        for by_agent in left.values():
+            del by_agent[agent]
+        agents = self.agents.copy()
+        agents.remove(agent)
+        return dataclasses.replace(self, agents=agents, rewards=dict.fromkeys(left["infos"], 0.0), **left)
+
+
+def _shown(name: str) -> Any:
+    """Return a property that reads a field of the cycle."""
+    read = operator.attrgetter(name)
+
+    def read_now(turns: _Turns) -> Any:
+        try:
+            return read(turns.current())
+        except ResetNeeded as error:
+            raise AttributeError(f"{name} cannot be accessed before reset") from error
+
+    return property(read_now)
 
 
 class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
-    """PettingZoo's conversion, whose cached results follow a state that is set."""
+    """PettingZoo's conversion, on one `_Cycle`: created again from the world whenever that has changed without it."""
 
     env: MultiGridEnv[Any]
+    agents = _shown("agents")
+    agent_selection = _shown("selection")
+    rewards = _shown("rewards")
+    _cumulative_rewards = _shown("cumulative_rewards")
+    terminations = _shown("terminations")
+    truncations = _shown("truncations")
+    infos = _shown("infos")
 
-    def set_state(self, state: State | dict[str, Any]) -> None:
-        self.env.set_state(state)
-        results: Any = self.env._last_results()  # noqa: SLF001 - the same package
-        self._observations, self.rewards, self.terminations, self.truncations, self.infos = results
-        self._cumulative_rewards = dict(self.rewards)
-        present = self.env.agents
-        # In the order of PettingZoo's `step`.
-        self.agents = present + sorted(self.rewards.keys() - set(present))
-        self._actions = dict.fromkeys(self.agents)
-        self._agent_selector = AgentSelector(present)
-        self.agent_selection = self._agent_selector.reset() if present else list(self.rewards)[-1]
-        self._deads_step_first()
+    def __init__(self, parallel: MultiGridEnv[Any]) -> None:
+        super().__init__(parallel)
+        self._num_actions = parallel.config.num_actions
+        self._cycle: _Cycle | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there was a reset."""
+        return self.env._moment()[0] > 0  # noqa: SLF001 - the same package
+
+    def current(self) -> _Cycle:
+        """Return the cycle of this moment.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+            RuntimeError: a call of the world is under way, or was interrupted where Python plays the rules.
+        """
+        cycle = self._cycle
+        if cycle is None or cycle.moment != self.env._moment():  # noqa: SLF001
+            cycle = self._begin(self.env._last_results())  # noqa: SLF001
+        return cycle
+
+    def _begin(self, results: Any) -> _Cycle:
+        observations, rewards, terminations, truncations, infos = results
+        agents, moment = self.env.agents, self.env._moment()  # noqa: SLF001
+        # PettingZoo sorts them by name.
+        ended = sorted(rewards.keys() - set(agents)) if len(agents) < len(rewards) else []
+        self._cycle = cycle = _Cycle(
+            moment, agents, agents + ended, observations, rewards, rewards.copy(), terminations, truncations, infos
+        )
+        return cycle
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode of all agents."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        none = dict.fromkeys(infos, False)
+        self._begin((observations, dict.fromkeys(infos, 0.0), none, none.copy(), infos))
+
+    def step(self, action: Any) -> None:
+        """Take the action of the selected agent."""
+        cycle = self.current()
+        present, agent = cycle.present, cycle.selection
+        if len(cycle.agents) > len(present):
+            if action is not None:
+                how = "terminated" if cycle.terminations[agent] else "truncated"
+                raise ValueError(
+                    f"action for {agent} is {shorten(action)}; expected None, since {agent} has {how}: call step(None)"
+                )
+            self._cycle = cycle.without(agent)
+            return
+        if not present:
+            raise _over_error()
+        cycle.actions[agent] = check_action(action, self._num_actions, agent)
+        if agent == present[-1]:
+            self._begin(self.env.step(cycle.actions))
+        elif cycle.num_acted:
+            cycle.num_acted += 1
+        else:
+            self._cycle = dataclasses.replace(cycle, rewards=dict.fromkeys(cycle.rewards, 0.0), num_acted=1)
+
+    def observe(self, agent: str) -> Any:
+        """Return the last observation of an agent."""
+        observations = self.current().observations
+        try:
+            return observations[agent]
+        except (KeyError, TypeError) as error:
+            raise unknown_agent_error(agent, observations) from error
+
+    @override
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Return what the selected agent sees."""
+        cycle = self.current()
+        agent = cycle.selection
+        if not cycle.agents:
+            raise _over_error()
+        observation = cycle.observations[agent] if observe else None
+        flags = cycle.terminations[agent], cycle.truncations[agent]
+        return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
+
+
+def _over_error() -> ResetNeeded:
+    return ResetNeeded("the episode is over, and no agent is selected; call reset() first")
 
 
 @show_fields
@@ -115,7 +336,7 @@ def env(
     render_view: int | None = None,
     **options: Unpack[GridOptions],
 ) -> MultiGridAECEnv:
-    """Return `parallel_env` as an AECEnv, by PettingZoo's own conversion.
+    """Return `parallel_env` as an AECEnv.
 
     The keywords are those of `parallel_env`.
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shorten
 from multigrid.envs.annotations import Info
+from multigrid.envs.exclusive import one_at_a_time
 from multigrid.envs.one_world import OneWorld
 
-__all__ = ["AgentDicts", "to_list"]
+__all__ = ["AgentDicts", "to_list", "unknown_agent_error"]
 
 _Results: TypeAlias = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]
 """Observations, rewards, terminations, truncations and infos by agent."""
@@ -32,6 +35,7 @@ class AgentDicts(OneWorld):
         self._distances, self._outcomes, self._arrived = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
         self._rewards = arrays.rewards[0]
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
+        self._commits, self._steps = arrays.commits, arrays.steps
         self._observed = [part[0] for part in self._world.observation_arrays]
 
     def _rows(self, agents: list[str]) -> list[int]:
@@ -62,8 +66,15 @@ class AgentDicts(OneWorld):
         columns = zip(agents, distances, outcomes, to_list(self._arrived, rows))
         return {agent: {"distance": a, "outcome": b, "arrived": c} for agent, a, b, c in columns}
 
+    @one_at_a_time
     def _last_results(self) -> _Results:
-        """Return what the last step returned, or would have, if the state was set; after a reset without rewards."""
+        """Return what the last step returned, or would have, if the state was set; after a reset without rewards.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        self._check_started()
+        self._world.observe()
         rows = np.flatnonzero(~self._world.find_departed()[0]).tolist()
         agents = [self.possible_agents[row] for row in rows]
         rewards = dict(zip(agents, to_list(self._rewards, rows)))
@@ -80,3 +91,12 @@ def to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
     """
     listed: list[Any] = (values if rows is None else values[rows]).tolist()
     return listed
+
+
+def unknown_agent_error(agent: object, expected: Iterable[str]) -> KeyError:
+    """Return the error for a name that is none of the expected ones.
+
+    >>> unknown_agent_error("agent_9", ["agent_0", "agent_1"])
+    KeyError("agent is 'agent_9'; expected one of ['agent_0', 'agent_1']")
+    """
+    return KeyError(f"agent is {shorten(agent)}; expected one of {shorten(list(expected))}")

@@ -17,7 +17,7 @@ from multigrid.config import GridConfig, GridOptions, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
-from multigrid.envs.agent_dicts import AgentDicts, to_list
+from multigrid.envs.agent_dicts import AgentDicts, to_list, unknown_agent_error
 from multigrid.envs.annotations import Info, ObservationType, State
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.options import resolve_options, show_fields
@@ -101,7 +101,10 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         Raises:
             KeyError: there is no agent of this name.
         """
-        return self.observation_spaces[agent]
+        try:
+            return self.observation_spaces[agent]
+        except (KeyError, TypeError) as error:
+            raise unknown_agent_error(agent, self.possible_agents) from error
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """Return an agent's action space, the same object at every call.
@@ -109,7 +112,10 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         Raises:
             KeyError: there is no agent of this name.
         """
-        return self.action_spaces[agent]
+        try:
+            return self.action_spaces[agent]
+        except (KeyError, TypeError) as error:
+            raise unknown_agent_error(agent, self.possible_agents) from error
 
     @property
     def agents(self) -> list[str]:  # type: ignore[override]
@@ -128,6 +134,12 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
             self._world.check_consistent()
             self._agents = self._list_present() if self._started else []
         return self._agents
+
+    def _moment(self) -> tuple[int, int]:
+        """Return two numbers, one of which every reset and every step changes; the first is 0 before any reset."""
+        if self._agents is None:
+            self._list_agents()
+        return self._commits.item(), self._steps.item()
 
     @property
     def max_cycles(self) -> int | None:

@@ -90,7 +90,7 @@ def test_observations_that_an_exception_prevents_are_made_up_for(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(KernelCalls, "_observe", interrupt)
+        patched.setattr(KernelCalls, "observe", interrupt)
         with pytest.raises(KeyboardInterrupt):
             one.set_state(state, [1])
     other.set_state(state, [1])

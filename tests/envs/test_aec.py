@@ -1,18 +1,22 @@
-"""The AEC env: states in which a cycle begins, what follows them, and metrics."""
+"""The AEC env: equal to PettingZoo's conversion, wrong calls, states in which a cycle begins, and metrics."""
 
 from __future__ import annotations
 
+import copy
+import pickle
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from pettingzoo.utils.conversions import aec_to_parallel
+from pettingzoo.utils import OrderEnforcingWrapper
+from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
 from pettingzoo.utils.wrappers import CaptureStdoutWrapper
 
 import multigrid
 from faces import MASKED, WALLS
-from helpers import frozen
+from helpers import frozen, run_python
 
 RULES = ("park", "leave", "stay", "restart")
 SETTINGS = [*({"on_target": rule} for rule in RULES), {**MASKED, "on_target": "leave", "reward": "shared"}]
@@ -27,16 +31,22 @@ def shown(env: Any) -> Any:
     """Return all that an AEC env shows; numbers compare by value, for PettingZoo resets rewards to the int 0."""
     by_agent = [env.rewards, env._cumulative_rewards, env.terminations, env.truncations]
     seen = {agent: env.observe(agent) for agent in env.agents}
-    rest = [seen, env.infos, env.unwrapped.state(), env.metrics(), env.unwrapped.agents]
+    rest = [seen, env.infos, env.unwrapped.state(), env.unwrapped.metrics(), env.unwrapped.agents]
     return [env.agents, env.agent_selection, by_agent, frozen(rest)]
 
 
+def last(env: Any) -> Any:
+    """Return what the selected agent gets, with its observation in a form that compares."""
+    seen, *rest = env.last()
+    return frozen(seen), *rest
+
+
 def cycle(env: Any, random: np.random.Generator) -> list[Any]:
-    """Play a cycle, with the last steps of agents that have ended; return what each agent gets."""
+    """Play a turn of every agent, with the last ones of agents that have ended; return what each agent gets."""
     returned = []
     for _ in range(len(env.agents)):
-        _, _, terminated, truncated, _ = last = env.last()
-        returned.append((env.agent_selection, frozen(last[0]), *last[1:]))
+        _, _, terminated, truncated, _ = got = last(env)
+        returned.append((env.agent_selection, *got))
         env.step(None if terminated or truncated else int(random.integers(4)))
     return returned
 
@@ -47,6 +57,120 @@ def episode(env: Any, seed: int) -> list[Any]:
     while env.agents:
         returned.append(cycle(env, random))
     return returned
+
+
+WRONG = [7, -1, 4, 2**70, None, "x", True, 1.0, [1], {}, np.array([0, 1]), np.True_]
+WRONG_OF_ENDED = [value for value in (0, *WRONG, np.array([None])) if value is not None]
+
+
+def played(rule: str, *, mistakes: bool) -> list[Any]:
+    """Play an episode, with every wrong action in every turn or none, each refused; return what is shown."""
+    env, random, results = some_env(on_target=rule), np.random.default_rng(6), []
+    env.reset(seed=5)
+    while env.agents:
+        agent = env.agent_selection
+        has_ended = env.terminations[agent] or env.truncations[agent]
+        for action in (WRONG_OF_ENDED if has_ended else WRONG) if mistakes else ():
+            expected = f"None, since {agent} has t" if has_ended else "an integer from 0 to 3"
+            with pytest.raises((TypeError, ValueError), match=rf"action for {agent} is .*; expected {expected}"):
+                env.step(action)
+        results.append(shown(env))
+        env.step(None if has_ended else int(random.integers(4)))
+    results.append(frozen(env.get_state()))
+    return results
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_wrong_action_is_refused_in_its_turn_and_changes_nothing(rule: str) -> None:
+    """Each error names the selected agent and what was expected, and the episode is that of a twin without mistakes."""
+    assert played(rule, mistakes=True) == played(rule, mistakes=False)
+
+
+def test_wrong_actions_are_refused_without_assertions() -> None:
+    """`python -O`, which removes `assert`, changes nothing."""
+    code = f"import sys; sys.path[:0] = {sys.path}; from test_aec import *; "
+    done = run_python("-O", "-c", code + "print([played(rule, mistakes=True) for rule in RULES])")
+    assert done.stdout == f"{[played(rule, mistakes=False) for rule in RULES]}\n", done.stderr
+
+
+def test_turns_before_a_reset_and_after_the_end() -> None:
+    """Without an episode, or after its end, no agent has a turn; the error says to reset, and the env is unchanged."""
+    env, twin = some_env(on_target="leave"), some_env(on_target="leave")
+    calls = [lambda: env.step(0), lambda: env.step(None), env.last, lambda: env.last(observe=False)]
+    for call in (*calls, env.state, env.get_state, env.metrics, lambda: env.observe("agent_0")):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+            call()
+    with pytest.raises(ValueError, match="seed is -1"):
+        env.reset(seed=-1)
+    for name in ("agents", "agent_selection", "rewards", "terminations", "truncations", "infos", "num_agents"):
+        with pytest.raises(AttributeError, match=f"{name} cannot be accessed before reset"):
+            getattr(env, name)
+    for one in (env, twin):
+        one.reset(seed=1)
+    assert episode(env, 1) == episode(twin, 1)
+    for call in calls:
+        with pytest.raises(ResetNeeded, match=r"the episode is over, .* call reset\(\) first"):
+            call()
+    assert shown(env) == shown(twin)
+    for one in (env, twin):
+        one.reset()
+    assert episode(env, 2) == episode(twin, 2)
+
+
+@pytest.mark.parametrize("name", ["agent_30", 0, None, ["agent_0"]], ids=repr)
+def test_an_unknown_agent(name: Any) -> None:
+    """A name that no agent has is a KeyError with that name and, shortened, those that exist."""
+    env, parallel = multigrid.env(size=9, num_agents=30), multigrid.parallel_env(size=9, num_agents=30)
+    env.reset()
+    spaces = [env.observation_space, env.action_space, parallel.observation_space, parallel.action_space]
+    for call in (*spaces, env.observe):
+        with pytest.raises(KeyError) as caught:
+            call(name)
+        (message,) = caught.value.args
+        assert message.startswith(f"agent is {name!r}; expected one of ['agent_0', 'agent_1', ")
+        assert message.endswith("'agent_15', ...]")
+    assert all(call("agent_29") is call("agent_29") for call in spaces)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_equal_to_pettingzoos_conversion(settings: dict[str, Any]) -> None:
+    """In every turn all is shown that PettingZoo's own `parallel_to_aec` shows, copies of the env included."""
+    env = some_env(**settings)
+    own: Any = OrderEnforcingWrapper(parallel_to_aec(multigrid.parallel_env(env.unwrapped.config)))
+    random = np.random.default_rng(2)
+    for seed in range(4):
+        env.reset(seed=seed)
+        own.reset(seed=seed)
+        while own.agents:
+            assert shown(env) == shown(own)
+            assert last(env) == last(own)
+            assert env.last(observe=False) == own.last(observe=False)
+            ended = own.terminations[own.agent_selection] or own.truncations[own.agent_selection]
+            action = None if ended else int(random.integers(4))
+            env.step(action)
+            own.step(action)
+            env = (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: one)[
+                random.integers(4)
+            ](env)
+        assert shown(env) == shown(own)
+
+
+def test_a_cycle_begins_with_what_the_world_does_without_it() -> None:
+    """After a reset, a step or a state of the MultiGridEnv itself, the AECEnv shows it, and a cycle begins."""
+    env, other = some_env(), some_env()
+    for one in (env, other):
+        one.reset(seed=1)
+    world, state = env.unwrapped, env.get_state()
+    for act in (
+        lambda: world.reset(seed=3),
+        lambda: world.step(dict.fromkeys(world.agents, 1)),
+        lambda: world.set_state(state),
+    ):
+        env.step(2)
+        act()
+        other.set_state(world.get_state())
+        assert shown(env) == shown(other)
+    assert episode(env, 1) == episode(other, 1)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

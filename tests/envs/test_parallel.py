@@ -113,7 +113,7 @@ def test_aec_plays_the_same_game(settings: dict[str, Any]) -> None:
     for seed in range(4):
         observations, infos = parallel.reset(seed=seed)
         aec.reset(seed=seed)
-        returned = {agent: [observations[agent], 0, False, False, infos[agent]] for agent in parallel.agents}
+        returned = {agent: [observations[agent], 0.0, False, False, infos[agent]] for agent in parallel.agents}
         while parallel.agents:
             actions = actions_of(parallel, random)
             for agent in parallel.agents:

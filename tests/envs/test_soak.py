@@ -1,8 +1,8 @@
 """Minutes of mixed calls, disturbed by signals, threads, forks and copies: every call is played in full or not at all.
 
 Beside each env stands a twin of one thread, which nothing disturbs and which gets the calls that were played. In the
-end, and after every call, the two are in the same state. The AEC face gets no signals and no second thread, for its
-turns are kept by PettingZoo's own code, which neither is made for.
+end, and after every call, the two are in the same state. The AEC face gets no second thread: a turn is of the agent
+that is selected, which another thread would change.
 """
 
 from __future__ import annotations
@@ -188,14 +188,10 @@ def actions_for(env: Any, seed: int) -> Any:
 
 
 def aec_turn(env: Any, seed: int) -> Any:
-    """A turn of every agent."""
-    random = np.random.default_rng(seed)
-    returned = []
-    for agent in env.agent_iter(max(len(env.agents), 1)):
-        observation, reward, terminated, truncated, info = env.last()
-        returned.append([agent, observation, reward, terminated, truncated, info])
-        env.step(None if terminated or truncated else int(random.integers(4)))
-    return returned
+    """A turn of the selected agent."""
+    observation, reward, terminated, truncated, info = env.last()
+    env.step(None if terminated or truncated else seed % 4)
+    return [observation, reward, terminated, truncated, info]
 
 
 def picture(env: Any) -> Any:
@@ -211,6 +207,9 @@ def picture(env: Any) -> Any:
         rest.append(
             frozen(core.render()) if isinstance(core, MultiGridEnv) and core.render_mode == "rgb_array" else None
         )
+        if is_aec(env):
+            shown = [env.agents, env.agent_selection, env.rewards, env.terminations, env.truncations, env.infos]
+            rest.append(frozen([*shown, env._cumulative_rewards, [env.observe(agent) for agent in env.agents]]))
         return [frozen(core.get_state()), *rest]
     except (RuntimeError, ResetNeeded) as error:
         raise RefusedCallError from error
@@ -315,7 +314,7 @@ class Round:
         try:
             now = picture(self.env)
         except RefusedCallError:
-            bits = self.twin.np_random.bit_generator if not is_vector(self.twin) else None
+            bits = self.twin.unwrapped.np_random.bit_generator if not is_vector(self.twin) else None
             foreign = bits is not None and type(bits) is not np.random.PCG64
             assert self.interpreted or foreign, f"{call.name} was interrupted, and the env refuses all calls"
             self.tally["refused"] += 1
@@ -381,7 +380,7 @@ class Round:
         how = int(self.random.integers(3))
         if how == 0:
             self.env = copy.deepcopy(self.env)
-        elif how == 1 and not is_aec(self.env):
+        elif how == 1:
             self.env = pickle.loads(pickle.dumps(self.env))
         elif is_vector(self.env):
             state = self.env.get_state()
@@ -393,7 +392,6 @@ class Round:
 
     def play(self) -> None:
         """Make the calls."""
-        disturbed = self.face != "AEC"
         for _ in range(CALLS):
             call, way = self.some_call(), self.random.random()
             self.log.append(f"{call.name}, {way:.2f}")
@@ -401,9 +399,9 @@ class Round:
             # A draw is the user's own call, and no business of the env's.
             if call.name == "draw":
                 self.both(call)
-            elif way < 0.5 and disturbed:
+            elif way < 0.5:
                 self.under_fire(call)
-            elif way < 0.62 and disturbed:
+            elif way < 0.62 and self.face != "AEC":
                 self.two_at_once(call, Call("step", int(self.random.integers(2**31))))
             elif 0.62 <= way < 0.63:
                 self.fork()
