@@ -42,8 +42,8 @@ _INFOS = (
     "([Rules](../rules.md#outcomes) has a sentence on each):"
 )
 _REGISTRIES = (
-    "PettingZoo's registry has this environment ([Using](../using.md)). Gymnasium's registry does not: "
-    "`gymnasium.make` returns [GridWorld](grid_world.md), which has one agent. "
+    "PettingZoo's registry has this environment ([Using](../using.md)). Gymnasium's environments have one agent: "
+    "`gymnasium.make` makes [GridWorld](grid_world.md). "
     "[MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call."
 )
 _HISTORY = {
