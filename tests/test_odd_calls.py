@@ -115,8 +115,8 @@ EXCLUDED = {
     "multigrid.integrations.tyro.add_field_rule": "takes a registry of tyro",
     "multigrid.wrappers.observations.GoalObservation.observation": "takes what the env has returned",
     "multigrid.wrappers.observations.PixelObservation.observation": "takes what the env has returned",
-    "multigrid.wrappers.observations.RelativePosition.observation": "takes what the env has returned",
-    "multigrid.wrappers.rewards.ClipReward.reward": "takes what the env has returned",
+    "multigrid.wrappers.relative_position.RelativePosition.observation": "takes what the env has returned",
+    "multigrid.wrappers.clip_reward.ClipReward.reward": "takes what the env has returned",
     "multigrid.wrappers.potential_reward.minus_distance": "takes what the env has returned",
     "multigrid.wrappers.vector_records.RecordVideo": "Gymnasium's, which writes files with MoviePy",
 }
