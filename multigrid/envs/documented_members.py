@@ -64,20 +64,26 @@ class Locations:
         return location
 
     def check(self, world: Worlds, *, may_be_nowhere: bool) -> list[NDArray[Any]] | None:
-        """Return both cells, or None if none of the arrays is used.
+        """Return both cells, or None if they are the world's own.
 
         Raises:
             ValueError: a cell is outside the grid; with `may_be_nowhere` it may have the coordinate `NOWHERE`.
         """
         if not self._used:
             return None
-        locations = [self.find(world, which) for which in (AGENT, TARGET)]
-        return [
-            location
-            if may_be_nowhere and NOWHERE in location.tolist()
-            else check_cell(name, location, world.config.components[0])
-            for name, location in zip(_NAMES, locations, strict=True)
-        ]
+        cells = [world.arrays.location[0, 0], world.arrays.target[0, 0]]
+        is_changed = False
+        for which in (AGENT, TARGET):
+            location = self.find(world, which)
+            if location.tolist() != cells[which].tolist():
+                is_changed = True
+                may_stay = may_be_nowhere and NOWHERE in location.tolist()
+                cells[which] = location if may_stay else check_cell(_NAMES[which], location, world.config.components[0])
+        return cells if is_changed else None
+
+    def are_used(self, world: Worlds) -> bool:
+        """Return whether the array of a cell is used now."""
+        return self._find_used(world, AGENT) is not None or self._find_used(world, TARGET) is not None
 
 
 def _find_moment(world: Worlds, which: int) -> tuple[int, int]:
@@ -95,24 +101,22 @@ class _Replaceable:
         return vars(env).get(self._name) or types.MethodType(self._method, env)
 
     def __set__(self, env: Any, method: Any) -> None:
-        vars(env).update({"_is_plain": False, self._name: method})
+        vars(env).update({"_is_plain": False, "_is_changed": True, self._name: method})
 
     def __delete__(self, env: Any) -> None:
         del vars(env)[self._name]
 
 
 def replaceable(method: _Method) -> _Method:
-    """Set ``_is_plain`` of an env to False when the method is replaced on it.
+    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it.
 
     >>> class Env:
-    ...     _is_plain = True
-    ...
     ...     @replaceable
     ...     def observe(self):
     ...         return 1
     >>> env = Env()
     >>> env.observe = lambda: 2
-    >>> env.observe(), env._is_plain, Env().observe()
-    (2, False, 1)
+    >>> env.observe(), env._is_plain, env._is_changed, Env().observe()
+    (2, False, True, 1)
     """
     return cast("_Method", _Replaceable(method))

@@ -44,7 +44,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     truncated; pass ``max_episode_steps`` to ``gymnasium.make``.
 
     A subclass may override and set the members of the documented class, and need not call this constructor, as in the
-    documents. Once a member is overridden, set or read, steps follow the members, and take longer.
+    documents. While members are overridden, set or read, steps follow them, and take longer.
 
     Source: Gymnasium's tutorial "Make your own custom environment", in the editions with right = ``[1, 0]``; their ids
     are ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
@@ -79,21 +79,22 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         if others:
             raise one_agent_error("GridWorldEnv", "parallel_env", others, ("render_mode", "size"))
         if is_int(render_mode):
-            modes = "expected None or 'human' or 'rgb_array'; name the size"
-            raise ValueError(f"render_mode is {render_mode}; {modes}: size={render_mode}")
+            raise ValueError(
+                f"render_mode is {render_mode}; expected None or 'human' or 'rgb_array'; or size={render_mode}"
+            )
         size = check_int("size", size, 2, ", for the target is never the agent's own cell")
         # With one agent, *stay* is the documented rule also for steps after the end.
         config = GridConfig(size=size, num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
         self.__size = size
-        self.observation_space = spaces.observation_space(config)
-        self.action_space = spaces.action_space(config)
+        self.observation_space, self.action_space = spaces.observation_space(config), spaces.action_space(config)
         self._bind_arrays()
         self.__agent[:] = self.__target[:] = NOWHERE
         self.__directions: Any = {int(action): DIRECTIONS[action].copy() for action in Action if action != Action.STAY}
         self.__locations = Locations()
-        # Whether steps need not look at the documented members; on the instance, where Python reads it faster.
-        self._is_plain = all(getattr(type(self), name) is getattr(GridWorldEnv, name) for name in _MEMBERS)
+        # Whether a method or a direction may be another than that of this class; and whether steps can ignore members.
+        self._is_changed = any(getattr(type(self), name) is not getattr(GridWorldEnv, name) for name in _MEMBERS)
+        self._is_plain = not self._is_changed
 
     def _bind_arrays(self) -> None:
         """Bind the arrays that each step reads and writes, to names that no subclass uses by chance."""
@@ -151,13 +152,13 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     @property
     def _action_to_direction(self) -> Any:
         """The step ``[dx, dy]`` of each action, a dict of arrays (2,) of integers; both can be changed."""
-        self._is_plain = False
+        self._is_plain, self._is_changed = False, True
         return self.__directions
 
     @_action_to_direction.setter
     @one_at_a_time
     def _action_to_direction(self, directions: Any) -> None:
-        self._is_plain, self.__directions = False, directions
+        self._is_plain, self._is_changed, self.__directions = False, True, directions
 
     @property
     @one_at_a_time
@@ -245,6 +246,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         try:
             self._finish_interrupted_call()
             self._reset_world(seed, options)
+            self._is_plain = not self._is_changed
             if self._is_plain:
                 if self.render_mode is not None:
                     self._update_window()
@@ -274,7 +276,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         else:
             raise overlapping_call_error("step", under_way)
         try:
-            if not self._started:
+            if not (self._is_plain and self._started):
                 self._finish_interrupted_call()
                 self._check_started()
             if self._is_plain:
@@ -291,18 +293,16 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
                     False,
                     {"distance": self.__distance.item()},
                 )
-            step = self._find_step(action)
-            self._finish_interrupted_call()
-            self._check_started()
-            self._world.walk(step)
+            self._world.walk(self._find_step(action))
             reward, terminated = 1 if self.__reward.item() else 0, self.__terminated.item()
+            self._is_plain = not (self._is_changed or self.__locations.are_used(self._world))
         finally:
             self._call = None
         observation, info = self._tell()
         return observation, reward, terminated, False, info
 
     def _find_step(self, action: Any) -> NDArray[Any]:
-        directions = self._action_to_direction
+        directions = self._action_to_direction if self._is_changed else self.__directions
         key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
         try:
             direction = directions[key]

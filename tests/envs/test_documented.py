@@ -277,7 +277,7 @@ def test_bad_sizes(size, error, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GridWorldEnv(7), "render_mode is 7; expected None or 'human' or 'rgb_array'; name the size: size=7"),
+        (lambda: GridWorldEnv(7), "render_mode is 7; expected None or 'human' or 'rgb_array'; or size=7"),
         (lambda: GridWorldEnv(siz=3), r"'siz' \(did you mean size\?\); expected render_mode, size"),
         (
             lambda: gymnasium.make(IDS[0], size=3, walls="..", num_agents=4),

@@ -775,6 +775,17 @@ def test_classes_that_override_nothing_are_found_once():
     assert diagonal.step(0)[0]["agent"].tolist() == [1, 2]
 
 
+def test_steps_are_fast_again_when_members_are_left_alone():
+    """The agent's array is used until the next step, the target's until the next reset, and directions for ever."""
+    env, plain = GridWorldEnv(), []
+    env.reset(seed=0)
+    for read in (lambda: env._agent_location, lambda: env._target_location, lambda: env._action_to_direction):
+        for go_on in (read, lambda: env.step(0), env.reset):
+            go_on()
+            plain.append(env._is_plain)
+    assert plain == [False, True, True, False, False, True, False, False, False]
+
+
 def test_wrappers_set_locations_too():
     """A wrapper sets the locations of the env that it wraps, through Gymnasium's own wrappers."""
     env = gymnasium.make("multigrid/GridWorld-v0", size=4)
