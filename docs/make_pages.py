@@ -75,6 +75,8 @@ def _grid_world() -> str:
     env = gymnasium.make("multigrid/GridWorld-v0")
     rows = {
         "Import": '`gymnasium.make("multigrid/GridWorld-v0")`, after `import multigrid`',
+        "Other ids": "`gymnasium_env/GridWorld-v0`, `gym_examples/GridWorld-v0`",
+        "Differences": "[by member and by edition of Gymnasium's documents](../coming_from/gymnasium.md)",
         "Actions": "discrete",
         "Agents": "1",
         "Manual control": "`multigrid play --num-agents 1`",
