@@ -27,8 +27,7 @@ __all__ = ["Actions", "GridWorldEnv"]
 
 Observation: TypeAlias = dict[str, NDArray[np.int64]]
 
-Actions = enum.IntEnum("Actions", "RIGHT UP LEFT DOWN", start=0)
-"""The documented names of the four actions, with the documented values."""
+Actions = enum.IntEnum("Actions", "RIGHT UP LEFT DOWN", start=0)  # the documented names
 
 _INTEGERS = frozenset({int, np.int64})
 _ONLY_MAP = np.zeros(1, np.int64)
@@ -192,6 +191,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def _place(self) -> None:
         """Place the agent and the target in the cells that were set; an episode begins once both are in the grid."""
+        self._finish_interrupted_call()
         cells = self.__locations.check(self._world, may_be_nowhere=not self._started)
         if cells is not None and (self._started or any(NOWHERE in cell.tolist() for cell in cells)):
             self._world.place(*cells)
@@ -276,10 +276,9 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         else:
             raise overlapping_call_error("step", under_way)
         try:
-            if not (self._is_plain and self._started):
-                self._finish_interrupted_call()
-                self._check_started()
             if self._is_plain:
+                if not self._started:
+                    self._check_started()
                 if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
                     action = check_action(action, 4)
                 self.__action[0] = action
@@ -293,6 +292,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
                     False,
                     {"distance": self.__distance.item()},
                 )
+            self._check_started()
             self._world.walk(self._find_step(action))
             reward, terminated = 1 if self.__reward.item() else 0, self.__terminated.item()
             self._is_plain = not (self._is_changed or self.__locations.are_used(self._world))
