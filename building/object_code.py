@@ -42,6 +42,7 @@ ENTRIES: dict[Callable[..., Any], str] = {
     rules.reset_worlds: "T N N N",
     rules.restore_worlds: "T T i1",
     rules.step_worlds: "T N N",
+    rules.walk_agent: "T N N",
     threads._play_tasks: "T i2 N N N N N",
 }
 

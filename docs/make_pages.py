@@ -42,8 +42,8 @@ _INFOS = (
     "([Rules](../rules.md#outcomes) has a sentence on each):"
 )
 _REGISTRIES = (
-    "PettingZoo's registry has this environment ([Using](../using.md)). Gymnasium's registry does not: "
-    "`gymnasium.make` returns [GridWorld](grid_world.md), which has one agent. "
+    "PettingZoo's registry has this environment ([Using](../using.md)). Gymnasium's environments have one agent: "
+    "`gymnasium.make` makes [GridWorld](grid_world.md). "
     "[MultiGrid, many worlds](multi_grid_vector.md) steps many worlds in one call."
 )
 _HISTORY = {
@@ -75,6 +75,8 @@ def _grid_world() -> str:
     env = gymnasium.make("multigrid/GridWorld-v0")
     rows = {
         "Import": '`gymnasium.make("multigrid/GridWorld-v0")`, after `import multigrid`',
+        "Other ids": "`gymnasium_env/GridWorld-v0`, `gym_examples/GridWorld-v0`",
+        "Differences": "[by member and by edition of Gymnasium's documents](../coming_from/gymnasium.md)",
         "Actions": "discrete",
         "Agents": "1",
         "Manual control": "`multigrid play --num-agents 1`",

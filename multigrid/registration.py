@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any, NoReturn
 
 import gymnasium
 import pettingzoo
 
-__all__ = ["register_all"]
+__all__ = ["refuse_several_agents", "register_all"]
 
 _GRID_WORLD = "multigrid.envs.grid_world:GridWorldEnv"
+_MULTI_GRID = "multigrid/MultiGrid-v0"
 
 
 def register_all() -> None:
     """Register the ids, except those that are registered already or that Gymnasium refuses."""
-    limits = {
-        "multigrid/GridWorld-v0": None,
-        "gymnasium_env/GridWorld-v0": None,
-        "gym_examples/GridWorld-v0": 300,
-    }
-    for env_id, max_episode_steps in limits.items():
-        if env_id in gymnasium.registry:
-            continue
-        # For the documented ids, make_vec must return Gymnasium's SyncVectorEnv, as documented.
-        vector = "multigrid.envs.grid_world_vector:GridWorldVectorEnv" if env_id.startswith("multigrid/") else None
-        # Refused where the same id without a version is registered, which means an env of somebody else.
-        with contextlib.suppress(gymnasium.error.RegistrationError):
-            gymnasium.register(
-                id=env_id,
-                entry_point=_GRID_WORLD,
-                vector_entry_point=vector,
-                max_episode_steps=max_episode_steps,
-            )
+    # For the documented ids, make_vec must return Gymnasium's SyncVectorEnv, as documented.
+    _register("multigrid/GridWorld-v0", _GRID_WORLD, "multigrid.envs.grid_world_vector:GridWorldVectorEnv")
+    _register("gymnasium_env/GridWorld-v0", _GRID_WORLD)
+    _register("gym_examples/GridWorld-v0", _GRID_WORLD, max_episode_steps=300)
+    # For the error: without the id, Gymnasium suggests GridWorld.
+    _register(_MULTI_GRID, "multigrid.registration:refuse_several_agents")
     # PettingZoo has a registry since 1.27.
     if hasattr(pettingzoo, "register"):
-        if "multigrid/MultiGrid-v0" not in pettingzoo.parallel_registry:
-            pettingzoo.register("parallel", "multigrid/MultiGrid-v0", "multigrid.envs.parallel:parallel_env")
-        if "multigrid/MultiGrid-v0" not in pettingzoo.aec_registry:
-            pettingzoo.register("aec", "multigrid/MultiGrid-v0", "multigrid.envs.aec:env")
+        if _MULTI_GRID not in pettingzoo.parallel_registry:
+            pettingzoo.register("parallel", _MULTI_GRID, "multigrid.envs.parallel:parallel_env")
+        if _MULTI_GRID not in pettingzoo.aec_registry:
+            pettingzoo.register("aec", _MULTI_GRID, "multigrid.envs.aec:env")
+
+
+def _register(env_id: str, entry_point: str, vector: str | None = None, max_episode_steps: int | None = None) -> None:
+    # Gymnasium refuses an id that is registered without a version, which means an env of somebody else.
+    if env_id not in gymnasium.registry:
+        with contextlib.suppress(gymnasium.error.RegistrationError):
+            gymnasium.register(env_id, entry_point, vector_entry_point=vector, max_episode_steps=max_episode_steps)
+
+
+def refuse_several_agents(**_options: Any) -> NoReturn:
+    """Raise the error of ``gymnasium.make("multigrid/MultiGrid-v0")``, for Gymnasium's environments have one agent.
+
+    >>> gymnasium.make("multigrid/MultiGrid-v0", num_agents=4)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    gymnasium.error.UnregisteredEnv: multigrid/MultiGrid-v0 has several agents, and Gymnasium's environments have one...
+    """
+    raise gymnasium.error.UnregisteredEnv(
+        f"{_MULTI_GRID} has several agents, and Gymnasium's environments have one; call multigrid.parallel_env(...), "
+        "or multigrid.vector_env(...) for many worlds"
+    )

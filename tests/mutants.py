@@ -44,6 +44,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = {
     "core/rules.py": [
         "core/test_target_lists.py",
+        "core/test_observe.py::test_an_agent_that_is_placed_is_shown_in_its_new_cell",
         "envs/test_documented_subclasses.py",
         "core/test_rules.py",
         "core/test_worlds.py",
@@ -131,6 +132,7 @@ TESTS = {
         "core/test_placement.py",
         "envs/test_contract.py::test_bad_options_are_refused",
         "envs/test_documented_subclasses.py::test_bad_locations",
+        "envs/test_documented_subclasses.py::test_locations_outside_the_grid",
         "envs/test_starts_on_targets.py",
     ],
     "maps/target_lists.py": ["core/test_target_lists.py", "envs/test_lists_of_targets.py", "maps/test_text.py"],
@@ -160,6 +162,14 @@ core/rules.py
         an episode goes on when its agent is set off the target: Assign 8 -> _1 = True
         an agent that stays on its target has arrived: If 1 -> True
         an agent that is placed is observed: Assign 10 -> pass
+    walk_agent
+        a walk is a step: AugAssign 1 -> pass
+        a walk is observed: Assign 5 -> pass
+        who walks nowhere has stayed: If 1 -> False
+        who walks against the edge has not moved: If 2 -> _1
+        a walk ends at the near edge: Call 3 -> _2
+        a walk ends at the far edge: Call 4 -> _2
+        a walk may reach the target: Expr 1 -> pass
     find_bad_action
         an action below the range is refused: Compare 4 -> _1 < -1
         an action above the range is refused: Compare 5 -> _1 > _2
@@ -516,7 +526,8 @@ maps/layouts.py
         cells by hand are integers: Constant 4 -> "iuf"
         there is a cell by hand for each agent: Compare 2 -> _1[1:] != (2,)
     check_cell
-        a location is not at the grid's far edge: Compare 3 -> _1 <= _2 <= _3
+        a location is not at the grid's far edge: Compare 1 -> _1 <= _2 <= _3
+    check_pair
         a location is of integers: Compare 2 -> _1 not in "iuf"
 maps/target_lists.py
     holds_lists

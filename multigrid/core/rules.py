@@ -76,6 +76,7 @@ __all__ = [
     "reset_worlds",
     "restore_worlds",
     "step_worlds",
+    "walk_agent",
 ]
 
 RULES_VERSION = 1
@@ -195,6 +196,29 @@ def place_agent(address_table: Any, x: int, y: int, target_x: int, target_y: int
         w.episode_over[0] = w.truncated[0, 0]
         w.num_ended[0] = int(w.truncated[0, 0])
     w.outdated[0] = True
+
+
+@kernel
+def walk_agent(address_table: Any, dx: int, dy: int) -> None:
+    """Play one step of a single world without walls in which its agent asks for the cell dx, dy away; as `place_agent`.
+
+    Outside the grid it asks for the nearest cell of the grid.
+    """
+    w = unpack(address_table)
+    x, y = w.location[0, 0, 0], w.location[0, 0, 1]
+    to_x = min(max(x + dx, 0), w.components.shape[1] - 1)
+    to_y = min(max(y + dy, 0), w.components.shape[2] - 1)
+    w.steps[0] += 1
+    w.outdated[0] = True
+    if dx == 0 and dy == 0:
+        w.outcomes[0, 0] = _STAYED
+    elif to_x == x and to_y == y:
+        w.outcomes[0, 0] = _EDGE
+    else:
+        w.outcomes[0, 0] = _MOVED
+    w.location[0, 0, 0], w.location[0, 0, 1] = to_x, to_y
+    _arrive(w, 0, 1)
+    _end(w, 0)
 
 
 @kernel

@@ -21,6 +21,8 @@ from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
 __all__ = ["Worlds"]
 
 _NO_LISTS = np.empty((0, 0, 0, 2), np.int64)
+# More than any grid's side; with this and a location, sums of 64 bits do not overflow.
+_FARTHEST = 2**32
 
 
 class Worlds(KernelCalls):
@@ -187,13 +189,39 @@ class Worlds(KernelCalls):
         >>> world.arrays.distances.item()
         3.0
         """
-        if self.num_worlds != 1 or self.config.num_agents != 1 or self.config.on_target != "stay":
+        self._check_single()
+        self._run(rules.place_agent, *location.tolist(), *target.tolist(), drawing=())
+
+    def walk(self, step: NDArray[np.int64]) -> None:
+        """Play one step in which the only agent of the only world asks for any cell, clipped to the grid.
+
+        Args:
+            step: int64 (2,), the distance ``[dx, dy]`` of that cell.
+
+        Raises:
+            RuntimeError: see `check_consistent`.
+            ValueError: there are more worlds or agents, or `on_target` is not "stay", or there are walls.
+
+        >>> world = Worlds(GridConfig(size=3, num_agents=1, on_target="stay"))
+        >>> world.set_generator(0, np.random.default_rng(7))
+        >>> world.reset()
+        >>> world.place(np.array([0, 2]), np.array([1, 0]))
+        >>> world.walk(np.array([1, -9]))
+        >>> world.arrays.location.tolist(), world.arrays.terminated.item()
+        ([[[1, 0]]], True)
+        """
+        self._check_single()
+        dx, dy = (max(-_FARTHEST, min(distance, _FARTHEST)) for distance in step.tolist())
+        self._run(rules.walk_agent, dx, dy, drawing=())
+
+    def _check_single(self) -> None:
+        config = self.config
+        if self.num_worlds != 1 or config.num_agents != 1 or config.on_target != "stay" or config.maps is not None:
             raise ValueError(
-                f"there are {self.num_worlds} worlds of {self.config.num_agents} agents, and on_target is "
-                f"{self.config.on_target!r}; expected one world, one agent and 'stay'"
+                f"there are {self.num_worlds} worlds of {config.num_agents} agents, and on_target is "
+                f"{config.on_target!r}; expected one world without walls, one agent and 'stay'"
             )
         self.check_consistent()
-        self._run(rules.place_agent, *location.tolist(), *target.tolist(), drawing=())
 
     def find_present(self, e: int) -> list[int]:
         """Return the indices of the agents of world e that have not left."""

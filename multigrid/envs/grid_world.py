@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import enum
 import functools
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
 import gymnasium
@@ -15,24 +14,24 @@ from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import DIRECTIONS, Action, check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
+from multigrid.envs.documented_members import AGENT, NOWHERE, TARGET, Locations, replaceable
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.one_world import OneWorld
-from multigrid.maps.layouts import check_cell
+from multigrid.envs.options import one_agent_error
+from multigrid.maps.layouts import check_pair
 from multigrid.maps.target_lists import Layout
-from multigrid.rendering.frame import SMALLEST_FRAME, RenderOptions
+from multigrid.rendering.frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
 from multigrid.rendering.window import close_display
 
-__all__ = ["GridWorldEnv"]
+__all__ = ["Actions", "GridWorldEnv"]
 
 Observation: TypeAlias = dict[str, NDArray[np.int64]]
 
+Actions = enum.IntEnum("Actions", "RIGHT UP LEFT DOWN", start=0)  # the documented names
+
 _INTEGERS = frozenset({int, np.int64})
-_DIRECTIONS = MappingProxyType({int(action): DIRECTIONS[action] for action in Action if action != Action.STAY})
-_OVERRIDABLE = ("_get_obs", "_get_info", "_render_frame")
-_AGENT, _TARGET = 0, 1
 _ONLY_MAP = np.zeros(1, np.int64)
-# Both coordinates of the agent and of the target before the first episode, as in the documented code.
-_NOWHERE = -1
+_MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 
 
 class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
@@ -43,17 +42,18 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     which terminates the episode, else 0; the info is ``{"distance": L1 distance as float}``. Episodes are not
     truncated; pass ``max_episode_steps`` to ``gymnasium.make``.
 
-    A subclass may override ``_get_obs``, ``_get_info`` and ``_render_frame``, and set ``_agent_location`` and
-    ``_target_location``, as the documents teach.
+    A subclass may override and set the members of the documented class, and need not call this constructor, as in the
+    documents. While members are overridden, set or read, steps follow them, and take longer.
 
-    Source: Gymnasium's tutorial "Make your own custom environment", in the edition with right = ``[1, 0]``.
+    Source: Gymnasium's tutorial "Make your own custom environment", in the editions with right = ``[1, 0]``; their ids
+    are ``gymnasium_env/GridWorld-v0`` and ``gym_examples/GridWorld-v0``.
 
     Args:
         render_mode: None, "human" or "rgb_array".
         size: cells a side, at least 2.
 
     Raises:
-        TypeError: `size` is not an integer.
+        TypeError: `size` is not an integer, or another keyword was given.
         ValueError: `size` is below 2, or the render mode is unknown.
 
     >>> env = GridWorldEnv()
@@ -63,24 +63,37 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 4}
+    window_size = WINDOW_SIZE
+    """The side of a frame in pixels."""
+    window: Any = None
+    """The surface of the window, None while there is none."""
+    clock: Any = None
 
-    def __init__(self, render_mode: str | None = None, size: int = 5) -> None:
-        if isinstance(size, bool) or not isinstance(size, int | np.integer):
-            raise TypeError(f"size is {shorten(size)} of type {type(size).__name__}; expected an integer of at least 2")
-        if size < 2:
-            raise ValueError(f"size is {size}; expected at least 2, for the target is never the agent's own cell")
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__init__ is not GridWorldEnv.__init__:  # not for all: it slows every attribute of the class
+            cls.__getattr__ = GridWorldEnv._make_up_for_constructor  # type: ignore[attr-defined]
+
+    def __init__(self, render_mode: str | None = None, size: int = 5, **others: NoReturn) -> None:
+        if others:
+            raise one_agent_error("GridWorldEnv", "parallel_env", others, ("render_mode", "size"))
+        if is_int(render_mode):
+            raise ValueError(
+                f"render_mode is {render_mode}; expected None or 'human' or 'rgb_array'; or size={render_mode}"
+            )
+        size = check_int("size", size, 2, ", for the target is never the agent's own cell")
         # With one agent, *stay* is the documented rule also for steps after the end.
-        config = GridConfig(size=int(size), num_agents=1, on_target="stay", max_cycles=None)
+        config = GridConfig(size=size, num_agents=1, on_target="stay", max_cycles=None)
         OneWorld.__init__(self, config, render_mode)
-        self.__size = int(size)
-        # Whether the class overrides none of them; on the instance, where Python reads it faster.
-        self._is_plain = all(getattr(type(self), name) is getattr(GridWorldEnv, name) for name in _OVERRIDABLE)
-        self.observation_space = spaces.observation_space(config)
-        self.action_space = spaces.action_space(config)
-        self.__early_locations = np.full((2, 2), _NOWHERE, dtype=np.int64)
-        self._own_window: Any = None
-        self._own_clock: Any = None
+        self.__size = size
+        self.observation_space, self.action_space = spaces.observation_space(config), spaces.action_space(config)
         self._bind_arrays()
+        self.__agent[:] = self.__target[:] = NOWHERE
+        self.__directions: Any = {int(action): DIRECTIONS[action].copy() for action in Action if action != Action.STAY}
+        self.__locations = Locations()
+        # Whether a method or a direction may be another than that of this class; and whether steps can ignore members.
+        self._is_changed = any(getattr(type(self), name) is not getattr(GridWorldEnv, name) for name in _MEMBERS)
+        self._is_plain = not self._is_changed
 
     def _bind_arrays(self) -> None:
         """Bind the arrays that each step reads and writes, to names that no subclass uses by chance."""
@@ -90,9 +103,17 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self.__reward, self.__terminated = arrays.rewards[0, 0:1], arrays.terminated[0, 0:1]
         self.__distance = arrays.distances[0, 0:1]
 
+    def _make_up_for_constructor(self, name: str) -> Any:
+        """Call the constructor when an attribute is missing, if that of a subclass, as in the documents, has not."""
+        if "_world" in vars(self) or "_GridWorldEnv__size" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        own = dict(vars(self))
+        GridWorldEnv.__init__(self, size=self.__size)
+        vars(self).update(own)
+        return getattr(self, name)
+
     def __getstate__(self) -> dict[str, Any]:
-        # A window and a clock belong to this process.
-        return {**super().__getstate__(), "_own_window": None, "_own_clock": None}
+        return {**super().__getstate__(), "window": None, "clock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -128,108 +149,77 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             raise ValueError(f"size is {self.__size} and cannot be changed to {shorten(size)}; make another env")
 
     @property
-    def window_size(self) -> int:
-        """The side of a frame in pixels."""
-        return self._render_options.size
-
-    @window_size.setter
-    def window_size(self, pixels: int) -> None:
-        pixels = check_int("window_size", pixels, SMALLEST_FRAME)
-        self._render_options, self._painter = RenderOptions(pixels, trails=0, view_of=None), None
-
-    @property
-    def window(self) -> Any:
-        """The surface of the window, None while there is none; or what was set."""
-        window = self._own_window
-        return self._window.surface if window is None and self._window is not None else window
-
-    @window.setter
-    def window(self, window: Any) -> None:
-        self._own_window = window
-
-    @property
-    def clock(self) -> Any:
-        """The clock that limits the frames per second, None while there is no window; or what was set."""
-        clock = self._own_clock
-        return self._window.clock if clock is None and self._window is not None else clock
-
-    @clock.setter
-    def clock(self, clock: Any) -> None:
-        self._own_clock = clock
-
-    @property
-    def _action_to_direction(self) -> Mapping[int, NDArray[np.int64]]:
-        """The step ``[dx, dy]`` of each action, int64 (2,); neither the mapping nor the arrays can be changed."""
-        return _DIRECTIONS
+    def _action_to_direction(self) -> Any:
+        """The step ``[dx, dy]`` of each action, a dict of arrays (2,) of integers; both can be changed."""
+        self._is_plain, self._is_changed = False, True
+        return self.__directions
 
     @_action_to_direction.setter
-    def _action_to_direction(self, _directions: Any) -> NoReturn:
-        raise AttributeError(
-            "_action_to_direction cannot be changed; for other moves, override step, and set _agent_location there"
-        )
+    @one_at_a_time
+    def _action_to_direction(self, directions: Any) -> None:
+        self._is_plain, self._is_changed, self.__directions = False, True, directions
 
     @property
     @one_at_a_time
-    def _agent_location(self) -> NDArray[np.int64]:
-        """The agent's cell: int64 (2,), a copy that cannot be written to; ``[-1, -1]`` before the first episode.
+    def _agent_location(self) -> NDArray[Any]:
+        """The agent's cell, integers (2,); ``[-1, -1]`` before the first episode.
 
-        It can be set to any cell, the target's too: stepping continues from there, even after termination. Whether the
-        agent has reached its target is found by the next step.
+        It can be set, or written into until the next step, also to the target's cell: stepping continues from there.
+        The next step finds whether the agent has arrived. What uses a cell outside the grid raises a ValueError.
         """
-        return self._read_location(_AGENT)
+        self._is_plain = False
+        return self.__locations.use(self._world, AGENT)
 
     @_agent_location.setter
     @one_at_a_time
     def _agent_location(self, location: ArrayLike) -> None:
-        self._write_location(_AGENT, check_cell("_agent_location", location, self.config.components[0]))
+        self.__locations.set(self._world, AGENT, location)
+        self._is_plain = False
 
     @property
     @one_at_a_time
-    def _target_location(self) -> NDArray[np.int64]:
-        """The target's cell, which can be read and set as `_agent_location`."""
-        return self._read_location(_TARGET)
+    def _target_location(self) -> NDArray[Any]:
+        """The target's cell, which can be set as `_agent_location`, or written into until the next reset."""
+        self._is_plain = False
+        return self.__locations.use(self._world, TARGET)
 
     @_target_location.setter
     @one_at_a_time
     def _target_location(self, location: ArrayLike) -> None:
-        self._write_location(_TARGET, check_cell("_target_location", location, self.config.components[0]))
+        self.__locations.set(self._world, TARGET, location)
+        self._is_plain = False
 
-    def _locations(self) -> Sequence[NDArray[np.int64]] | NDArray[np.int64]:
-        if not self._started:
-            return self.__early_locations
-        self._check_started()
-        return self.__agent, self.__target
-
-    def _read_location(self, which: int) -> NDArray[np.int64]:
-        location: NDArray[np.int64] = self._locations()[which].copy()
-        location.setflags(write=False)
-        return location
-
-    def _write_location(self, which: int, location: NDArray[np.int64]) -> None:
-        """Place the agent or the target; if no episode has begun yet, begin one as soon as both are placed."""
-        if self._started:
-            self._world.place(*((location, self.__target) if which == _AGENT else (self.__agent, location)))
-            return
-        self.__early_locations[which] = location
-        if _NOWHERE not in self.__early_locations:
+    def _place(self) -> None:
+        """Place the agent and the target in the cells that were set; an episode begins once both are in the grid."""
+        self._finish_interrupted_call()
+        cells = self.__locations.check(self._world, may_be_nowhere=not self._started)
+        if cells is not None and (self._started or any(NOWHERE in cell.tolist() for cell in cells)):
+            self._world.place(*cells)
+        elif cells is not None:
+            used = [self.__locations.find(self._world, which) for which in (AGENT, TARGET)]
             on_commit = functools.partial(self._record_reset, self._current_seed())
-            layouts = Layout(self.__early_locations.reshape(1, 1, 4), None)
+            layouts = Layout(np.concatenate(cells).reshape(1, 1, 4), None)
             self._world.begin(_ONLY_MAP, _ONLY_MAP, None, layouts, on_commit=on_commit)
+            for which, location in enumerate(used):
+                self.__locations.set(self._world, which, location)
+        self._world.check_consistent()
 
+    def _check_started(self) -> None:
+        self._place()
+        super()._check_started()
+
+    @replaceable
     @one_at_a_time
     def _get_obs(self) -> Observation:
         """Return the observation of this state: new arrays."""
-        agent, target = self._locations()
-        return {"agent": agent.copy(), "target": target.copy()}
+        find, world = self.__locations.find, self._world
+        return {"agent": find(world, AGENT).copy(), "target": find(world, TARGET).copy()}
 
+    @replaceable
     @one_at_a_time
     def _get_info(self) -> dict[str, Any]:
-        """Return the info of this state, a new dict.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
-        self._check_started()
+        """Return the info of this state, a new dict."""
+        self._place()
         return {"distance": self.__distance.item()}
 
     def reset(
@@ -256,12 +246,12 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         try:
             self._finish_interrupted_call()
             self._reset_world(seed, options)
+            self._is_plain = not self._is_changed
             if self._is_plain:
                 if self.render_mode is not None:
                     self._update_window()
-                return {"agent": self.__agent.copy(), "target": self.__target.copy()}, {
-                    "distance": self.__distance.item()
-                }
+                observation = {"agent": self.__agent.copy(), "target": self.__target.copy()}
+                return observation, {"distance": self.__distance.item()}
         finally:
             self._call = None
         return self._tell()
@@ -270,7 +260,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         """Move one cell.
 
         Args:
-            action: 0 right, 1 up, 2 left, 3 down: an int, a NumPy integer or an integer array of one element.
+            action: 0 right, 1 up, 2 left, 3 down, an integer or an array of one; or a key of ``_action_to_direction``.
 
         Returns:
             Observation, reward (the int 1 or 0), terminated (bool), truncated (always False), info.
@@ -286,14 +276,13 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         else:
             raise overlapping_call_error("step", under_way)
         try:
-            if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
-                action = check_action(action, 4)
-            if not self._started:
-                self._finish_interrupted_call()
-                self._check_started()
-            self.__action[0] = action
-            self._world.step()
             if self._is_plain:
+                if not self._started:
+                    self._check_started()
+                if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
+                    action = check_action(action, 4)
+                self.__action[0] = action
+                self._world.step()
                 if self.render_mode is not None:
                     self._update_window()
                 return (
@@ -303,11 +292,23 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
                     False,
                     {"distance": self.__distance.item()},
                 )
+            self._check_started()
+            self._world.walk(self._find_step(action))
             reward, terminated = 1 if self.__reward.item() else 0, self.__terminated.item()
+            self._is_plain = not (self._is_changed or self.__locations.are_used(self._world))
         finally:
             self._call = None
         observation, info = self._tell()
         return observation, reward, terminated, False, info
+
+    def _find_step(self, action: Any) -> NDArray[Any]:
+        directions = self._action_to_direction if self._is_changed else self.__directions
+        key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
+        try:
+            direction = directions[key]
+        except LookupError:
+            raise ValueError(f"action is {shorten(action)}; expected one of {shorten(list(directions))}") from None
+        return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers [dx, dy]")
 
     def _tell(self) -> tuple[Observation, dict[str, Any]]:
         """Return what the methods of a subclass return, and show the frame in "human" mode, in the documented order."""
@@ -320,22 +321,30 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         """Return the frame, uint8 (window_size, window_size, 3), in "rgb_array" mode; None in the others."""
         return self._render_frame() if self.render_mode == "rgb_array" else None
 
+    @replaceable
     @one_at_a_time
     def _render_frame(self) -> NDArray[np.uint8] | None:
-        """Show the frame and return None in "human" mode; return the frame, as `render` does, in the others.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
-        self._check_started()
+        """Show the frame and return None in "human" mode; return the frame, as `render` does, in the others."""
+        self._place()
         if self.render_mode == "human":
             self._update_window()
             return None
         return self._draw_frame()
 
+    def _update_window(self) -> None:
+        super()._update_window()
+        if self._window is not None:
+            self.window, self.clock = self._window.surface, self._window.clock
+
+    def _get_painter(self) -> Painter:
+        pixels = check_int("window_size", self.window_size, SMALLEST_FRAME)
+        if pixels != self._render_options.size:
+            self._render_options, self._painter = RenderOptions(pixels, trails=0, view_of=None), None
+        return super()._get_painter()
+
     def close(self) -> None:
         """Close the window, if there is one. The episode can be continued; closing twice is allowed."""
-        super().close()
-        if self._own_window is not None:
+        if self.window is not None and self._window is None:  # a subclass has opened its own
             close_display()
-        self._own_window = self._own_clock = None
+        super().close()
+        self.window = self.clock = None

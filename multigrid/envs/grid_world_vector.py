@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, NoReturn
 
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from multigrid._checks import check_int, shorten
 from multigrid.config import GridConfig
+from multigrid.envs.options import one_agent_error
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.rendering.frame import WINDOW_SIZE
 
@@ -48,7 +50,11 @@ class GridWorldVectorEnv(MultiGridVectorEnv):
         render_mode: str | None = None,
         copy: bool = True,
         num_threads: int = 1,
+        **others: NoReturn,
     ) -> None:
+        if others:
+            names = [name for name in inspect.signature(GridWorldVectorEnv).parameters if name != "others"]
+            raise one_agent_error("GridWorldVectorEnv", "vector_env", others, names)
         if isinstance(render_mode, str) and render_mode == "human":
             raise ValueError(
                 "render_mode is 'human'; expected None or 'rgb_array'; for windows, call make_vec with "

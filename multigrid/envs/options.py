@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 from multigrid._checks import unexpected_keywords
 from multigrid.config import GridConfig, GridOptions, resolve_config
 
-__all__ = ["resolve_options", "show_fields"]
+__all__ = ["one_agent_error", "resolve_options", "show_fields"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -45,6 +45,27 @@ def resolve_options(function: Callable[..., Any], config: GridConfig | None, opt
     if not options.keys() <= names.keys():
         raise unexpected_keywords(function.__name__, options, names)
     return resolve_config(config, **options)
+
+
+def one_agent_error(function: str, instead: str, given: Iterable[str], names: Collection[str]) -> TypeError:
+    """Return the error for keywords that a function which creates environments of one agent does not have.
+
+    Args:
+        function: the function's name.
+        instead: the name of the one in `multigrid` that has all fields of `GridConfig`.
+        given: all keywords that were given.
+        names: the keywords that the function has, of which not all are among the given ones.
+
+    >>> print(one_agent_error("GridWorldEnv", "parallel_env", ["num_agents"], ["size"]))
+    GridWorldEnv() has one agent and no option num_agents; call multigrid.parallel_env(num_agents=...)
+    """
+    fields = [name for name in given if name in GridOptions.__annotations__ and name not in names]
+    if not fields:
+        return unexpected_keywords(function, given, names)
+    arguments = ", ".join(f"{name}=..." for name in fields)
+    return TypeError(
+        f"{function}() has one agent and no option {', '.join(fields)}; call multigrid.{instead}({arguments})"
+    )
 
 
 def _field_parameters() -> list[inspect.Parameter]:

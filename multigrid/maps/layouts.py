@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multigrid.maps.components import WALL
 
-__all__ = ["START_ON_TARGET", "check_cell", "check_cells", "check_layout", "check_places"]
+__all__ = ["START_ON_TARGET", "check_cell", "check_cells", "check_layout", "check_pair", "check_places"]
 
 START_ON_TARGET = ("stay", "restart")
 """The rules for targets under which a layout by hand may start an agent on its target."""
@@ -140,17 +140,35 @@ def check_cell(name: str, cell: Any, components: NDArray[np.int32]) -> NDArray[n
     """
     width, height = components.shape
     expected = f"expected two integers [x, y], a free cell of the {width} x {height} grid"
+    x, y = check_pair(name, cell, expected).tolist()
+    if not (0 <= x < width and 0 <= y < height):
+        raise ValueError(f"{name} is [{x}, {y}], outside the grid; {expected}")
+    if components[x, y] == WALL:
+        raise ValueError(f"{name} is [{x}, {y}], which is a wall; {expected}")
+    return np.array([x, y], dtype=np.int64)
+
+
+def check_pair(name: str, pair: Any, expected: str) -> NDArray[Any]:
+    """Check two integers, and return them as an array of shape (2,), the same object if it is one.
+
+    Args:
+        name: the name of the pair in error messages.
+        pair: two integers.
+        expected: what else the messages say.
+
+    Raises:
+        TypeError: it is not made of integers.
+        ValueError: the shape is another one.
+
+    >>> check_pair("step", [1, 0], "expected two integers [dx, dy]")
+    array([1, 0])
+    """
     try:
-        array = np.asarray(cell)
+        array = np.asarray(pair)
     except Exception as error:  # an object may raise any error
         raise ValueError(f"{name} is ragged; {expected}") from error
     if array.shape != (2,):
         raise ValueError(f"{name} has the shape {array.shape}; {expected}")
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} is of {array.dtype}; {expected}")
-    x, y = array.tolist()
-    if not (0 <= x < width and 0 <= y < height):
-        raise ValueError(f"{name} is [{x}, {y}], outside the grid; {expected}")
-    if components[x, y] == WALL:
-        raise ValueError(f"{name} is [{x}, {y}], which is a wall; {expected}")
-    return np.array([x, y], dtype=np.int64)
+    return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["Sprite", "import_pygame", "sprite", "surface_on"]
+__all__ = ["Sprite", "has_display", "import_pygame", "sprite", "surface_on"]
 
 Sprite = tuple[Any, tuple[int, int]]
 """A surface, and the position of its upper left corner in the frame, in pixels."""
@@ -31,6 +32,12 @@ def import_pygame() -> Any:
     except ImportError as error:
         raise DependencyNotInstalled("rendering needs pygame: pip install pygame-ce") from error
     return pygame
+
+
+def has_display() -> bool:
+    """Return whether windows are shown, once pygame's display is initialized; True if the user has chosen a driver."""
+    # Without a display, SDL draws to memory only.
+    return import_pygame().display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))
 
 
 def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gymnasium import logger
 
-from multigrid.rendering.backend import import_pygame
+from multigrid.rendering.backend import has_display, import_pygame
 
 if TYPE_CHECKING:
     import pygame
@@ -24,6 +24,7 @@ class Window:
     one closes it. A resized window shows the whole picture in its own proportions, between bars.
 
     If the user closes the window, the game continues: `show` warns once, and then does nothing until `close` is called.
+    Without a display, `show` warns once, and does not wait.
 
     Args:
         frames_per_second: the maximum number of frames per second.
@@ -62,7 +63,8 @@ class Window:
         # Nothing reads these events. If they filled the queue, the event that closes the window would be lost.
         game.event.clear((game.MOUSEMOTION, game.MOUSEWHEEL, game.FINGERMOTION), pump=False)
         game.display.update()
-        self._clock.tick(self._frames_per_second)
+        if has_display():
+            self._clock.tick(self._frames_per_second)
         self._last_ticks = game.time.get_ticks()
 
     def _open_window(self, game: Any, size: tuple[int, int]) -> pygame.Surface:
@@ -75,6 +77,10 @@ class Window:
         if surface is None or not Window._open:
             surface = game.display.set_mode(size, game.RESIZABLE)
             game.display.set_caption("multigrid")
+            if not has_display():
+                logger.warn(
+                    'there is no display, so render_mode="human" shows nothing; render_mode="rgb_array" returns frames'
+                )
         Window._open.add(self)
         return surface  # type: ignore[no-any-return]
 

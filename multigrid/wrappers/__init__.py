@@ -1,9 +1,12 @@
 """Wrap environments as in Gymnasium's documents on their GridWorld, and as learning libraries take them."""
 
+from multigrid.wrappers.clip_reward import ClipReward
 from multigrid.wrappers.discrete_actions import DiscreteActions
-from multigrid.wrappers.observations import GoalObservation, PixelObservation, RelativePosition
+from multigrid.wrappers.observations import GoalObservation, PixelObservation
 from multigrid.wrappers.potential_reward import PotentialReward, PotentialRewardParallel
-from multigrid.wrappers.rewards import ClipReward, DistanceReward, ReacherWeightedReward, SuccessInfo
+from multigrid.wrappers.reacher_weighted_reward import ReacherRewardWrapper, ReacherWeightedReward
+from multigrid.wrappers.relative_position import RelativePosition
+from multigrid.wrappers.rewards import DistanceReward, SuccessInfo
 from multigrid.wrappers.standard_form import StandardParallel, StandardVector, standard_config
 from multigrid.wrappers.vector_records import RecordEpisodeStatistics, RecordVideo
 from multigrid.wrappers.vector_reward import VectorReward
@@ -16,6 +19,7 @@ __all__ = [
     "PixelObservation",
     "PotentialReward",
     "PotentialRewardParallel",
+    "ReacherRewardWrapper",
     "ReacherWeightedReward",
     "RecordEpisodeStatistics",
     "RecordVideo",

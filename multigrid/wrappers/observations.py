@@ -1,4 +1,4 @@
-"""Change observations: relative positions, goals for hindsight experience replay, and frames."""
+"""Change observations: goals for hindsight experience replay, and frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import check_int
 
-__all__ = ["GoalObservation", "PixelObservation", "RelativePosition"]
+__all__ = ["GoalObservation", "PixelObservation"]
 
 
 def cell_spaces(env: gymnasium.Env[Any, Any]) -> tuple[Box, Box]:
@@ -31,36 +31,6 @@ def cell_spaces(env: gymnasium.Env[Any, Any]) -> tuple[Box, Box]:
     if not isinstance(agent, Box) or not isinstance(target, Box):
         raise TypeError(f"the env observes {space}; expected a Dict with the Boxes 'agent' and 'target'")
     return agent, target
-
-
-class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str, NDArray[Any]]], RecordConstructorArgs):
-    """Observe the target's cell minus the agent's: int64 (2,), in cells.
-
-    The documented wrapper declares an unbounded float space, which does not contain the integers that it returns. This
-    one declares integers, with bounds that follow from those of the env.
-
-    Args:
-        env: its observations are a Dict with the Boxes "agent" and "target".
-
-    Raises:
-        TypeError: the env observes something else.
-
-    >>> from multigrid import GridWorldEnv
-    >>> env = RelativePosition(GridWorldEnv())
-    >>> env.observation_space, env.reset(seed=0)[0].tolist()
-    (Box(-4, 4, (2,), int64), [-2, -2])
-    """
-
-    def __init__(self, env: gymnasium.Env[dict[str, NDArray[Any]], Any]) -> None:
-        RecordConstructorArgs.__init__(self)
-        gymnasium.ObservationWrapper.__init__(self, env)
-        agent, target = cell_spaces(env)
-        self.observation_space = Box(target.low - agent.high, target.high - agent.low, dtype=target.dtype.type)
-
-    def observation(self, observation: dict[str, NDArray[Any]]) -> NDArray[Any]:
-        """Return the target's cell minus the agent's."""
-        relative: NDArray[Any] = observation["target"] - observation["agent"]
-        return relative
 
 
 class GoalObservation(

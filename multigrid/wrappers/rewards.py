@@ -1,4 +1,4 @@
-"""Change rewards and infos: bounds, the distance reward of Gymnasium's guide, the weights of Reacher's, and success."""
+"""Change rewards and infos: the distance reward of Gymnasium's guide, and success."""
 
 from __future__ import annotations
 
@@ -12,43 +12,7 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid.wrappers.observations import cell_spaces
 
-__all__ = ["ClipReward", "DistanceReward", "ReacherWeightedReward", "SuccessInfo"]
-
-
-class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
-    """Clip every reward to `min_reward` .. `max_reward`.
-
-    Args:
-        env: any env.
-        min_reward: the lowest reward.
-        max_reward: the highest reward.
-
-    Raises:
-        TypeError: a bound is not a real number.
-        ValueError: `min_reward` is above `max_reward`, or a bound is NaN.
-
-    >>> from multigrid import GridWorldEnv
-    >>> ClipReward(GridWorldEnv(), 0.0, 0.5).reward(1)
-    0.5
-    """
-
-    def __init__(self, env: gymnasium.Env[Any, Any], min_reward: float, max_reward: float) -> None:
-        RecordConstructorArgs.__init__(self, min_reward=min_reward, max_reward=max_reward)
-        gymnasium.RewardWrapper.__init__(self, env)
-        for name, bound in (("min_reward", min_reward), ("max_reward", max_reward)):
-            if not _is_real(bound):
-                raise TypeError(f"{name} is {shorten(bound)} of type {type(bound).__name__}; expected a real number")
-        if not min_reward <= max_reward:
-            raise ValueError(
-                f"min_reward is {shorten(min_reward)} and max_reward {shorten(max_reward)}; "
-                "expected the lower one first"
-            )
-        self.min_reward = min_reward
-        self.max_reward = max_reward
-
-    def reward(self, reward: SupportsFloat) -> float:
-        """Return the reward, clipped to the bounds."""
-        return float(np.clip(float(reward), self.min_reward, self.max_reward))
+__all__ = ["DistanceReward", "SuccessInfo"]
 
 
 class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -87,7 +51,7 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         RecordConstructorArgs.__init__(self, scale=scale, target_reward=target_reward)
         gymnasium.Wrapper.__init__(self, env)
         cell_spaces(env)
-        if target_reward is not None and not _is_real(target_reward):
+        if target_reward is not None and not is_real(target_reward):
             raise TypeError(
                 f"target_reward is {shorten(target_reward)} of type {type(target_reward).__name__}; "
                 "expected a real number, or None for the env's own reward"
@@ -103,39 +67,6 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         elif not terminated:
             reward = -self.scale * np.linalg.norm(observation["agent"] - observation["target"])
         return observation, float(reward), terminated, truncated, info
-
-
-class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Replace the reward by a weighted sum of the terms in the infos of Gymnasium's Reacher.
-
-    Args:
-        env: an env whose infos have "reward_dist" and "reward_ctrl", as in Reacher.
-        reward_dist_weight: the weight of the distance term.
-        reward_ctrl_weight: the weight of the control term.
-    """
-
-    def __init__(self, env: gymnasium.Env[Any, Any], reward_dist_weight: float, reward_ctrl_weight: float) -> None:
-        RecordConstructorArgs.__init__(
-            self, reward_dist_weight=reward_dist_weight, reward_ctrl_weight=reward_ctrl_weight
-        )
-        gymnasium.Wrapper.__init__(self, env)
-        self.reward_dist_weight = reward_dist_weight
-        self.reward_ctrl_weight = reward_ctrl_weight
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step the env, and return the weighted sum as the reward.
-
-        Raises:
-            ValueError: the infos lack a term.
-        """
-        observation, _, terminated, truncated, info = self.env.step(action)
-        missing = [term for term in ("reward_dist", "reward_ctrl") if term not in info]
-        if missing:
-            raise ValueError(
-                f"the env's infos lack {missing}; expected an env like Gymnasium's Reacher, which has them"
-            )
-        reward = self.reward_dist_weight * info["reward_dist"] + self.reward_ctrl_weight * info["reward_ctrl"]
-        return observation, reward, terminated, truncated, info
 
 
 class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -174,5 +105,10 @@ class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, reward, terminated, truncated, {**info, "is_success": bool(terminated)}
 
 
-def _is_real(value: Any) -> bool:
+def is_real(value: Any) -> bool:
+    """Return whether a value is a real number, Python's or NumPy's; a bool is not.
+
+    >>> is_real(0.5), is_real(True)
+    (True, False)
+    """
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -67,12 +67,14 @@ def test_a_snapshot_is_restored_with_what_is_seen() -> None:
 
 
 def test_an_agent_that_is_placed_is_shown_in_its_new_cell() -> None:
-    """The observations follow an agent, and its target, that are placed between two steps."""
+    """The observations follow an agent, and its target, that are placed between two steps, and one that walks."""
     world = Worlds(GridConfig(size=(6, 3), num_agents=1, on_target="stay", observe=("offset",)))
     world.set_generator(0, np.random.default_rng(7))
     world.reset()
     world.place(np.array([4, 0]), np.array([1, 2]))
     assert [part[0, 0].tolist() for part in world.observation_arrays] == [[-3, 2]]
+    world.walk(np.array([-2, 9]))
+    assert [part[0, 0].tolist() for part in world.observation_arrays] == [[-1, 0]]
 
 
 @pytest.mark.parametrize("flatten", [False, True])

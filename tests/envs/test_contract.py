@@ -502,9 +502,12 @@ def test_actions_may_be_tensors(face: Face) -> None:
 @our_own
 @pytest.mark.parametrize("call", ["step", "render", "get_state", "metrics", "state"])
 def test_nothing_goes_before_a_reset(face: Face, call: str) -> None:
-    """Without an episode there is nothing to step, to draw or to save, and the error says to reset."""
+    """Without an episode there is nothing to step, to draw or to save, and the error says to reset.
+
+    The documented class draws an empty grid.
+    """
     env = face.make("rgb_array")
-    if hasattr(env, call):
+    if hasattr(env, call) and not (call == "render" and face.name == "GridWorldEnv"):
         arguments = [face.joint(env, int)] if call == "step" else []
         with pytest.raises(ResetNeeded, match=re.escape("call reset() first")):
             getattr(env, call)(*arguments)

@@ -279,9 +279,9 @@ def test_stable_baselines3_check_env():
 @pytest.mark.parametrize(
     ("size", "error", "message"),
     [
-        (0, ValueError, "size is 0; expected at least 2, for the target is never the agent's own cell"),
-        (1, ValueError, "size is 1; expected at least 2"),
-        (-3, ValueError, "size is -3; expected at least 2"),
+        (0, ValueError, "size is 0; expected an integer of at least 2, for the target is never the agent's own cell"),
+        (1, ValueError, "size is 1; expected an integer of at least 2"),
+        (-3, ValueError, "size is -3; expected an integer of at least 2"),
         (2.5, TypeError, "size is 2.5 of type float; expected an integer of at least 2"),
         (5.0, TypeError, "size is 5.0 of type float; expected an integer"),
         (True, TypeError, "size is True of type bool; expected an integer"),
@@ -294,6 +294,35 @@ def test_bad_sizes(size, error, message):
     """A size that is no integer of at least 2 is refused, saying what came and what was expected."""
     with pytest.raises(error, match=message):
         GridWorldEnv(size=size)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GridWorldEnv(7), "render_mode is 7; expected None or 'human' or 'rgb_array'; or size=7"),
+        (lambda: GridWorldEnv(siz=3), r"'siz' \(did you mean size\?\); expected render_mode, size"),
+        (
+            lambda: gymnasium.make(IDS[0], size=3, walls="..", num_agents=4),
+            r"one agent and no option walls, num_agents; call multigrid\.parallel_env\(walls=.*num_agents=",
+        ),
+        (lambda: gymnasium.make(IDS[2], num_agents=4), r"call multigrid\.parallel_env"),
+        (lambda: gymnasium.make_vec(IDS[0], 2, num_agents=4), r"no option num_agents; call multigrid\.vector_env"),
+        (lambda: gymnasium.make_vec(IDS[1], 2, num_agents=4), r"no option num_agents; call multigrid\.parallel_env"),
+    ],
+)
+def test_dead_ends(make, message):
+    """A size without its name, and options of several agents, are refused with the call that was meant."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
+
+
+@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
+def test_gymnasium_makes_no_environment_of_several_agents(make):
+    """The id that PettingZoo has says, where Gymnasium is asked for it, what to call."""
+    with pytest.raises(
+        gymnasium.error.UnregisteredEnv, match=r"call multigrid\.parallel_env\(\.\.\.\), or multigrid\.vec"
+    ):
+        make("multigrid/MultiGrid-v0", num_agents=4)
 
 
 def test_render_without_a_mode():

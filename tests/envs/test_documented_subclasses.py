@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import gymnasium
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import judged
-from multigrid import GridWorldEnv, parallel_env
+from multigrid import GridWorldEnv, Outcome, parallel_env
 from multigrid.cli.bench.documented import DocumentedGridWorld
+from multigrid.envs.grid_world import Actions
 
 
 def adds_to_what_is_returned(base):
@@ -174,6 +176,92 @@ def is_changed_twice(base):
     return Subclass
 
 
+def has_the_documents_constructor(base):
+    """The class sets everything up itself, as in the documents, and has a fifth action that walks diagonally."""
+
+    class Subclass(base):
+        metadata = GridWorldEnv.metadata
+
+        def __init__(self, render_mode=None, size=5):
+            self.size = size
+            self.window_size = 512
+            self.action_space = gymnasium.spaces.Discrete(5)
+            self._agent_location = np.array([-1, -1], dtype=np.int32)
+            self._target_location = np.array([-1, -1], dtype=np.int32)
+            cell = gymnasium.spaces.Box(0, size - 1, shape=(2,), dtype=int)
+            self.observation_space = gymnasium.spaces.Dict({"agent": cell, "target": cell})
+            self._action_to_direction = {
+                Actions.RIGHT.value: np.array([1, 0]),
+                Actions.UP.value: np.array([0, 1]),
+                Actions.LEFT.value: np.array([-1, 0]),
+                Actions.DOWN.value: np.array([0, -1]),
+                4: np.array([-1, 1]),
+            }
+            assert render_mode is None or render_mode in self.metadata["render_modes"]
+            self.render_mode = render_mode
+            self.window = None
+            self.clock = None
+
+    return Subclass
+
+
+def has_the_later_editions_axes(base):
+    """The class has rows and columns: other directions, and frames with the axes exchanged."""
+
+    class Subclass(base):
+        def __init__(self, **options):
+            super().__init__(**options)
+            steps = ([0, 1], [-1, 0], [0, -1], [1, 0])
+            self._action_to_direction = {action: np.array(step) for action, step in enumerate(steps)}
+
+        def _render_frame(self):
+            return np.swapaxes(super()._render_frame(), 0, 1)
+
+    return Subclass
+
+
+def changes_a_direction(base):
+    """The class changes a direction in place at each step, in length too."""
+
+    class Subclass(base):
+        def step(self, action):
+            self._action_to_direction[action][:] = self.np_random.integers(-2, 3, size=2)
+            return super().step(action)
+
+    return Subclass
+
+
+def is_pushed(base):
+    """The class writes into both locations; the agent's leaves the grid for a line, and the target's is kept."""
+
+    class Subclass(base):
+        def reset(self, seed=None, options=None):
+            returned = super().reset(seed=seed, options=options)
+            self.goal = self._target_location
+            return returned
+
+        def step(self, action):
+            self._agent_location += self.np_random.integers(-1, 2, size=2)
+            self._agent_location = np.clip(self._agent_location, 0, self.size - 1)
+            self._agent_location[1] = self.size - 1 - self._agent_location[1]
+            self.goal[0] = self.np_random.integers(self.size)
+            return super().step(action)
+
+    return Subclass
+
+
+def replaces_methods_of_the_instance(base):
+    """The class stores functions of its own under the names of the documented methods."""
+
+    class Subclass(base):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self._get_obs = lambda: {"both": self._agent_location * 10 + self._target_location}
+            self._get_info = lambda: {"corner": int(self._agent_location.min())}
+
+    return Subclass
+
+
 SUBCLASSES = [
     adds_to_what_is_returned,
     tells_the_infos_alone,
@@ -187,6 +275,11 @@ SUBCLASSES = [
     moves_by_itself,
     stores_what_it_likes,
     is_changed_twice,
+    has_the_documents_constructor,
+    has_the_later_editions_axes,
+    changes_a_direction,
+    is_pushed,
+    replaces_methods_of_the_instance,
 ]
 
 
@@ -219,10 +312,11 @@ def unchanged(base):
 def test_subclasses_play_as_those_of_the_documented_class(make, size):
     """Whole episodes, and steps after their ends, are the same in all that is returned, in locations and in streams."""
     env, oracle = both(make, size)
+    assert env.action_space == oracle.action_space
     random, ends = np.random.default_rng(size), 0
     assert shown(env.reset(seed=5)) == shown(oracle.reset(seed=5))
     for _ in range(600):
-        action = int(random.integers(4))
+        action = int(random.integers(env.action_space.n))
         came = shown(env.step(action))
         assert came == shown(oracle.step(action))
         assert places(env) == places(oracle)
@@ -230,7 +324,7 @@ def test_subclasses_play_as_those_of_the_documented_class(make, size):
         if (came[2] or came[3]) and random.random() < 0.5:
             ends += 1
             assert shown(env.reset()) == shown(oracle.reset())
-    assert ends > 3
+    assert ends > 2
     assert str(env.np_random.bit_generator.state) == str(oracle.np_random.bit_generator.state)
 
 
@@ -345,40 +439,86 @@ def test_several_agents_cannot_be_placed():
         env.set_state(state)
     with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
         env._world.place(np.array([0, 0]), np.array([1, 1]))
+    with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
+        env._world.walk(np.array([0, 1]))
 
 
-def test_locations_are_copies_that_cannot_be_written_to():
-    """Writing into a location that was read raises an error; the game does not change it later, either."""
-    env = GridWorldEnv()
-    env.reset(seed=0)
-    agent, target = env._agent_location, env._target_location
-    for location in (agent, target):
-        with pytest.raises(ValueError, match="read-only"):
-            location[0] = 1
-    with pytest.raises(ValueError, match="read-only"):
-        env._agent_location += 1
-    env.step(3)
-    assert (agent.tolist(), env._agent_location.tolist(), target.tolist()) == ([4, 3], [4, 2], [2, 1])
-    given = np.array([1, 1])
-    env._agent_location = given
-    given[0] = 3
-    assert env._agent_location.tolist() == [1, 1]
-    observation = env._get_obs()
-    observation["agent"][0] = 4
-    assert env._agent_location.tolist() == [1, 1]
+@pytest.mark.parametrize("seed", range(3))
+def test_locations_are_written_into(seed):
+    """Arrays that were read at any time, and arrays that were set, are written into as in the documented code."""
+    (env, oracle), random = both(unchanged, 4), np.random.default_rng(seed)
+    held = [[one._agent_location, one._target_location] for one in (env, oracle)]
+    for _ in range(300):
+        match int(random.integers(5)):
+            case 0:
+                assert shown(env.reset(seed=seed)) == shown(oracle.reset(seed=seed))
+            case 1:
+                held = [
+                    [*its, one._agent_location, one._target_location]
+                    for its, one in zip(held, (env, oracle), strict=True)
+                ]
+            case 2:
+                which, axis, value = random.integers(len(held[0])), *random.integers(2, size=2)
+                held[0][which][axis] = held[1][which][axis] = value
+            case 3 if env._started:
+                action = int(random.integers(4))
+                assert shown(env.step(action)) == shown(oracle.step(action))
+        assert shown(tuple(held[0])) == shown(tuple(held[1]))
+        assert places(env) == places(oracle)
+        assert shown(env._get_obs()) == shown(oracle._get_obs())
+        assert shown(env._get_info()) == shown(oracle._get_info())
+
+
+def test_what_is_returned_is_not_written_into():
+    """An observation is a copy, whether or not the locations have been read."""
+    env = GridWorldEnv(size=3)
+    for _ in range(2):
+        observation, _ = env.reset(seed=0)
+        before = places(env)
+        for one in (observation, env._get_obs()):
+            one["agent"] += 1
+        assert places(env) == before
+
+
+def test_an_interrupted_step_leaves_no_old_location(monkeypatch):
+    """If an exception follows the move, so that the step does not return, the array that was read is the old cell."""
+    env = GridWorldEnv(size=3)
+    env.reset(seed=0, options={"agents": [[0, 1]], "targets": [[2, 2]]})
+    before, walk = env._agent_location, env._world.walk
+
+    def interrupted(step):
+        walk(step)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(env._world, "walk", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(0)
+    monkeypatch.undo()
+    assert (before.tolist(), env._agent_location.tolist()) == ([0, 1], [1, 1])
+    assert env.step(1)[0]["agent"].tolist() == [1, 2]
+
+
+def test_states_are_those_of_the_faster_steps():
+    """An env whose members were read has the states, outcomes included, of one that plays in the kernel."""
+    env, other = GridWorldEnv(size=3), GridWorldEnv(size=3)
+    env.reset(seed=2), other.reset(seed=2)
+    assert env._action_to_direction[0].tolist() == [1, 0]
+    outcomes = set()
+    for action in np.random.default_rng(2).integers(4, size=200).tolist():
+        assert shown(env.step(action)) == shown(other.step(action))
+        assert shown(env.get_state()) == shown(other.get_state())
+        assert judged.breaches(env.config, env.get_state()) == []
+        outcomes.add(int(env.get_state()["outcomes"][0]))
+    assert outcomes == {Outcome.MOVED, Outcome.EDGE}
+    env._action_to_direction[0] = [0, 0]
+    env.step(0)
+    assert env.get_state()["outcomes"].tolist() == [Outcome.STAYED]
 
 
 @pytest.mark.parametrize("name", ["_agent_location", "_target_location"])
 @pytest.mark.parametrize(
     ("location", "error", "message"),
     [
-        (
-            [5, 0],
-            ValueError,
-            r"is \[5, 0\], outside the grid; expected two integers \[x, y\], a free cell of the 5 x 5",
-        ),
-        ([0, -1], ValueError, r"is \[0, -1\], outside the grid"),
-        (np.array([2**64 - 1, 0], np.uint64), ValueError, r"is \[18446744073709551615, 0\], outside"),
         ([1, 2, 3], ValueError, r"has the shape \(3,\)"),
         ([[1, 2]], ValueError, r"has the shape \(1, 2\)"),
         ([[1], [2, 3]], ValueError, "is ragged"),
@@ -398,20 +538,51 @@ def test_bad_locations(name, location, error, message):
         env.reset(seed=0)
 
 
-def test_locations_before_the_first_reset():
-    """They are [-1, -1] as in the documents; an episode begins when both have been set."""
-    env, oracle = both(unchanged, 4)
-    assert places(env) == places(oracle)
-    assert shown(env._get_obs()) == shown(oracle._get_obs())
-    env._target_location = oracle._target_location = np.array([3, 1])
-    assert places(env) == places(oracle)
-    with pytest.raises(ResetNeeded):
-        env.step(0)
-    with pytest.raises(ResetNeeded):
-        env._get_info()
-    env._agent_location = oracle._agent_location = np.array([2, 1])
-    assert shown(env._get_info()) == shown(oracle._get_info())
-    assert [shown(env.step(action)) for action in (1, 3, 0)] == [shown(oracle.step(action)) for action in (1, 3, 0)]
+@pytest.mark.parametrize("name", ["_agent_location", "_target_location"])
+@pytest.mark.parametrize("location", [[5, 0], [0, -1], np.array([2**64 - 1, 0], np.uint64)])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda env: env.step(0),
+        lambda env: env._get_info(),
+        lambda env: env._render_frame(),
+        lambda env: env.get_state(),
+        lambda env: env.metrics(),
+    ],
+    ids=["step", "info", "frame", "state", "metrics"],
+)
+def test_locations_outside_the_grid(name, location, use):
+    """What uses a location outside the grid refuses it by name; once it is inside again, the episode goes on."""
+    env, twin = GridWorldEnv(), GridWorldEnv()
+    env.reset(seed=0), twin.reset(seed=0)
+    before = getattr(env, name).copy()
+    setattr(env, name, location)
+    given = re.escape(str(np.asarray(location).tolist()))
+    with pytest.raises(ValueError, match=rf"{name} is {given}, outside the grid; .* a free cell of the 5 x 5 grid"):
+        use(env)
+    setattr(env, name, before)
+    assert shown(env.step(2)) == shown(twin.step(2))
+    setattr(env, name, location)
+    assert shown(env.reset(seed=1)) == shown(twin.reset(seed=1))
+
+
+def test_before_the_first_reset():
+    """Locations, infos and frames are as in the documents; an episode begins when both locations have been set."""
+    env, oracle = both(unchanged, 4, render_mode="rgb_array")
+    np.testing.assert_array_equal(env.render(), oracle.render())
+    target = env._target_location = oracle._target_location = np.array([3, 1])
+    for _ in range(2):
+        assert places(env) == places(oracle)
+        assert shown(env._get_obs()) == shown(oracle._get_obs())
+        assert shown(env._get_info()) == shown(oracle._get_info())
+        np.testing.assert_array_equal(env.render(), oracle.render())
+        if (env._agent_location < 0).any():
+            for refused in (lambda: env.step(0), env.metrics, env.get_state):
+                with pytest.raises(ResetNeeded):
+                    refused()
+            env._agent_location = oracle._agent_location = np.array([2, 1])
+    target[0] = 1
+    assert [shown(env.step(action)) for action in (1, 3, 2)] == [shown(oracle.step(action)) for action in (1, 3, 2)]
     assert shown(env.reset(seed=3)) == shown(oracle.reset(seed=3))
 
 
@@ -425,18 +596,72 @@ def test_reset_takes_its_seed_by_position():
     assert shown(env.reset(7, {})) == shown(oracle.reset(7, {}))
 
 
-def test_directions():
-    """The directions are the documented ones, and can be changed neither in place nor by assignment."""
-    env, oracle = both(unchanged, 5)
-    assert list(env._action_to_direction) == list(oracle._action_to_direction)
-    for action, step in oracle._action_to_direction.items():
-        assert env._action_to_direction[action].tolist() == step.tolist()
-    with pytest.raises(TypeError):
-        env._action_to_direction[4] = np.array([0, 0])
-    with pytest.raises(ValueError, match="read-only"):
-        env._action_to_direction[0][0] = 2
-    with pytest.raises(AttributeError, match="override step"):
-        env._action_to_direction = oracle._action_to_direction
+@pytest.mark.parametrize(
+    ("direction", "error", "message"),
+    [
+        ([1, 0, 0], ValueError, r"the direction of action 2 has the shape \(3,\); expected two integers \[dx, dy\]"),
+        ([0.5, 0], TypeError, "the direction of action 2 is of float64"),
+        (None, ValueError, r"the direction of action 2 has the shape \(\)"),
+    ],
+)
+def test_bad_directions(direction, error, message):
+    """A direction that is not two integers is refused by its action; others are clipped, whatever their length."""
+    env = GridWorldEnv()
+    env.reset(seed=0)
+    env._action_to_direction[2] = direction
+    with pytest.raises(error, match=message):
+        env.step(2)
+    env._action_to_direction = {"far": np.array([2**63 - 1, -(2**63)]), Actions.UP: np.array([2**64 - 1, 0], np.uint64)}
+    assert env.step("far")[0]["agent"].tolist() == [4, 0]
+    env._agent_location = [0, 3]
+    assert env.step(1)[0]["agent"].tolist() == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (4, ValueError, r"action is 4; expected one of \[0, 1, 2, 3\]"),
+        (-1, ValueError, "action is -1; expected one of"),
+        ("up", ValueError, "action is 'up'; expected one of"),
+        (True, TypeError, "action is True of type bool"),
+        (1.0, TypeError, "action is 1.0 of type float"),
+        (None, TypeError, "action is None of type NoneType"),
+        ([1], TypeError, r"action is \[1\] of type list"),
+        (np.array([1, 2]), ValueError, r"action is an array of shape \(2,\)"),
+    ],
+)
+def test_bad_actions_of_subclasses(action, error, message):
+    """A bad action is refused, also where directions can be changed, and changes nothing."""
+    env, twin = (adds_to_what_is_returned(GridWorldEnv)() for _ in range(2))
+    env.reset(seed=0), twin.reset(seed=0)
+    with pytest.raises(error, match=message):
+        env.step(action)
+    assert shown(env.step(np.array([3]))) == shown(twin.step(3))
+
+
+def test_a_method_of_the_instance_is_replaced_and_restored():
+    """A function set on an instance is called until it is deleted; other instances keep the class's."""
+    env, other = GridWorldEnv(size=3, render_mode="rgb_array"), GridWorldEnv(size=3)
+    expected = env.reset(seed=0)[1]
+    env._get_info, env._render_frame = lambda: {"mine": 1}, lambda: "a frame"
+    assert (env.step(0)[4], env.reset(seed=0)[1], env.render()) == ({"mine": 1}, {"mine": 1}, "a frame")
+    assert other.reset(seed=0)[1] == expected
+    del env._get_info
+    assert env.reset(seed=0)[1] == expected
+
+
+def test_a_constructor_without_a_size():
+    """A constructor that neither calls that of the class nor sets a size leaves attributes missing."""
+
+    class Subclass(GridWorldEnv):
+        def __init__(self):
+            self.window = None
+
+    with pytest.raises(AttributeError, match="Subclass has no attribute '_"):
+        Subclass().reset(seed=0)
+    env = has_the_documents_constructor(GridWorldEnv)()
+    assert not hasattr(env, "elsewhere")
+    assert env.reset(seed=0)[1] == {"distance": 4.0}
 
 
 def test_the_size_stays():
@@ -452,9 +677,10 @@ def test_the_size_stays():
     assert env.size == 6
     with pytest.raises(ValueError, match="size is 6 and cannot be changed to 7; make another env"):
         env.size = 7
+    env.reset(seed=0)
+    env.window_size = 15
     with pytest.raises(ValueError, match="window_size is 15"):
-        env.window_size = 15
-    assert (env.size, env.window_size) == (6, 512)
+        env._render_frame()
 
 
 @pytest.fixture
@@ -534,7 +760,7 @@ def test_copies_of_subclasses(copied):
 
 
 def test_classes_that_override_nothing_are_found_once():
-    """A class is plain unless it, or a class between, overrides one of the three methods."""
+    """A class is plain unless it, or a class between, overrides a documented member that steps use."""
 
     class Mixed:
         def _get_obs(self):
@@ -545,6 +771,20 @@ def test_classes_that_override_nothing_are_found_once():
     assert not type("Mixing", (Mixed, GridWorldEnv), {})()._is_plain
     assert not adds_to_what_is_returned(GridWorldEnv)()._is_plain
     assert not is_changed_twice(GridWorldEnv)()._is_plain
+    diagonal = type("Diagonal", (GridWorldEnv,), {"_action_to_direction": {0: [1, 1]}})(size=3)
+    diagonal.reset(options={"agents": [[0, 1]], "targets": [[2, 0]]})
+    assert diagonal.step(0)[0]["agent"].tolist() == [1, 2]
+
+
+def test_steps_are_fast_again_when_members_are_left_alone():
+    """The agent's array is used until the next step, the target's until the next reset, and directions for ever."""
+    env, plain = GridWorldEnv(), []
+    env.reset(seed=0)
+    for read in (lambda: env._agent_location, lambda: env._target_location, lambda: env._action_to_direction):
+        for go_on in (read, lambda: env.step(0), env.reset):
+            go_on()
+            plain.append(env._is_plain)
+    assert plain == [False, True, True, False, False, True, False, False, False]
 
 
 def test_wrappers_set_locations_too():
@@ -562,6 +802,7 @@ def test_the_documents_entry_point():
     from multigrid import envs
 
     assert envs.GridWorldEnv is GridWorldEnv
+    assert {action.name: action.value for action in Actions} == {"RIGHT": 0, "UP": 1, "LEFT": 2, "DOWN": 3}
     assert "GridWorldEnv" in dir(envs)
     with pytest.raises(AttributeError, match=r"module 'multigrid\.envs' has no attribute 'GridWorld'"):
         envs.GridWorld  # noqa: B018 (asking is the point)

@@ -274,7 +274,7 @@ class Machine(RuleBasedStateMachine):
     def begin(self, model: Any, seed: int) -> Player:
         """The first env, which knows no episode before its first reset."""
         player = Player(self.make(), model, [])
-        for call in (player.env.get_state, player.env.metrics, player.env.render):
+        for call in (player.env.get_state, player.env.metrics):
             with pytest.raises(ResetNeeded):
                 call()
         self.act(player, "reset", (seed, None))

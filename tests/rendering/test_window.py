@@ -7,6 +7,7 @@ import numpy as np
 import pygame
 import pytest
 
+from helpers import AROUND, run_python
 from multigrid import GridWorldEnv, MultiGridEnv, parallel_env
 
 pytestmark = pytest.mark.heavy
@@ -227,3 +228,26 @@ def test_other_events_are_left_to_the_program():
     assert [event.key for event in pygame.event.get(pygame.KEYDOWN)] == [pygame.K_LEFT]
     assert pygame.event.get(pygame.MOUSEMOTION) == []
     window.close()
+
+
+@pytest.mark.parametrize("driver", [None, "offscreen"])
+def test_without_a_display_a_window_says_so(driver, tmp_path):
+    """One warning names "rgb_array", and nothing waits; a driver that the user has chosen is nobody else's concern."""
+    code = """
+import time
+import multigrid
+for make in multigrid.GridWorldEnv, lambda mode: multigrid.parallel_env(render_mode=mode):
+    env = make("human")
+    env.reset(seed=0)
+    begin = time.monotonic()
+    for _ in range(3):
+        env.step(0 if isinstance(env, multigrid.GridWorldEnv) else dict.fromkeys(env.agents, 0))
+    print(time.monotonic() - begin > 0.5)
+    env.close()
+"""
+    around = {name: value for name, value in AROUND.items() if "DISPLAY" not in name and name != "SDL_VIDEODRIVER"}
+    chosen = {} if driver is None else {"SDL_VIDEODRIVER": driver}
+    done = run_python("-W", "always", "-c", code, env={**around, "XDG_RUNTIME_DIR": str(tmp_path), **chosen})
+    assert done.stdout.split() == 2 * [str(driver is not None)]
+    said = 'there is no display, so render_mode="human" shows nothing; render_mode="rgb_array" returns frames'
+    assert (done.stderr.count(said), done.stderr.count("Warn")) == ((2, 2) if driver is None else (0, 0))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from multigrid import Action, GridWorldEnv
+from multigrid import Action, GridWorldEnv, wrappers
 from multigrid.wrappers import ClipReward, DiscreteActions, ReacherWeightedReward, RelativePosition
 
 
@@ -25,6 +26,22 @@ class Reacher(gym.Env[Any, Any]):
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Tell the terms, and a reward that the wrapper is to replace."""
         return 0, 99.0, False, True, dict(self.terms)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("clip_reward", "ClipReward"),
+        ("discrete_actions", "DiscreteActions"),
+        ("reacher_weighted_reward", "ReacherRewardWrapper"),
+        ("relative_position", "RelativePosition"),
+    ],
+)
+def test_the_documented_modules(module: str, name: str) -> None:
+    """Each wrapper is found in the module of the documented package, and in the package, by the documented name."""
+    wrapper = getattr(importlib.import_module(f"multigrid.wrappers.{module}"), name)
+    assert issubclass(wrapper, gym.Wrapper)
+    assert getattr(wrappers, name) is wrapper
 
 
 def test_relative_position_is_target_minus_agent() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import pygame
 from multigrid.actions import Action
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Session, moves_by_sight
+from multigrid.rendering.backend import has_display
 
 __all__ = ["KeyboardController", "NoDisplayError", "open_window", "show"]
 
@@ -143,8 +143,7 @@ def open_window(size: tuple[int, int]) -> Iterator[Any]:
     """
     try:
         pygame.display.init()
-        # Without a display, SDL draws to memory only.
-        if pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER"):
+        if not has_display():
             raise NoDisplayError("there is no display to open a window on")
         pygame.display.set_caption("multigrid play")
         pygame.display.set_mode(_fit_desktop(size), pygame.RESIZABLE)
