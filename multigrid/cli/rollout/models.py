@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["TrainingConfig", "check_hidden", "load_policy", "read_training"]
+__all__ = ["TrainingConfig", "check_hidden", "count_weights", "load_policy", "read_training"]
 
 _Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
@@ -83,7 +83,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     path, config_path = folder / "model.zip", folder / "config.json"
     weights, parts = _read(path, _load_weights), _read(path, _load_parts)
     # Checked before the network is built, so that a small file cannot describe a huge network.
-    num_expected, num_stored = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
+    num_expected, num_stored = count_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
@@ -117,7 +117,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     return policy
 
 
-def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
+def count_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     """Return the number of weights of the policy network and the value network together."""
     sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
     layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
