@@ -15,6 +15,7 @@ __all__ = ["MOST_BYTES", "create_folder", "path_parts", "read_bytes", "replace_f
 MOST_BYTES = 2**27
 """The size of the largest file that is read, 128 MiB: enough for ten million cells, or steps of agents."""
 
+_KEPT_LETTERS = 24
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
@@ -69,6 +70,7 @@ def create_folder(path: Path) -> Iterator[Path]:
 
     Raises:
         FileExistsError: `path` exists and is no empty folder; it is left unchanged.
+        OSError: at the beginning: there can be no such folder.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
@@ -77,6 +79,8 @@ def create_folder(path: Path) -> Iterator[Path]:
     ...     [path.name for path in Path(parent).rglob("*")]
     ['run', 'notes.txt']
     """
+    with contextlib.suppress(FileNotFoundError):
+        path.lstat()  # a name that is too long is refused now, not at the end
     temporary = _beside(path, ".part")
     try:
         temporary.mkdir(parents=True)
@@ -88,7 +92,8 @@ def create_folder(path: Path) -> Iterator[Path]:
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(f".{path.stem}.{secrets.token_hex(8)}{suffix}")
+    # Shortened, so that the name is not too long where that of `path` is just short enough.
+    return path.with_name(f".{path.stem[:_KEPT_LETTERS]}.{secrets.token_hex(8)}{suffix[:_KEPT_LETTERS]}")
 
 
 def _flush(path: Path) -> None:

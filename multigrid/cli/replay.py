@@ -13,6 +13,7 @@ from typing import Annotated
 import tyro
 
 from multigrid._files import path_parts, tell_apart
+from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
 from multigrid.scenarios.replay_page import show_episode
 
@@ -55,6 +56,7 @@ def _write(options: ReplayOptions) -> list[Path]:
     page = options.output or _name_page(sources)
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")
+    check_writable("--output", page.parent, page.name)
     picture = page.with_suffix(".svg")
     for path in (page, picture) if options.svg else (page,):
         if path.exists() and any(source.is_file() and path.samefile(source) for source in sources):

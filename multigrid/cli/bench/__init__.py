@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 import multigrid
+from multigrid.cli._files import check_writable
 from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, compare
 from multigrid.cli.bench.intervals import FEWEST_TURNS
@@ -60,7 +61,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _compare(options: BenchOptions, other: Path, console: Console) -> dict[str, Any]:
-    if options.resume is not None and not options.resume.parent.is_dir():
-        raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
+    if options.resume is not None:
+        if not options.resume.parent.is_dir():
+            raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
+        check_writable("--resume", options.resume.parent, options.resume.name)
     folders = (Path(multigrid.__file__).parents[1], other)
     return compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)

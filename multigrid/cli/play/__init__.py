@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 import multigrid.scenarios
-from multigrid.cli._files import date_names
+from multigrid.cli._files import check_writable, date_names
 from multigrid.cli._options import Range, WorldOptions, check_map, check_no_grid, check_numbers, parse_flags
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
@@ -113,5 +113,7 @@ def _check(options: PlayOptions) -> None:
         raise ValueError("--map and --scenario say different worlds; expected one of them")
     if options.record is not None and (options.record.is_dir() or not options.record.name):
         raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
-    if options.record is not None and not options.record.parent.is_dir():
-        raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")
+    if options.record is not None:
+        if not options.record.parent.is_dir():
+            raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")
+        check_writable("--record", options.record.parent, options.record.name)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from multigrid._files import create_folder, replace_file
-from multigrid.cli._files import make_folder, write_json
+from multigrid.cli._files import check_new, check_writable, make_folder, write_json
 from multigrid.cli.train.options import TrainOptions, describe, read_options
 
 if TYPE_CHECKING:
@@ -37,11 +37,15 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
 
     Raises:
         FileExistsError: the folder of a new run exists.
+        OSError: nothing can be written to the folder.
     """
     if options.resume is None:
+        check_new(options.folder)
+        check_writable("--folder", options.folder, parent="runs")
         folder = make_folder(options.folder)
         write_json(folder / "config.json", describe(options, *packages))
         return folder
+    check_writable("--resume", options.resume)
     flags = dataclasses.replace(options, folder=None, resume=None)
     if flags != read_options(options.resume, type(options)):
         write_json(options.resume / "config.json", describe(flags, *packages))
