@@ -135,5 +135,6 @@ def _run_main(main: Callable[[list[str]], int], flags: list[str], program: str) 
     try:
         return main(flags)
     except (ValueError, TypeError, OSError) as error:
-        sys.stderr.write(f"{program}: {error}\n")
+        # A path may have letters that no encoding has.
+        sys.stderr.write(f"{program}: {error}\n".encode(errors="backslashreplace").decode())
         return 2

@@ -78,7 +78,7 @@ def check_writable(flag: str, folder: Path | None, *names: str, parent: str = ""
             inside.mkdir(parents=True, exist_ok=True)
             for name in names:
                 (inside / name).touch()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         shown = Path(path, names[0]) if names else path
         raise OSError(f"{shown} cannot be written: {reason}; name another with {flag}") from error

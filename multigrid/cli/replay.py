@@ -54,9 +54,9 @@ def _write(options: ReplayOptions) -> list[Path]:
     """Write the page, and with ``--svg`` the picture, and return their paths."""
     sources = [Path(file) for file in (options.file, options.other) if file is not None]
     page = options.output or _name_page(sources)
+    check_writable("--output", page.parent, page.name)
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")
-    check_writable("--output", page.parent, page.name)
     picture = page.with_suffix(".svg")
     for path in (page, picture) if options.svg else (page,):
         if path.exists() and any(source.is_file() and path.samefile(source) for source in sources):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from multigrid._files import replace_file
+from multigrid._files import open_file, replace_file
 from multigrid._processes import worker_pool
 from multigrid.cli._options import LARGEST_SEED, Range
 from multigrid.planning.learned.network import Weights
@@ -146,7 +146,11 @@ def _load(settings: Settings, folder: Path) -> tuple[Network, torch.optim.Optimi
 def _read_state(folder: Path) -> dict[str, Any] | None:
     """Return what `_save` has written; None before the first round is saved."""
     file = folder / _STATE
-    return torch.load(file, weights_only=True) if file.exists() else None
+    if not file.exists():
+        return None
+    with open_file(file) as opened:
+        state: dict[str, Any] = torch.load(opened, weights_only=True)
+    return state
 
 
 def _save(network: Network, optimizer: torch.optim.Optimizer, folder: Path, number: int) -> None:

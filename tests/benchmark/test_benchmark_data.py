@@ -315,3 +315,11 @@ def count_arrivals(instance: benchmark.Instance) -> int:
                 break
             total, here = total + 1, target
     return total
+
+
+def test_aliases_are_refused(clone: Path) -> None:
+    """700 bytes cannot stand for gigabytes: in a file without a known sum, an alias of YAML is refused."""
+    lines = ["a0: &a0 [0, 0, 0, 0, 0, 0, 0, 0, 0]", *(f"a{k}: &a{k} [{9 * f'*a{k - 1}, '}0]" for k in range(1, 10))]
+    (clone / FILE).write_text("\n".join(lines))
+    with pytest.raises(benchmark.DataError, match=r"05-puzzles-mapf\.yaml has an alias"):
+        benchmark.load(clone, "puzzles", "mapf", check=False)

@@ -122,7 +122,7 @@ REFUSED = {
         ("--folder old", "old exists already"),
         ("--folder older", "older exists already"),
         ("--folder torn.json", "torn.json exists already"),
-        ("--folder torn.json/run", "Not a directory"),
+        ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],
 }
 NEEDS_A_LEARNER = ("rollout", "train")
@@ -157,6 +157,37 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(
     assert printed.err.startswith(f"multigrid {command.split(maxsplit=1)[0]}: ")
     assert re.search(complaint, printed.err), printed.err
     assert {path: path.is_file() and path.read_bytes() for path in home.rglob("*")} == before
+
+
+OUTPUTS = {
+    "play --record {}": ".json",
+    "evaluate random --output {}": ".csv",
+    "rollout --episodes 100000000 --record --output {}": "",
+    "rollout --episodes 100000000 --dataset {}": "-v0",
+    "train --folder {}": "",
+    "replay maze-9x7-2 --output {}": ".html",
+    "bench --against . --resume {}": ".json",
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize("path", ["/proc/mine{}", "m" * 251 + "{}", "\ud800{}"], ids=ascii)
+def test_a_path_that_cannot_be_written_is_refused_first(
+    path: str, command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be a file or a folder gives one line with the flag, before anything is played or measured."""
+    monkeypatch.setattr(play, "show", None)
+    words = command.split()
+    name = path.format(OUTPUTS[command])
+    if words[-2] == "--dataset":
+        monkeypatch.setenv("MINARI_DATASETS_PATH", "/proc" if "/proc" in path else str(home))
+        name = name.removeprefix("/proc/")
+    assert main([*words[:-1], name * 2 if name.startswith("mm") else name]) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert words[-2] in printed or "there is no folder" in printed or "the dataset's name is" in printed
+    assert not list(home.iterdir())
 
 
 WITH_NUMBERS: dict[str, Any] = {

@@ -345,6 +345,36 @@ def test_an_ignored_signal_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither such pipes nor such devices")
+@pytest.mark.parametrize(
+    "name", ["config.json", "checkpoints/000000001296/tensors.pth", "checkpoints/000000001296/arrays.npz"]
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_has_no_end_is_not_read(kind: str, name: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe or a device in the place of a file of the run is refused at once, by its name."""
+    shutil.copytree(whole, "run")
+    shutil.rmtree("run/checkpoints/000000001440")
+    file = Path("run", name)
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    assert train("--resume run") == 2
+    assert f"{file} is no regular file; expected one" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_is_removed(whole: Path) -> None:
+    """--resume removes the hidden files and folders of writers that were killed, and no other hidden file."""
+    shutil.copytree(whole, "run")
+    shutil.rmtree("run/checkpoints/000000001440")
+    Path("run/.mine.gif").touch()
+    Path("run/.evaluation.0123456789abcdef.gif").touch()
+    shutil.copytree("run/checkpoints/000000001296", "run/checkpoints/.000000001440.0123456789abcdef.part")
+    assert train("--resume run") == 0
+    assert [path.name for path in Path("run").rglob(".*")] == [".mine.gif"]
+
+
 def test_what_takes_time_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Evaluations and savings are named when they begin, here without a terminal."""
     assert train(f"{FLAGS} --folder run") == 0

@@ -62,8 +62,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _compare(options: BenchOptions, other: Path, console: Console) -> dict[str, Any]:
     if options.resume is not None:
+        check_writable("--resume", options.resume.parent, options.resume.name)
         if not options.resume.parent.is_dir():
             raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
-        check_writable("--resume", options.resume.parent, options.resume.name)
     folders = (Path(multigrid.__file__).parents[1], other)
     return compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)

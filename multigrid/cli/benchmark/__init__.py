@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from multigrid._files import replace_file
+from multigrid._files import remove_unfinished, replace_file
 from multigrid.benchmark import Row, published, read_instances
 from multigrid.benchmark.engines import play_tasks
 from multigrid.benchmark.playing import SEARCHES, Player, Task
@@ -54,6 +54,7 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
     check_models(options.policies, [task.instance for task in tasks])
     # A cluster that cannot be joined is reported before a folder is made.
     with _engine(options) as engine, RowFile((folder := _make_folder(options)) / _ROWS) as file:
+        remove_unfinished(folder)
         # Another run may have written rows until now, when the file is locked.
         rows = _join_earlier(file.rows, options, player)
         for row in rows[len(file.rows) :]:

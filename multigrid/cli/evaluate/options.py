@@ -61,6 +61,6 @@ def check_options(options: EvaluateOptions) -> None:
     check_episodes(options)
     check_new(options.output)
     if options.output is not None:
+        check_writable("--output", options.output.parent, options.output.name)
         if not options.output.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")
-        check_writable("--output", options.output.parent, options.output.name)

@@ -111,9 +111,9 @@ def _check(options: PlayOptions) -> None:
     check_map(options)
     if options.map and options.scenario is not None:
         raise ValueError("--map and --scenario say different worlds; expected one of them")
-    if options.record is not None and (options.record.is_dir() or not options.record.name):
-        raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
     if options.record is not None:
+        check_writable("--record", options.record.parent, options.record.name)
+        if options.record.is_dir() or not options.record.name:
+            raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
         if not options.record.parent.is_dir():
             raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")
-        check_writable("--record", options.record.parent, options.record.name)

@@ -11,8 +11,9 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
+from multigrid._files import open_file
 from multigrid.config import GridConfig
 from multigrid.scenarios.stored_config import make_grid, one_line, read_config
 
@@ -124,10 +125,11 @@ def count_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 
 
-def _read(path: Path, load: Callable[[Path], _Content]) -> _Content:
+def _read(path: Path, load: Callable[[BinaryIO], _Content]) -> _Content:
     """Return what a function loads from a file that ``PPO.save`` wrote."""
     try:
-        return load(path)
+        with open_file(path) as file:
+            return load(file)
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
         raise ValueError(
@@ -136,17 +138,17 @@ def _read(path: Path, load: Callable[[Path], _Content]) -> _Content:
         ) from error
 
 
-def _load_parts(path: Path) -> frozenset[str]:
+def _load_parts(file: BinaryIO) -> frozenset[str]:
     """Return the names of the parts that a model was trained to see; no names for a model of one vector."""
-    space = json.loads(_open_stored(path).read("data"))["observation_space"]
+    space = json.loads(_open_stored(file).read("data"))["observation_space"]
     return frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
 
 
-def _load_weights(path: Path) -> dict[str, torch.Tensor]:
+def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
     """Return the state_dict of the policy."""
     import torch
 
-    content = _open_stored(path).read(_WEIGHTS)
+    content = _open_stored(file).read(_WEIGHTS)
     _open_stored(io.BytesIO(content))
     # torch.load also reads older formats, which are not zip files, and which it has not limited to weights.
     if content[:4] != b"PK\x03\x04":
@@ -167,7 +169,7 @@ def _load_weights(path: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-def _open_stored(file: Path | io.BytesIO) -> zipfile.ZipFile:
+def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
     """Open a zip archive; raise a ValueError if an entry is compressed, so that no entry is larger than the file."""
     archive = zipfile.ZipFile(file)
     for entry in archive.infolist():
