@@ -283,7 +283,9 @@ def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     # `value in names` fails for an array, and a subclass of str may compare differently.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
-        raise ValueError(f"{field} is {shorten(value)}; expected one of {', '.join(map(repr, names))}")
+        meant = plain and find_nearest(plain, names, 0.6)
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise ValueError(f"{field} is {shorten(value)}{hint}; expected one of {', '.join(map(repr, names))}")
     return plain
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from multigrid._checks import find_nearest
 from multigrid.integrations.extras import missing_library
 
 __all__ = ["main"]
@@ -51,9 +52,17 @@ def main(arguments: list[str] | None = None) -> int:
         lines = [f"  {command:11}{purpose}" for command, purpose in _COMMANDS.items()]
         sys.stdout.write("usage: multigrid COMMAND [flags]\n\n" + "\n".join(lines) + "\n\n")
         sys.stdout.write("multigrid COMMAND --help lists the flags of a command\n")
+        sys.stdout.write("multigrid --version prints the versions that a bug report needs\n")
+        return 0
+    if words[0] == "--version":
+        from multigrid.cli._version import describe
+
+        sys.stdout.write(describe())
         return 0
     if words[0] not in _COMMANDS:
-        sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
+        meant = find_nearest(words[0], _COMMANDS, 0.6)
+        hint = f" (did you mean {meant}?)" if meant else ""
+        sys.stderr.write(f"multigrid: {words[0]!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
         with _exit_on_signals(), _keep_interruptions():

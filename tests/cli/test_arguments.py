@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -18,7 +20,7 @@ import pytest
 import multigrid.cli
 import multigrid.integrations
 from helpers import run_without
-from multigrid import GridConfig
+from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
 from multigrid.cli._options import Range, _types_in
 from multigrid.cli.bench import BenchOptions
@@ -26,8 +28,11 @@ from multigrid.cli.benchmark.options import BenchmarkOptions
 from multigrid.cli.evaluate.options import EvaluateOptions
 from multigrid.cli.play import PlayOptions
 from multigrid.cli.rollout.options import RolloutOptions
+from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.train.command import parse_flags
 from multigrid.cli.train.options import RLlibOptions, SB3Options, check_rllib
+from multigrid.core.compiled import KERNELS
+from multigrid.policies.named import built_in_factory
 from multigrid.scenarios import Scenario, load, save
 
 REFUSED = {
@@ -53,6 +58,10 @@ REFUSED = {
         ("--json random pibt", "random pibt came after a flag; name the policies before the flags"),
         ("random pibt random", "random comes twice; expected each policy once"),
         ("random nowhere", "policy is nowhere, which has no config.json .* expected random, shortest-path, pibt"),
+        (
+            "random pretraned",
+            r"policy is pretraned \(did you mean pretrained\?\), and there is no such folder; expected",
+        ),
         ("random torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("random pibt --collisions symmetric", "allow_stay=True"),
         ("random --gap 1 --on-target restart", "on_target is 'restart'"),
@@ -157,6 +166,41 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(
     assert printed.err.startswith(f"multigrid {command.split(maxsplit=1)[0]}: ")
     assert re.search(complaint, printed.err), printed.err
     assert {path: path.is_file() and path.read_bytes() for path in home.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: planning.controller("widowed"), "'windowed'"),
+        (lambda: planning.solve(scenarios.get("empty-9x7-2"), "lakam"), "'lacam'"),
+        (lambda: built_in_factory("shortest_path"), "'shortest-path'"),
+        (lambda: GridConfig(on_target="leaf"), "'leave'"),
+        (lambda: scenarios.get("maze-17x3-8"), "'maze-17x13-8'"),
+        (lambda: make_policy_factory("pretraned"), "pretrained"),
+        (lambda: main(["evalute"]), "evaluate"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_named(call: Any, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever misspells a name by a letter is told the right one, by the library and on the command line."""
+    try:
+        assert call() == 2
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = capsys.readouterr().err
+    assert re.search(f"(did you mean|nearest .* are) {meant}", message), message
+
+
+def test_the_version_says_what_a_bug_report_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    """`multigrid --version` prints the versions of the libraries that decide what an environment does, and how."""
+    assert main(["--version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"multigrid {multigrid.__version__}"
+    assert lines[1].startswith(f"Python {platform.python_version()}")
+    assert {f"{name} {version(name)}" for name in ("numpy", "gymnasium", "pettingzoo")} <= set(lines)
+    assert lines[-1] == f"kernels: {'' if KERNELS == 'interpreted' else 'compiled '}{KERNELS}"
+    assert any(line.startswith("numba ") for line in lines)
+    assert any(line.startswith("pygame") for line in lines)
 
 
 OUTPUTS = {

@@ -325,7 +325,7 @@ def test_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "bench" in printed
     assert main(["trian"]) == 2
     assert (
-        "'trian' is no command; expected one of train, play, rollout, evaluate, replay, bench"
+        "'trian' is no command (did you mean train?); expected one of train, play, rollout, evaluate, replay, bench"
         in capsys.readouterr().err
     )
 
