@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import importlib
+import io
 import signal
 import sys
 import threading
@@ -48,6 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: the words after ``multigrid``; None means ``sys.argv[1:]``.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
+        # A path of bytes that are no text is printed as it came.
+        sys.stdout.reconfigure(errors="surrogateescape")
     if not words or words[0] in ("-h", "--help"):
         lines = [f"  {command:11}{purpose}" for command, purpose in _COMMANDS.items()]
         sys.stdout.write("usage: multigrid COMMAND [flags]\n\n" + "\n".join(lines) + "\n\n")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import os
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
@@ -19,7 +21,7 @@ import pytest
 
 import multigrid.cli
 import multigrid.integrations
-from helpers import run_without
+from helpers import AROUND, run_without
 from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
 from multigrid.cli._options import Range, _types_in
@@ -232,6 +234,15 @@ def test_a_path_that_cannot_be_written_is_refused_first(
     assert printed.count("\n") == 1
     assert words[-2] in printed or "there is no folder" in printed or "the dataset's name is" in printed
     assert not list(home.iterdir())
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are text there")
+def test_a_path_that_is_no_text_is_written_and_printed(home: Path) -> None:
+    """A file may have any name that the system allows; it is printed in the bytes in which it came."""
+    command = [sys.executable, "-m", "multigrid", "replay", "maze-9x7-2", "--output", b"\xff.html"]
+    done = subprocess.run(command, env={**AROUND, "PYTHONIOENCODING": "utf-8:strict"}, capture_output=True, check=True)
+    assert done.stdout == b"\xff.html\n"
+    assert [os.fsencode(path.name) for path in home.iterdir()] == [b"\xff.html"]
 
 
 WITH_NUMBERS: dict[str, Any] = {
