@@ -121,11 +121,12 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
     return int(value)
 
 
-def check_seed(seed: Any) -> int:
+def check_seed(seed: Any, otherwise: str = ", or None") -> int:
     """Check the seed of one world, and return it as an int.
 
     Args:
         seed: an int or a NumPy integer of at least 0, of any size.
+        otherwise: what else is expected, for the messages.
 
     Raises:
         TypeError: the seed is not an integer.
@@ -134,7 +135,7 @@ def check_seed(seed: Any) -> int:
     >>> check_seed(np.uint8(7))
     7
     """
-    expected = "expected an integer of at least 0, or None"
+    expected = f"expected an integer of at least 0{otherwise}"
     if not is_int(seed):
         raise TypeError(f"seed is {shorten(seed)} of type {type(seed).__name__}; {expected}")
     if seed < 0:

@@ -107,7 +107,7 @@ def compute_plan(
     problem = Problem.of(problem)
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
     budget = check_budget(time_limit, max_expansions)
-    seed = check_seed(seed)
+    seed = check_seed(seed, "")
     check_collisions(problem.collisions, "method")
     travellers = Travellers(problem)
     announce_compilation()
