@@ -318,6 +318,19 @@ def test_a_taken_folder_is_left_alone(content: str, tmp_path: Path) -> None:
     assert content != "folder" or names(path) == ["theirs"]
 
 
+@POSIX
+@pytest.mark.parametrize("name", ["m" * 251 + ".csv", "m" * 255, "m." + "g" * 253, "\U0001f30d" * 62 + ".gif"], ids=len)
+def test_the_longest_names(name: str, tmp_path: Path) -> None:
+    """A name as long as the system allows is written, and of a folder with a longer one nothing is begun."""
+    put(tmp_path / name, "1")
+    with create_folder(tmp_path / "m" / name):
+        pass
+    assert names(tmp_path) == sorted(["m", name])
+    with pytest.raises(OSError, match="too long"), create_folder(tmp_path / f"{name}mmmm"):
+        raise AssertionError("nothing may be written")
+    assert names(tmp_path) == sorted(["m", name])
+
+
 @pytest.mark.parametrize("folder", [None, "out"])
 def test_a_staged_folder_that_fails_leaves_nothing(
     folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

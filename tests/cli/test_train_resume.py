@@ -375,6 +375,21 @@ def test_what_a_killed_process_left_is_removed(whole: Path) -> None:
     assert [path.name for path in Path("run").rglob(".*")] == [".mine.gif"]
 
 
+def test_a_figure_that_cannot_be_written_costs_nothing_else(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run ends with its weights and its last checkpoint, names what is missing, and has the exit code 2."""
+
+    def fail(*_: Any) -> None:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr("multigrid.cli.train.report.write_figure", fail)
+    assert train(f"{FLAGS} --folder run") == 2
+    assert "run has all files but evaluation.json or curve.png (too large)" in capsys.readouterr().err
+    assert results(Path("run")) == results(whole)
+    assert names(Path("run/checkpoints"))[-1] == "000000001440"
+
+
 def test_what_takes_time_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Evaluations and savings are named when they begin, here without a terminal."""
     assert train(f"{FLAGS} --folder run") == 0
