@@ -205,7 +205,7 @@ def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.Capture
         ("--kind lmapf --sets pathfinding", "no set of the kind lmapf"),
         ("--sets mazes", "02-mazes.maps.yaml is missing; expected a clone of CognitiveAISystems/pogema-benchmark"),
         ("--data nowhere", "nowhere is no folder; expected a clone"),
-        ("--output file", "File exists|exists already|cannot create"),
+        ("--output file", "file cannot be written: Not a directory; name another with --output"),
     ],
 )
 def test_bad_input(  # noqa: PLR0917 - fixtures
