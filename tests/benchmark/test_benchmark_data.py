@@ -172,7 +172,7 @@ def test_a_result_that_is_not_as_expected_is_named(clone: Path, change: Any, wro
 
 def test_names_that_do_not_exist(clone: Path, tmp_path: Path) -> None:
     """An unknown set or kind, lifelong path finding of one agent, and a folder that is none are refused."""
-    with pytest.raises(ValueError, match="the set is 'maze'; expected one of 'random', 'mazes'"):
+    with pytest.raises(ValueError, match=r"the set is 'maze' \(did you mean 'mazes'\?\); expected one of"):
         benchmark.load(clone, "maze")
     with pytest.raises(ValueError, match="kind is 'soft'; expected one of 'mapf', 'lmapf'"):
         benchmark.published(clone, "soft")  # type: ignore[arg-type]
