@@ -25,7 +25,6 @@ _COMMANDS = {
     "replay": "turn a recording, or two of one layout, into a page for the browser",
     "benchmark": "play the POGEMA benchmark, and compare with its published results",
     "bench": "measure the speed of this package beside the documented code",
-    "docs": "open the site, which explains all of this",
 }
 
 _PATIENCE = 0.01
@@ -63,6 +62,11 @@ def main(arguments: list[str] | None = None) -> int:
 
         sys.stdout.write(describe())
         return 0
+    if words[0] == "docs":
+        sys.stderr.write(
+            "multigrid: docs is no command; the pages are in the folder docs of the source (README: The site)\n"
+        )
+        return 2
     if words[0] not in _COMMANDS:
         meant = find_nearest(words[0], _COMMANDS, 0.6)
         hint = f" (did you mean {meant}?)" if meant else ""

@@ -77,7 +77,7 @@ def solve(
     >>> plan.status, plan.sum_of_costs, plan.makespan
     ('optimal', 8, 5)
 
-    The site has more: ``multigrid docs planning``.
+    See the page "Planning" (docs/planning.md in the source).
     """
     return compute_plan(problem, method, time_limit, seed, max_expansions, returns_after_interruption=True)
 

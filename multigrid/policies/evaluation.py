@@ -226,7 +226,7 @@ def evaluate(
     >>> table.episodes[7]["makespan"] == seventh.episodes[0]["makespan"]
     True
 
-    The site has more: ``multigrid docs pretrained``.
+    See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
