@@ -19,6 +19,7 @@ __all__ = [
     "check_int",
     "check_keywords",
     "check_limit",
+    "check_memory",
     "check_name",
     "check_observations",
     "check_parts",
@@ -120,11 +121,12 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
     return int(value)
 
 
-def check_seed(seed: Any) -> int:
+def check_seed(seed: Any, otherwise: str = ", or None") -> int:
     """Check the seed of one world, and return it as an int.
 
     Args:
         seed: an int or a NumPy integer of at least 0, of any size.
+        otherwise: what else is expected, for the messages.
 
     Raises:
         TypeError: the seed is not an integer.
@@ -133,7 +135,7 @@ def check_seed(seed: Any) -> int:
     >>> check_seed(np.uint8(7))
     7
     """
-    expected = "expected an integer of at least 0, or None"
+    expected = f"expected an integer of at least 0{otherwise}"
     if not is_int(seed):
         raise TypeError(f"seed is {shorten(seed)} of type {type(seed).__name__}; {expected}")
     if seed < 0:
@@ -157,10 +159,10 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
     cells = width * height
     size = f"{shorten(width)} x {shorten(height)} cells"
     if num_maps is None:
-        _check_memory(f"size is {size}, which", cells * _BYTES_OF_A_CELL, _MOST_BYTES, "use a smaller size")
+        check_memory(f"size is {size}, which", cells * _BYTES_OF_A_CELL, "use a smaller size")
     else:
         needed = num_maps * (cells * _BYTES_OF_A_CELL + _BYTES_OF_A_MAP) + cells * _BYTES_OF_A_SEARCHED_CELL
-        _check_memory(f"walls has {num_maps} maps of {size}, which", needed, _MOST_BYTES, "use smaller or fewer maps")
+        check_memory(f"walls has {num_maps} maps of {size}, which", needed, "use smaller or fewer maps")
 
 
 def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
@@ -195,10 +197,10 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
         cause = f"{field}: the part {part!r} of observe"
         numbers = math.prod(resolve_shape(PARTS[part].shape, extents))
         itemsize = 4 if flatten else np.dtype(PARTS[part].dtype).itemsize
-        _check_memory(f"{cause}, for one agent,", numbers * itemsize, _MOST_BYTES_OF_AN_OBSERVATION, advice)
+        check_memory(f"{cause}, for one agent,", numbers * itemsize, advice, _MOST_BYTES_OF_AN_OBSERVATION)
         # The arrays and a step's results have them, and an agent's space has two bounds, with masks.
         needed = num_agents * numbers * (4 * itemsize + 2)
-        _check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, _MOST_BYTES, advice)
+        check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, advice)
 
 
 def check_worlds(num_worlds: int, needed: int) -> None:
@@ -213,10 +215,25 @@ def check_worlds(num_worlds: int, needed: int) -> None:
 
     >>> check_worlds(1000, 10**6)
     """
-    _check_memory(f"num_worlds is {shorten(num_worlds)}, which", needed, _MOST_BYTES, "use fewer worlds")
+    check_memory(f"num_worlds is {shorten(num_worlds)}, which", needed, "use fewer worlds")
 
 
-def _check_memory(what: str, needed: int, most: int, advice: str) -> None:
+def check_memory(what: str, needed: int, advice: str, most: int = _MOST_BYTES) -> None:
+    """Check that something fits into memory.
+
+    Args:
+        what: takes the memory; the subject of the message.
+        needed: the bytes.
+        advice: what to do otherwise.
+        most: the most bytes that are allowed.
+
+    Raises:
+        ValueError: it takes more, or more than this machine has; the message gives the bytes.
+
+    >>> check_memory("the map", 10**12, "use a smaller one")
+    Traceback (most recent call last):
+    ValueError: the map takes about 1000000000000 bytes; expected at most 68719476736: use a smaller one
+    """
     if needed > most:
         raise ValueError(f"{what} takes about {shorten(needed)} bytes; expected at most {most}: {advice}")
     if needed > _UNTRIED_BYTES:
@@ -267,7 +284,9 @@ def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
     # `value in names` fails for an array, and a subclass of str may compare differently.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
-        raise ValueError(f"{field} is {shorten(value)}; expected one of {', '.join(map(repr, names))}")
+        meant = plain and find_nearest(plain, names, 0.6)
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise ValueError(f"{field} is {shorten(value)}{hint}; expected one of {', '.join(map(repr, names))}")
     return plain
 
 

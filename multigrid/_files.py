@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["MOST_BYTES", "create_folder", "path_parts", "read_bytes", "replace_file", "tell_apart"]
+__all__ = [
+    "MOST_BYTES",
+    "create_folder",
+    "open_file",
+    "path_parts",
+    "read_bytes",
+    "remove_unfinished",
+    "replace_file",
+    "tell_apart",
+]
 
 MOST_BYTES = 2**27
 """The size of the largest file that is read, 128 MiB: enough for ten million cells, or steps of agents."""
 
+_KEPT_LETTERS = 24
+_TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}(\..*)?")
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
@@ -69,6 +82,7 @@ def create_folder(path: Path) -> Iterator[Path]:
 
     Raises:
         FileExistsError: `path` exists and is no empty folder; it is left unchanged.
+        OSError: at the beginning: there can be no such folder.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
@@ -77,6 +91,8 @@ def create_folder(path: Path) -> Iterator[Path]:
     ...     [path.name for path in Path(parent).rglob("*")]
     ['run', 'notes.txt']
     """
+    with contextlib.suppress(FileNotFoundError):
+        path.lstat()  # a name that is too long is refused now, not at the end
     temporary = _beside(path, ".part")
     try:
         temporary.mkdir(parents=True)
@@ -88,7 +104,22 @@ def create_folder(path: Path) -> Iterator[Path]:
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(f".{path.stem}.{secrets.token_hex(8)}{suffix}")
+    # Shortened, so that the name is not too long where that of `path` is just short enough.
+    return path.with_name(f".{path.stem[:_KEPT_LETTERS]}.{secrets.token_hex(8)}{suffix[:_KEPT_LETTERS]}")
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the temporary files and folders that killed processes have left in a folder.
+
+    They are those of `replace_file` and `create_folder`. No other process may write to the folder meanwhile.
+
+    >>> remove_unfinished(Path("nowhere"))
+    """
+    for path in folder.glob(".*"):
+        if _TEMPORARY.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)  # does nothing to a file, or to a link
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _flush(path: Path) -> None:
@@ -127,13 +158,29 @@ def read_bytes(path: Path) -> bytes:
     ...     read_bytes(Path(folder) / "notes.txt")
     b'short'
     """
-    with open(path, "rb", opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
+    with open_file(path) as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ValueError(f"{path} has more than {MOST_BYTES} bytes; expected at most so many")
     return content
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading, if it is a regular one: reading a pipe or a device may never end.
+
+    Raises:
+        OSError: the file cannot be opened.
+        ValueError: it is no regular file.
+
+    >>> with open_file(Path(__file__)) as file:
+    ...     len(file.read(7))
+    7
+    """
+    file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115 - is returned
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise ValueError(f"{path} is no regular file; expected one, not a pipe, a device or a socket")
 
 
 def _open_at_once(path: str, flags: int) -> int:

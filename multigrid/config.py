@@ -114,7 +114,7 @@ class GridConfig:
     >>> config.width, config.height, config.parts
     (7, 4, ('agent', 'target', 'others'))
 
-    The site has more: ``multigrid docs environments/multi_grid``.
+    See the page "MultiGrid" (docs/environments/multi_grid.md in the source).
     """
 
     size: _Size = _NOT_GIVEN

@@ -157,7 +157,7 @@ def of_type(field, value, expected):
         *(
             (field, value, ValueError, f"{field} is {value!r}; expected one of {names}")
             for field, names in NAMES.items()
-            for value in ("Symmetric", "", None, 0, ("park",), np.array(["none"]), float("nan"))
+            for value in ("upwards", "", None, 0, ("park",), np.array(["none"]), float("nan"))
         ),
         *(
             of_type(field, value, "expected True or False")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import stat
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import multigrid
 from helpers import AROUND, names
 from multigrid import maps, scenarios
 from multigrid._files import create_folder, replace_file
@@ -316,6 +318,19 @@ def test_a_taken_folder_is_left_alone(content: str, tmp_path: Path) -> None:
     assert content != "folder" or names(path) == ["theirs"]
 
 
+@POSIX
+@pytest.mark.parametrize("name", ["m" * 251 + ".csv", "m" * 255, "m." + "g" * 253, "\U0001f30d" * 62 + ".gif"], ids=len)
+def test_the_longest_names(name: str, tmp_path: Path) -> None:
+    """A name as long as the system allows is written, and of a folder with a longer one nothing is begun."""
+    put(tmp_path / name, "1")
+    with create_folder(tmp_path / "m" / name):
+        pass
+    assert names(tmp_path) == sorted(["m", name])
+    with pytest.raises(OSError, match="too long"), create_folder(tmp_path / f"{name}mmmm"):
+        raise AssertionError("nothing may be written")
+    assert names(tmp_path) == sorted(["m", name])
+
+
 @pytest.mark.parametrize("folder", [None, "out"])
 def test_a_staged_folder_that_fails_leaves_nothing(
     folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -377,3 +392,30 @@ with staged_folder(Path(sys.argv[1]), "rollouts") as (stage, _):
     with staged_folder(tmp_path / "out", "rollouts") as (stage, _):
         fill(stage)
     assert names(tmp_path / "out") == ["deep", "two"]
+
+
+# Files of the package itself, of Python, of the system, and of the cache, which nobody else writes.
+OWN = {
+    "_files.py",
+    "benchmark/clone.py",
+    "cli/bench/many_worlds.py",
+    "core/kernel_cache.py",
+    "core/sources.py",
+    "integrations/extras.py",
+    "rendering/replay/page.py",
+    "scenarios/suite.py",
+}
+
+
+def test_files_of_users_are_read_up_to_a_limit() -> None:
+    """Only `_files` reads what a user names: a pipe there does not hang, and no endless file fills the memory."""
+    root = Path(multigrid.__file__).parent
+    reading = set()
+    for path in root.rglob("*.py"):
+        for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            mode = ast.unparse(call.args[-1]) if call.args else "'r'"
+            is_method = isinstance(call.func, ast.Attribute)
+            if (is_method and name in ("read_text", "read_bytes")) or (name == "open" and mode[:2] == "'r"):
+                reading.add(path.relative_to(root).as_posix())
+    assert reading - OWN == set()

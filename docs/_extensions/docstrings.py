@@ -1,8 +1,7 @@
 """Read docstrings as this package writes them: four things that autodoc and napoleon do otherwise.
 
 - Types stand in annotations, so a colon in the sentence after ``Returns:``, or in that of a property, is part of it.
-- The command ``multigrid docs PAGE`` is a link to that page, which must exist. A sentence that sends the reader of a
-  docstring to the site becomes one that names the page.
+- A sentence that names a page by its title and its file becomes a link to that page, which must exist.
 - In a signature, a name of `autodoc_type_aliases` is written as that name also where it is part of a union.
 - Data of a subpackage has its docstring below its assignment, in the module from which the subpackage imports it.
 """
@@ -55,8 +54,7 @@ def _hide_colons(_app: Sphinx, what: str, _name: str, _value: object, _options: 
 
 def _link_pages(_app: Sphinx, _what: str, _name: str, _value: object, _options: Any, lines: list[str]) -> None:
     text = "\n".join(lines)
-    text = re.sub(r"The site has more: ``multigrid docs (\S+)``\.", r"See :doc:`/\1`.", text)
-    lines[:] = re.sub(r"``(multigrid docs (\S+))``", r":doc:`\1 </\2>`", text).split("\n")
+    lines[:] = re.sub(r'See the page "[^"]+" \(docs/(\S+)\.md in the source\)', r"See :doc:`/\1`", text).split("\n")
 
 
 def _name_aliases(

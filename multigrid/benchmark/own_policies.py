@@ -74,7 +74,7 @@ def play(
     >>> [row["makespan"] for row in play([instance], policy, "mine")]
     [2.0]
 
-    The site has more: ``multigrid docs benchmark/benchmark``.
+    See the page "The POGEMA benchmark" (docs/benchmark/benchmark.md in the source).
     """
     wanted = _check_instances(instances)
     if not callable(policy):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import _thread
 import contextlib
 import importlib
+import io
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
+from multigrid._checks import find_nearest
 from multigrid.integrations.extras import missing_library
 
 __all__ = ["main"]
@@ -23,7 +25,6 @@ _COMMANDS = {
     "replay": "turn a recording, or two of one layout, into a page for the browser",
     "benchmark": "play the POGEMA benchmark, and compare with its published results",
     "bench": "measure the speed of this package beside the documented code",
-    "docs": "open the site, which explains all of this",
 }
 
 _PATIENCE = 0.01
@@ -47,13 +48,29 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: the words after ``multigrid``; None means ``sys.argv[1:]``.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
+        # A path of bytes that are no text is printed as it came.
+        sys.stdout.reconfigure(errors="surrogateescape")
     if not words or words[0] in ("-h", "--help"):
         lines = [f"  {command:11}{purpose}" for command, purpose in _COMMANDS.items()]
         sys.stdout.write("usage: multigrid COMMAND [flags]\n\n" + "\n".join(lines) + "\n\n")
         sys.stdout.write("multigrid COMMAND --help lists the flags of a command\n")
+        sys.stdout.write("multigrid --version prints the versions that a bug report needs\n")
         return 0
+    if words[0] == "--version":
+        from multigrid.cli._version import describe
+
+        sys.stdout.write(describe())
+        return 0
+    if words[0] == "docs":
+        sys.stderr.write(
+            "multigrid: docs is no command; the pages are in the folder docs of the source (README: The site)\n"
+        )
+        return 2
     if words[0] not in _COMMANDS:
-        sys.stderr.write(f"multigrid: {words[0]!r} is no command; expected one of {', '.join(_COMMANDS)}\n")
+        meant = find_nearest(words[0], _COMMANDS, 0.6)
+        hint = f" (did you mean {meant}?)" if meant else ""
+        sys.stderr.write(f"multigrid: {words[0]!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
         with _exit_on_signals(), _keep_interruptions():
@@ -135,5 +152,6 @@ def _run_main(main: Callable[[list[str]], int], flags: list[str], program: str) 
     try:
         return main(flags)
     except (ValueError, TypeError, OSError) as error:
-        sys.stderr.write(f"{program}: {error}\n")
+        # A path may have letters that no encoding has.
+        sys.stderr.write(f"{program}: {error}\n".encode(errors="backslashreplace").decode())
         return 2

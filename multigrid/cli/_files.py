@@ -7,13 +7,28 @@ import csv
 import datetime as dt
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
 
 from multigrid._files import create_folder, replace_file
 
-__all__ = ["check_new", "date_names", "make_folder", "staged_folder", "write_json", "write_rows"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "Unwritten",
+    "check_new",
+    "check_writable",
+    "date_names",
+    "make_folder",
+    "staged_folder",
+    "write_json",
+    "write_rows",
+]
 
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
@@ -37,6 +52,65 @@ def check_new(folder: Path | None) -> None:
     """Raise a FileExistsError if `folder` is not None and exists."""
     if folder is not None and os.path.lexists(folder):
         raise FileExistsError(f"{folder} exists already and is left alone; name another folder")
+
+
+def check_writable(flag: str, folder: Path | None, *names: str, parent: str = "") -> None:
+    """Check, before anything is played, that files can be written to a folder, which may not exist yet.
+
+    The files are made in a temporary folder, and removed with it.
+
+    Args:
+        flag: names the folder, or a file in it.
+        folder: the folder; None for the one that `make_folder` makes in `parent`.
+        names: of files in it.
+        parent: the parent folder of a destination without a given name.
+
+    Raises:
+        OSError: they cannot be written; the message names the flag.
+    """
+    path = Path(parent, date_names()[0]) if folder is None else folder
+    try:
+        # Without "..", which leads out of the temporary folder.
+        whole = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` fails for names that are too long
+        there = next(one for one in (whole, *whole.parents) if os.path.lexists(one))
+        with tempfile.TemporaryDirectory(prefix=".", dir=there) as temporary:
+            inside = temporary / whole.relative_to(there)
+            inside.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                (inside / name).touch()
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        shown = Path(path, names[0]) if names else path
+        raise OSError(f"{shown} cannot be written: {reason}; name another with {flag}") from error
+
+
+class Unwritten(list[str]):
+    """Collects what could not be written, so that the other files of a run are not lost.
+
+    >>> unwritten = Unwritten()
+    >>> with unwritten.noting("film.gif"):
+    ...     raise OSError("the disk is full")
+    >>> unwritten
+    ['film.gif (the disk is full)']
+    """
+
+    @contextlib.contextmanager
+    def noting(self, name: str) -> Iterator[None]:
+        """Note an error of the block, with the name of the file that it writes; signals and Ctrl-C are raised."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - libraries for films and figures raise errors of any kind
+            self.append(f"{name} ({error})")
+
+    def __str__(self) -> str:
+        """Return the files and the errors."""
+        return ", ".join(self)
+
+    def report(self, console: Console, folder: Path) -> int:
+        """Print what a folder lacks, and return the exit code: 0 if that is nothing, else 2."""
+        if self:
+            console.print(Text(f"{folder} has all files but {self}"), soft_wrap=True)
+        return 2 * bool(self)
 
 
 def date_names() -> list[str]:

@@ -9,8 +9,8 @@ import re
 import shutil
 import textwrap
 import types
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar, Union
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, get_args, get_type_hints
 
 import tyro
 from tyro.constructors import (
@@ -22,17 +22,19 @@ from tyro.constructors import (
     UnsupportedTypeAnnotationError,
 )
 
+from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.integrations.tyro import add_field_rule, grid_registry
 from multigrid.scenarios.described_worlds import find_world
 
 __all__ = [
     "LARGEST_SEED",
+    "Range",
     "WorldOptions",
     "check_address",
-    "check_flags",
     "check_map",
     "check_no_grid",
+    "check_numbers",
     "parse",
     "parse_flags",
     "read_some",
@@ -42,6 +44,15 @@ LARGEST_SEED = 2**31 - 1
 
 _Some = TypeVar("_Some")
 _Options = TypeVar("_Options", bound="WorldOptions")
+
+
+class Range(NamedTuple):
+    """The numbers that a flag takes, by which its type is annotated; of a tuple, those of each item."""
+
+    least: float
+    """The smallest."""
+    most: float
+    """The largest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,13 +175,37 @@ def _find_grid(grid: GridConfig, given: _Map) -> GridConfig:
     return dataclasses.replace(found, flatten=found.flatten or grid.flatten)
 
 
-def check_flags(options: Any, **least: int) -> None:
-    """Raise a ValueError if a flag is below its least value, or ``seed`` above `LARGEST_SEED`."""
-    for name, bound in least.items():
-        if getattr(options, name) < bound:
-            raise ValueError(f"--{name.replace('_', '-')} is {getattr(options, name)}; expected at least {bound}")
-    if options.seed > LARGEST_SEED:
-        raise ValueError(f"--seed is {options.seed}; expected at most {LARGEST_SEED}")
+def check_numbers(options: Any) -> None:
+    """Check each number among the fields of a dataclass, each of which has a `Range`; None is not checked.
+
+    Raises:
+        ValueError: a number is outside of its range, or NaN; the message names the flag.
+
+    >>> @dataclasses.dataclass
+    ... class Options:
+    ...     num_agents: Annotated[int, Range(1, 9000)] = 4
+    >>> check_numbers(Options(0))
+    Traceback (most recent call last):
+    ValueError: --num-agents is 0; expected 1 to 9,000
+    """
+    hints = get_type_hints(type(options), include_extras=True)
+    for name in (field.name for field in dataclasses.fields(options)):
+        ranges = [one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, Range)]
+        assert ranges or not {int, float} & set(_types_in(hints[name])), f"{name} has no Range"
+        given = getattr(options, name)
+        for least, most in ranges:
+            for value in given if isinstance(given, tuple) else (given,):
+                # NaN is not between any two numbers.
+                if value is not None and not least <= value <= most:
+                    flag = f"--{name.replace('_', '-')}"
+                    raise ValueError(f"{flag} is {shorten(value)}; expected {least:,} to {most:,}")
+
+
+def _types_in(hint: Any) -> Iterator[Any]:
+    """Yield a type, and the types in it: of ``tuple[int, ...] | None`` also int."""
+    yield hint
+    for inner in get_args(hint):
+        yield from _types_in(inner)
 
 
 def check_address(address: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated
 import tyro
 
 from multigrid._files import path_parts, tell_apart
+from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
 from multigrid.scenarios.replay_page import show_episode
 
@@ -53,6 +54,7 @@ def _write(options: ReplayOptions) -> list[Path]:
     """Write the page, and with ``--svg`` the picture, and return their paths."""
     sources = [Path(file) for file in (options.file, options.other) if file is not None]
     page = options.output or _name_page(sources)
+    check_writable("--output", page.parent, page.name)
     if not page.name or page.is_dir() or not page.parent.is_dir():
         raise ValueError(f"--output is {page}; expected a file in a folder that is there")
     picture = page.with_suffix(".svg")

@@ -125,11 +125,11 @@ def read_stream(stream: NDArray[np.uint64]) -> Any:
     return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
 
 
-def seed_streams(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def seed_streams(seeds: NDArray[Any]) -> NDArray[np.uint64]:
     """Return the streams of K seeds: the state in which ``PCG64(seed)`` starts.
 
     Args:
-        seeds: uint64 (K,).
+        seeds: uint64 (K,), or objects (K,): ints of any size, which takes longer.
 
     Returns:
         uint64 (K, 6).
@@ -137,6 +137,11 @@ def seed_streams(seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
     >>> read_stream(seed_streams(np.array([7], np.uint64))[0]) == np.random.PCG64(7).state
     True
     """
+    if seeds.dtype == object:
+        streams = np.zeros((len(seeds), STREAM_WORDS), np.uint64)
+        for stream, seed in zip(streams, seeds.tolist(), strict=True):
+            write_stream(stream, np.random.PCG64(seed).state)
+        return streams
     words = [(seeds & _MASK32).astype(np.uint32), (seeds >> _32).astype(np.uint32)]
     words += [np.zeros_like(words[0])] * (_POOL_SIZE - len(words))
     hashed = _Hash(_HASH_A, _HASH_MULTIPLIER_A)

@@ -100,7 +100,7 @@ def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int
     """
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
-    seed, episodes = check_seed(seed), check_int("episodes", episodes, 1)
+    seed, episodes = check_seed(seed, ""), check_int("episodes", episodes, 1)
     return Recipe(config, policy, seed, episodes, num_worlds=None, standard=is_standard(config))
 
 

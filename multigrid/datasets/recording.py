@@ -83,7 +83,7 @@ def record(
     ...     dataset.total_episodes
     6
 
-    The site has more: ``multigrid docs how_to/datasets``.
+    See the page "Datasets" (docs/how_to/datasets.md in the source).
     """
     worlds = _check_vector_env(vector_env)
     recipe = Recipe(

@@ -346,7 +346,7 @@ def env(
     >>> env(num_agents=2).possible_agents
     ['agent_0', 'agent_1']
 
-    The site has more: ``multigrid docs environments/multi_grid``.
+    See the page "MultiGrid" (docs/environments/multi_grid.md in the source).
     """
     config = resolve_options(env, config, options)
     return MultiGridAECEnv(

@@ -24,8 +24,8 @@ class ManyWorlds(OneCallAtATime):
     num_worlds: int
     num_envs: int
     _world: Worlds
-    _seeds: NDArray[np.int64]
-    """int64 (num_worlds,): the seed of each world's stream, or `NO_SEED`."""
+    _seeds: NDArray[Any]
+    """int64 (num_worlds,): the seed of each world's stream, or `NO_SEED`; objects, if one does not fit into 64 bits."""
     _started: NDArray[np.bool_]
     """bool (num_worlds,): whether a world has had a reset."""
     _is_unfinished: bool
@@ -74,15 +74,17 @@ class ManyWorlds(OneCallAtATime):
             self._world.reset_ended()
             self._is_unfinished = False
 
-    def _record_reset(self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]) -> None:
+    def _record_reset(self, worlds: NDArray[np.int64], seeds: NDArray[Any]) -> None:
         """Record that episodes of some worlds have begun, and the seeds of their streams."""
+        if seeds.dtype == object:
+            self._seeds = self._seeds.astype(object)
         self._seeds[worlds] = seeds
         self._started[worlds] = True
         self._is_unfinished = False
 
     def _new_streams(
-        self, worlds: NDArray[np.int64], seeds: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint64] | None, NDArray[np.int64], NDArray[np.bool_]]:
+        self, worlds: NDArray[np.int64], seeds: NDArray[Any]
+    ) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
         """Return the streams of K worlds, or None if no seed is new; their seeds; and a mask of the new seeds.
 
         Worlds that have neither a seed nor a stream get a random seed.
@@ -95,7 +97,8 @@ class ManyWorlds(OneCallAtATime):
         if not known.any():
             return None, self._seeds[worlds], known
         streams = self._world.arrays.streams[worlds]
-        streams[known] = pcg64.seed_streams(seeds[known].astype(np.uint64))
+        new = seeds[known]
+        streams[known] = pcg64.seed_streams(new if new.dtype == object else new.astype(np.uint64))
         return streams, np.where(known, seeds, self._seeds[worlds]), known
 
     def _seed_unseeded(self) -> None:

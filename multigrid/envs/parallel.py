@@ -317,7 +317,7 @@ def parallel_env(
     >>> parallel_env(num_agents=3, size=(6, 4)).possible_agents
     ['agent_0', 'agent_1', 'agent_2']
 
-    The site has more: ``multigrid docs environments/multi_grid``.
+    See the page "MultiGrid" (docs/environments/multi_grid.md in the source).
     """
     return MultiGridEnv(
         resolve_options(parallel_env, config, options),

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, find_nearest, is_int, shorten
+from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
 from multigrid.maps.components import NO_TARGET
@@ -27,6 +27,7 @@ __all__ = [
 NO_SEED = -2
 """Stands for None in an array of seeds."""
 
+_LARGEST = 2**63 - 1
 _KEYS = ("agents", "targets", "map", "reset_mask")
 # Below it lie keys of other libraries, such as "mode".
 _LEAST_SIMILARITY = 0.8
@@ -151,11 +152,13 @@ def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[
     return np.flatnonzero(by_world[:, 0])
 
 
-def check_seeds(seed: Any, num_worlds: int) -> NDArray[np.int64]:
-    """Return the seed of each world, int64 (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
+def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
+    """Return the seed of each world, (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
+
+    They are int64, or objects if one does not fit into 64 bits.
 
     Raises:
-        TypeError, ValueError: `seed` is something else or out of range, or the list has another length.
+        TypeError, ValueError: `seed` is something else or negative, or the list has another length.
 
     >>> check_seeds(7, 3)
     array([7, 8, 9])
@@ -163,14 +166,16 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[np.int64]:
     if seed is None:
         return np.full(num_worlds, NO_SEED)
     if is_int(seed):
-        first = check_int("seed", seed, 0)
-        check_int("the last world's seed", first + num_worlds - 1, 0)
-        return first + np.arange(num_worlds)
+        first = check_seed(seed)
+        if first + num_worlds - 1 <= _LARGEST:
+            return first + np.arange(num_worlds)
+        return np.array([first + world for world in range(num_worlds)], dtype=object)
     if not is_listed(seed):
         raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
     if len(seed) != num_worlds:
         raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
-    return np.array([NO_SEED if one is None else check_int("a seed", one, 0) for one in seed])
+    seeds = [NO_SEED if one is None else check_seed(one) for one in seed]
+    return np.array(seeds, dtype=np.int64 if max(seeds) <= _LARGEST else object)
 
 
 def _check_mapping(options: Any) -> Mapping[str, Any]:

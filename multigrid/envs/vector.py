@@ -339,7 +339,7 @@ def vector_env(
     >>> vector_env(100, num_agents=8, size=16).num_envs
     800
 
-    The site has more: ``multigrid docs environments/multi_grid_vector``.
+    See the page "MultiGrid, many worlds" (docs/environments/multi_grid_vector.md in the source).
     """
     return MultiGridVectorEnv(
         resolve_options(vector_env, config, options),

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from multigrid._checks import check_int, shorten
+from multigrid._checks import check_seed, shorten
 
 __all__ = ["ParallelVectorEnv"]
 
@@ -68,8 +68,8 @@ class ParallelVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         count, size = len(self.envs), len(self.possible_agents)
         if not isinstance(seed, Sequence | np.ndarray):
-            seed = [None if seed is None else check_int("seed", seed, 0) + k for k in range(count)]
-        seeds = [None if one is None else check_int("a seed", one, 0) for one in seed]
+            seed = [None if seed is None else check_seed(seed) + k for k in range(count)]
+        seeds = [None if one is None else check_seed(one) for one in seed]
         if len(seeds) != count:
             raise ValueError(f"there are {len(seeds)} seeds; expected one for each of {count} envs")
         others = None if options is None else {**options}

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, shorten
+from multigrid._checks import check_seed, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
 from multigrid.integrations.training import map_parts
@@ -95,7 +95,7 @@ class MultiGridVecEnv(VecEnv):
         Raises:
             TypeError, ValueError: `seed` is neither.
         """
-        super().seed(None if seed is None else check_int("seed", seed, 0))
+        super().seed(None if seed is None else check_seed(seed))
         self._seeds = [self._seeds[row // self._num_agents] for row in range(self.num_envs)]
         return self._seeds
 

@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, shorten
+from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 from multigrid.envs.parallel import MultiGridEnv
@@ -145,7 +145,7 @@ class MultiGridTorchRLEnv(EnvBase):  # type: ignore[misc] # mypy has no types of
         if seed is None:
             self._seeds = None
             return
-        first = check_int("seed", seed, 0)
+        first = check_seed(seed)
         self._seeds = [first + world for world in range(self.num_worlds)]
 
     def _reset(

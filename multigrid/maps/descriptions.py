@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_grid, check_int, shorten
+from multigrid._checks import check_grid, check_int, check_seed, shorten
 from multigrid._files import read_bytes
 from multigrid.maps.generators import maze, random_map, rooms, warehouse
 from multigrid.maps.movingai import load_map
@@ -99,7 +99,7 @@ def generate_maps(description: str) -> NDArray[np.bool_]:
     arguments = _parse_arguments(called, name, description.partition(":")[2])
     try:
         count = check_int(_COUNT, arguments.pop(_COUNT, 1), 1)
-        seed = check_int("seed", arguments.pop("seed", 0), 0)
+        seed = check_seed(arguments.pop("seed", 0), "")
         check_grid(arguments["width"], arguments["height"], count)
         return np.stack([GENERATORS[name](**arguments, seed=seed + number) for number in range(count)])
     except ValueError as error:

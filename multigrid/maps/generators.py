@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, is_int, shorten
+from multigrid._checks import check_int, check_seed, is_int, shorten
 from multigrid.actions import MOVES
 from multigrid.maps.flat import FlatMap
 
@@ -236,7 +236,7 @@ def _make_generator(seed: int | np.random.Generator) -> np.random.Generator:
             "Generator"
         )
     # Not default_rng, whose bit generator NumPy may change.
-    return np.random.Generator(np.random.PCG64(check_int("seed", seed, 0)))
+    return np.random.Generator(np.random.PCG64(check_seed(seed, "")))
 
 
 def _check_share(name: str, value: float) -> float:

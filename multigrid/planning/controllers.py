@@ -57,7 +57,7 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
     {'agent_0': 0, 'agent_1': 0}
     """
     check_name("method", method, get_args(ControllerMethod))
-    seed = check_seed(seed)
+    seed = check_seed(seed, "")
     classes: dict[str, Callable[[int], _Controller]] = {"pibt": _Pibt, "windowed": _InWindows, "lacam": _Planned}
     return classes[method](seed)
 

@@ -77,7 +77,7 @@ def solve(
     >>> plan.status, plan.sum_of_costs, plan.makespan
     ('optimal', 8, 5)
 
-    The site has more: ``multigrid docs planning``.
+    See the page "Planning" (docs/planning.md in the source).
     """
     return compute_plan(problem, method, time_limit, seed, max_expansions, returns_after_interruption=True)
 
@@ -107,7 +107,7 @@ def compute_plan(
     problem = Problem.of(problem)
     method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
     budget = check_budget(time_limit, max_expansions)
-    seed = check_seed(seed)
+    seed = check_seed(seed, "")
     check_collisions(problem.collisions, "method")
     travellers = Travellers(problem)
     announce_compilation()

@@ -226,7 +226,7 @@ def evaluate(
     >>> table.episodes[7]["makespan"] == seventh.episodes[0]["makespan"]
     True
 
-    The site has more: ``multigrid docs pretrained``.
+    See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
@@ -239,7 +239,7 @@ def evaluate(
         raise TypeError(f"bounds are of type {type(bounds).__name__}; expected LowerBounds or None")
     if config.max_cycles is None:
         raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
-    episode_seeds = [check_seed(seed) for seed in seeds]
+    episode_seeds = [check_seed(seed, "") for seed in seeds]
     if not episode_seeds:
         raise ValueError("seeds are empty; expected at least one integer")
     env = MultiGridEnv(config)

@@ -61,7 +61,7 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
     >>> env.metrics()["csr"]
     1.0
 
-    The site has more: ``multigrid docs pretrained``.
+    See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
     return Pretrained(_load(), shield=shield, seed=seed)
 

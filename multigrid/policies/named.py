@@ -8,6 +8,7 @@ from typing import TypeAlias, get_args
 import numpy as np
 
 from multigrid import planning
+from multigrid._checks import check_name
 from multigrid.policies.baselines import Policy, random_policy, shortest_path_policy
 from multigrid.policies.learned import pretrained
 
@@ -38,7 +39,7 @@ def built_in_factory(name: str) -> PolicyFactory:
     """Return the factory of the policy with a name in `BUILT_IN`.
 
     Raises:
-        KeyError: there is no such policy.
+        ValueError: there is no such policy.
 
     >>> from multigrid import parallel_env
     >>> env = parallel_env(walls="a.A", max_cycles=9)
@@ -46,5 +47,5 @@ def built_in_factory(name: str) -> PolicyFactory:
     >>> built_in_factory("shortest-path")(0)(env, observations)
     {'agent_0': 0}
     """
-    make = BUILT_IN[name]
+    make = BUILT_IN[check_name("policy", name, tuple(BUILT_IN))]
     return lambda seed: make(np.random.default_rng([seed, POLICY_STREAM]))

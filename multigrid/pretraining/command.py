@@ -11,7 +11,7 @@ from typing import Annotated
 import torch
 import tyro
 
-from multigrid.cli._options import check_flags, parse
+from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.planning.learned.network import Weights
 from multigrid.policies.weights import save_weights
 from multigrid.pretraining.held_out import measure
@@ -42,9 +42,9 @@ class TrainingOptions:
     """The settings."""
     folder: Path = Path("pretraining")
     """Keeps the training; it is made if there is none."""
-    episodes: int = 40
+    episodes: Annotated[int, Range(1, 10**6)] = 40
     """Held-out episodes in each world."""
-    reinforce: int = 0
+    reinforce: Annotated[int, Range(0, 10**6)] = 0
     """The number of rounds of reinforcement learning after the imitation; its state and its progress.csv are in the
     subfolder reinforcement. The weights that come with the package have none."""
 
@@ -73,11 +73,8 @@ def train(options: TrainingOptions) -> None:
         OSError: a file cannot be written, or a process of the training was killed.
     """
     settings, folder = options.settings, options.folder
-    check_flags(settings, rounds=1, seed=0, labels=1, samples=1, memory=1, batch_size=1)
-    if options.episodes < 1:
-        raise ValueError(f"--episodes is {options.episodes}; expected at least 1")
-    if options.reinforce < 0:
-        raise ValueError(f"--reinforce is {options.reinforce}; expected at least 0")
+    check_numbers(options)
+    check_numbers(settings)
     torch.set_num_threads(1)  # the layers are small: more threads wait for one another
     first = count_rounds(folder)
     report = _make_reporter(Progress(folder / "progress.csv", first), settings.rounds, options.episodes)

@@ -10,14 +10,15 @@ import dataclasses
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from multigrid._files import replace_file
+from multigrid._files import open_file, replace_file
 from multigrid._processes import worker_pool
+from multigrid.cli._options import LARGEST_SEED, Range
 from multigrid.planning.learned.network import Weights
 from multigrid.planning.learned.surroundings import Windows
 from multigrid.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
@@ -40,21 +41,21 @@ _LOSS = (
 class Settings:
     """What a training depends on."""
 
-    rounds: int = 220
+    rounds: Annotated[int, Range(1, 10**6)] = 220
     """The number of rounds."""
-    seed: int = 0
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     """Of worlds, labels, weights and minibatches."""
-    labels: int = 180_000
+    labels: Annotated[int, Range(1, 10**9)] = 180_000
     """New labels a round."""
-    samples: int = 600_000
+    samples: Annotated[int, Range(1, 10**9)] = 600_000
     """Labels learned from in a round, of the last `memory` rounds."""
-    memory: int = 8
+    memory: Annotated[int, Range(1, 10**6)] = 8
     """The number of rounds whose labels are kept."""
-    batch_size: int = 2048
+    batch_size: Annotated[int, Range(1, 10**9)] = 2048
     """Labels in a minibatch."""
-    rate: float = 2e-3
+    rate: Annotated[float, Range(1e-12, 1)] = 2e-3
     """The learning rate of the first round, from which it falls to 0 in a straight line."""
-    hidden: tuple[int, int, int] = (368, 128, 64)
+    hidden: Annotated[tuple[int, int, int], Range(1, 10**5)] = (368, 128, 64)
     """The units of the hidden layers."""
 
 
@@ -145,7 +146,11 @@ def _load(settings: Settings, folder: Path) -> tuple[Network, torch.optim.Optimi
 def _read_state(folder: Path) -> dict[str, Any] | None:
     """Return what `_save` has written; None before the first round is saved."""
     file = folder / _STATE
-    return torch.load(file, weights_only=True) if file.exists() else None
+    if not file.exists():
+        return None
+    with open_file(file) as opened:
+        state: dict[str, Any] = torch.load(opened, weights_only=True)
+    return state
 
 
 def _save(network: Network, optimizer: torch.optim.Optimizer, folder: Path, number: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multigrid._files import replace_file
+from multigrid._files import open_file, replace_file
 from multigrid.planning.learned.network import Weights
 from multigrid.pretraining.labels import Labels, produce
 
@@ -30,7 +30,7 @@ def write_labels(file: Path, weights_file: Path, seed: int, number: int, count: 
     """
     weights = None
     if weights_file.exists():
-        with np.load(weights_file) as arrays:
+        with open_file(weights_file) as opened, np.load(opened) as arrays:
             weights = Weights(**arrays)
     labels = produce(weights, seed, number, count)
     with replace_file(file) as temporary, temporary.open("wb") as out:
@@ -39,7 +39,7 @@ def write_labels(file: Path, weights_file: Path, seed: int, number: int, count: 
 
 def read_labels(file: Path) -> Labels:
     """Return the labels in a file that `write_labels` has written."""
-    with np.load(file) as arrays:
+    with open_file(file) as opened, np.load(opened) as arrays:
         return Labels(**arrays)
 
 

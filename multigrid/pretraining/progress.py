@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from multigrid._files import replace_file
+from multigrid._files import read_bytes, replace_file
 from multigrid.pretraining.held_out import FIGURES
 
 __all__ = ["Progress"]
@@ -58,7 +58,7 @@ def _read(file: Path, num_means: int) -> list[list[str]]:
     if not file.exists():
         return []
     # A line without an end was cut off, perhaps in the middle of a number.
-    whole, _, _ = file.read_text(encoding="utf-8", errors="replace").rpartition("\n")
+    whole, _, _ = read_bytes(file).decode(errors="replace").rpartition("\n")
     return [row for line in whole.split("\n") if _is_row(row := line.split(","), num_means)]
 
 

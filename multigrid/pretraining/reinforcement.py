@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multigrid._files import replace_file
+from multigrid._files import open_file, replace_file
 from multigrid._processes import worker_pool
 from multigrid.planning.learned.network import Weights
 from multigrid.pretraining.network import Network
@@ -246,7 +246,11 @@ def _load(
 def _read_state(folder: Path) -> dict[str, Any] | None:
     """Return what `_save` has written; None before the first round is saved."""
     file = folder / _STATE
-    return torch.load(file, weights_only=True) if file.exists() else None
+    if not file.exists():
+        return None
+    with open_file(file) as opened:
+        state: dict[str, Any] = torch.load(opened, weights_only=True)
+    return state
 
 
 def _save(learner: Learner, players: list[tuple[Weights, Weights]], folder: Path, number: int) -> None:

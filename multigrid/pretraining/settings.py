@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from multigrid._files import replace_file
+from multigrid._files import read_bytes, replace_file
 
 __all__ = ["check_settings"]
 
@@ -28,7 +28,7 @@ def check_settings(settings: Any, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(file) as temporary:
             temporary.write_text(json.dumps(own, indent=2) + "\n")
-    known = json.loads(file.read_text())
+    known = json.loads(read_bytes(file))
     if differing := [name for name in own if own[name] != known.get(name)]:
         there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
         raise ValueError(

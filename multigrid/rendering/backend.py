@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def import_pygame() -> Any:
         import pygame.font
         import pygame.surfarray
     except ImportError as error:
-        raise DependencyNotInstalled("rendering needs pygame: pip install pygame-ce") from error
+        raise DependencyNotInstalled(f"rendering needs pygame: {_install_command()}") from error
     return pygame
 
 
@@ -38,6 +39,16 @@ def has_display() -> bool:
     """Return whether windows are shown, once pygame's display is initialized; True if the user has chosen a driver."""
     # Without a display, SDL draws to memory only.
     return import_pygame().display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))
+
+
+def _install_command() -> str:
+    """Return the command that installs pygame.
+
+    To uninstall one of pygame and pygame-ce removes the files of both: pip still lists the other one, and does not
+    install it again unless it is told to.
+    """
+    listed = metadata.packages_distributions().get("pygame")
+    return f"pip install --force-reinstall --no-deps {min(listed)}" if listed else "pip install pygame-ce"
 
 
 def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:

@@ -145,7 +145,7 @@ def show_episode(source: Source, other: Source | None = None) -> Replay:
     Traceback (most recent call last):
     ValueError: 'empty-9x7-2' and 'maze-9x7-2' are not of one layout: cell ... is a wall in only one of them; ...
 
-    The site has more: ``multigrid docs watching``.
+    See the page "Watching" (docs/watching.md in the source).
     """
     episode = _trace(source)
     if other is None:

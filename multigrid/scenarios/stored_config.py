@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps.text import ParsedMap, format_map, parse_map
@@ -82,7 +83,7 @@ def read_config(
     """
     path = folder / "config.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_bytes(path))
         if content["rules"] == RULES_VERSION:
             return convert(content)
     except _MALFORMED as error:

@@ -43,7 +43,7 @@ def get(name: str) -> Scenario:
     >>> get("maze-17x13-8").config.num_agents
     8
 
-    The site has more: ``multigrid docs environments/suite``.
+    See the page "The suite" (docs/environments/suite.md in the source).
     """
     _check_name(name)
     return load(FOLDER / f"{name}.json")

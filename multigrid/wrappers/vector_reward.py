@@ -55,7 +55,7 @@ class VectorReward(WorldsWrapper):
     >>> envs.step([multigrid.Action.RIGHT, multigrid.Action.LEFT])[1]
     array([ 0.75, -0.25])
 
-    The site has more: ``multigrid docs how_to/rewards``.
+    See the page "Rewards" (docs/how_to/rewards.md in the source).
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], function: RewardFunction) -> None:

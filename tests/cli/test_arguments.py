@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
+import os
+import platform
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pygame
 import pytest
 
 import multigrid.cli
 import multigrid.integrations
-from helpers import run_without
-from multigrid import GridConfig
+from helpers import AROUND, run_without
+from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
+from multigrid.cli._options import Range, _types_in
+from multigrid.cli.bench import BenchOptions
+from multigrid.cli.benchmark.options import BenchmarkOptions
+from multigrid.cli.evaluate.options import EvaluateOptions
+from multigrid.cli.play import PlayOptions
+from multigrid.cli.rollout.options import RolloutOptions
+from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli.train.command import parse_flags
+from multigrid.cli.train.options import RLlibOptions, SB3Options, check_rllib
+from multigrid.core.compiled import KERNELS
+from multigrid.policies.named import built_in_factory
 from multigrid.scenarios import Scenario, load, save
 
 REFUSED = {
     "play": [
-        ("--seed -1", "--seed is -1; expected at least 0"),
-        ("--fps 0", "--fps is 0; expected 1 to 60"),
         ("--scenario empty-9x7-2 --size 4", "--scenario has its own world, but --size came too"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
         ("--scenario empty-9x7-2 --map empty-9x7-2", "--map and --scenario say different worlds"),
@@ -46,17 +60,18 @@ REFUSED = {
         ("--json random pibt", "random pibt came after a flag; name the policies before the flags"),
         ("random pibt random", "random comes twice; expected each policy once"),
         ("random nowhere", "policy is nowhere, which has no config.json .* expected random, shortest-path, pibt"),
+        (
+            "random pretraned",
+            r"policy is pretraned \(did you mean pretrained\?\), and there is no such folder; expected",
+        ),
         ("random torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("random pibt --collisions symmetric", "allow_stay=True"),
         ("random --gap 1 --on-target restart", "on_target is 'restart'"),
-        ("random --gap nan", "--gap is nan; expected a number of seconds above 0"),
         ("random --suite desert", "--suite is desert, but no name is like that"),
         ("random --suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
         ("random --scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
         ("random --map maze:width=9", "'maze:width=9' lacks height"),
         ("random --max-cycles None", "max_cycles of grid-5x5-2 is None"),
-        ("random --episodes 0", "--episodes is 0; expected at least 1"),
-        ("random --seed -1", "--seed is -1; expected at least 0"),
         ("random --output torn.json", "torn.json exists already and is left alone"),
         ("random --output no/rows.csv", "there is no folder no; make it first"),
     ],
@@ -99,12 +114,8 @@ REFUSED = {
         ("--num-agents 26", r"num_agents is 26, but the grid \(5 x 5\) has room for 25"),
         ("--num-agents-sweep 2 4 8 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
         ("--max-cycles None", "max_cycles of grid-5x5-2 is None"),
-        ("--episodes 0", "--episodes is 0; expected at least 1"),
-        ("--keep -1", "--keep is -1; expected at least 0"),
-        ("--seed -1", "--seed is -1; expected at least 0"),
-        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
-        ("--fps 0", "--fps is 0.0; expected"),
-        ("--fps nan", "--fps is nan; expected"),
+        ("--seed 99999999999", "--seed is 99999999999; expected 0 to 2,147,483,647"),
+        ("--gif --fps 0.001", "--fps is 0.001; expected 0.01 to 60"),
         ("--output old", "old exists already and is left alone"),
     ],
     "train": [
@@ -113,25 +124,16 @@ REFUSED = {
         ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
         ("--map old", "old is a folder that no `multigrid train` has written"),
         ("--map maze-9x7-2 maze-11x9-4", "maze-9x7-2 and maze-11x9-4 differ in their size"),
-        ("--num-threads 0", "--num-threads is 0; expected at least 1"),
-        ("--vectorizer supersuit --num-cpus -1", "--num-cpus is -1; expected at least 0"),
         ("--size 5 --num-agents 99", r"num_agents is 99, but the grid \(5 x 5\) has room for 25"),
-        ("--size 0", "size is 0; expected"),
-        ("--max-cycles 0", "max_cycles is 0; expected"),
         ("--max-cycles None", "--max-cycles is None"),
-        ("--steps 0", "--steps is 0; expected at least 1"),
-        ("--episodes 0", "--episodes is 0; expected at least 1"),
-        ("--engine sb3 --copies 0", "--copies is 0; expected at least 1"),
-        ("--evaluations 1", "--evaluations is 1; expected at least 2"),
-        ("--seed -1", "--seed is -1; expected at least 0"),
-        ("--seed 99999999999", "--seed is 99999999999; expected at most"),
-        ("--gamma 2", "--gamma is 2.0; expected"),
-        ("--learning-rate nan", "--learning-rate is nan; expected"),
-        ("--hidden 0", "--hidden is 0; expected"),
+        ("--seed 99999999999", "--seed is 99999999999; expected 0 to 2,147,483,647"),
+        ("--gamma 2", "--gamma is 2.0; expected 0 to 1"),
+        ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),
+        ("--rollout 9999999", "--rollout is 9999999: with --copies 64, .* use a shorter rollout, or fewer copies"),
         ("--folder old", "old exists already"),
         ("--folder older", "older exists already"),
         ("--folder torn.json", "torn.json exists already"),
-        ("--folder torn.json/run", "Not a directory"),
+        ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],
 }
 NEEDS_A_LEARNER = ("rollout", "train")
@@ -166,6 +168,124 @@ def test_what_a_command_cannot_do_is_refused_in_one_line(
     assert printed.err.startswith(f"multigrid {command.split(maxsplit=1)[0]}: ")
     assert re.search(complaint, printed.err), printed.err
     assert {path: path.is_file() and path.read_bytes() for path in home.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: planning.controller("widowed"), "'windowed'"),
+        (lambda: planning.solve(scenarios.get("empty-9x7-2"), "lakam"), "'lacam'"),
+        (lambda: built_in_factory("shortest_path"), "'shortest-path'"),
+        (lambda: GridConfig(on_target="leaf"), "'leave'"),
+        (lambda: scenarios.get("maze-17x3-8"), "'maze-17x13-8'"),
+        (lambda: make_policy_factory("pretraned"), "pretrained"),
+        (lambda: main(["evalute"]), "evaluate"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_named(call: Any, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever misspells a name by a letter is told the right one, by the library and on the command line."""
+    try:
+        assert call() == 2
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = capsys.readouterr().err
+    assert re.search(f"(did you mean|nearest .* are) {meant}", message), message
+
+
+def test_the_version_says_what_a_bug_report_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    """`multigrid --version` prints the versions of the libraries that decide what an environment does, and how."""
+    assert main(["--version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"multigrid {multigrid.__version__}"
+    assert lines[1].startswith(f"Python {platform.python_version()}")
+    assert {f"{name} {version(name)}" for name in ("numpy", "gymnasium", "pettingzoo")} <= set(lines)
+    assert lines[-1] == f"kernels: {'' if KERNELS == 'interpreted' else 'compiled '}{KERNELS}"
+    assert any(line.startswith("numba ") for line in lines)
+    assert any(line.startswith("pygame") for line in lines)
+
+
+OUTPUTS = {
+    "play --record {}": ".json",
+    "evaluate random --output {}": ".csv",
+    "rollout --episodes 100000000 --record --output {}": "",
+    "rollout --episodes 100000000 --dataset {}": "-v0",
+    "train --folder {}": "",
+    "replay maze-9x7-2 --output {}": ".html",
+    "bench --against . --resume {}": ".json",
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize("path", ["/proc/mine{}", "m" * 251 + "{}", "\ud800{}"], ids=ascii)
+def test_a_path_that_cannot_be_written_is_refused_first(
+    path: str, command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be a file or a folder gives one line with the flag, before anything is played or measured."""
+    monkeypatch.setattr(play, "show", None)
+    words = command.split()
+    name = path.format(OUTPUTS[command])
+    if words[-2] == "--dataset":
+        monkeypatch.setenv("MINARI_DATASETS_PATH", "/proc" if "/proc" in path else str(home))
+        name = name.removeprefix("/proc/")
+    assert main([*words[:-1], name * 2 if name.startswith("mm") else name]) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert words[-2] in printed or "there is no folder" in printed or "the dataset's name is" in printed
+    assert not list(home.iterdir())
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are text there")
+def test_a_path_that_is_no_text_is_written_and_printed(home: Path) -> None:
+    """A file may have any name that the system allows; it is printed in the bytes in which it came."""
+    command = [sys.executable, "-m", "multigrid", "replay", "maze-9x7-2", "--output", b"\xff.html"]
+    done = subprocess.run(command, env={**AROUND, "PYTHONIOENCODING": "utf-8:strict"}, capture_output=True, check=True)
+    assert done.stdout == b"\xff.html\n"
+    assert [os.fsencode(path.name) for path in home.iterdir()] == [b"\xff.html"]
+
+
+WITH_NUMBERS: dict[str, Any] = {
+    "play": PlayOptions,
+    "evaluate random": EvaluateOptions,
+    "rollout": RolloutOptions,
+    "train": SB3Options,
+    "train --engine rllib": RLlibOptions,
+    "benchmark --data .": BenchmarkOptions,
+    "bench": BenchOptions,
+}
+
+
+def numbers_of(kind: Any) -> dict[str, Any]:
+    """The flags of some options that take numbers, those of the grid included, with their types."""
+    hints = get_type_hints(kind, include_extras=True)
+    inner = numbers_of(GridConfig) if "grid" in hints else {}
+    fields = [field.name for field in dataclasses.fields(kind)]
+    return inner | {name: hints[name] for name in fields if {int, float} & set(_types_in(hints[name]))}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("command", WITH_NUMBERS)
+def test_a_number_that_cannot_be_is_refused(command: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each flag for numbers of each command refuses what it cannot do, by its name, before anything is written."""
+    assert {name.split()[0] for name in WITH_NUMBERS} == multigrid.cli._COMMANDS.keys() - {"replay"}
+    for name, hint in numbers_of(WITH_NUMBERS[command]).items():
+        flag = f"--{name.replace('_', '-')}"
+        takes_zero = all(one.least <= 0 for one in getattr(hint, "__metadata__", ()) if isinstance(one, Range))
+        for value in ("nan", "inf", "-inf", "-1", "1e30", "1" + 23 * "0", "x", *["0"] * (not takes_zero)):
+            try:
+                if "rllib" in command:
+                    check_rllib(parse_flags(RLlibOptions, [flag, value]))
+                code = main([*command.split(), flag, value])
+            except ValueError as error:
+                code = 2
+                sys.stderr.write(str(error))
+            except SystemExit as error:
+                code = error.code
+            errors = capsys.readouterr().err
+            assert code == 2, f"{command} {flag} {value}"
+            assert flag in errors or f"{name} is" in errors, f"{command} {flag} {value}: {errors}"
+    assert not list(home.iterdir())
 
 
 OTHERS = ("torch", "stable_baselines3", "matplotlib", "imageio", "PIL")

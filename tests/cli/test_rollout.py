@@ -26,6 +26,7 @@ from multigrid.cli.rollout import play as play_module
 from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.rollout.worlds import match_observations
+from multigrid.datasets.writer import DatasetWriter
 from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.rendering.caption import describe_step
@@ -516,15 +517,14 @@ def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
 BREAKS = {
     "interrupted among the episodes": (play_module, "play_episode", 4, KeyboardInterrupt(), "interrupted"),
     "interrupted in a film": (films, "scene_of", 4, KeyboardInterrupt(), "interrupted"),
-    "a full disk": (films, "write_gif", 1, OSError("no space left on device"), "no space left on device"),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_rollout_that_breaks_off_leaves_nothing(
+def test_an_interrupted_rollout_leaves_nothing(
     name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever ends a rollout, and wherever, it says so in one line and leaves no file and no folder."""
+    """Wherever a rollout is interrupted, it says so in one line and leaves no file and no folder."""
     owner, function, last, reason, complaint = BREAKS[name]
     proper, calls = getattr(owner, function), itertools.count(1)
 
@@ -537,9 +537,40 @@ def test_a_rollout_that_breaks_off_leaves_nothing(
 
     monkeypatch.setattr(owner, function, break_off)
     flags = ["--scenario", saved(CORRIDORS), "--episodes", "5", "--output", "out", "--gif", "--mp4", "--record"]
-    assert main(["rollout", *flags]) == (130 if complaint == "interrupted" else 2)
+    assert main(["rollout", *flags]) == 130
     assert capsys.readouterr().err.splitlines()[-1].startswith(f"multigrid rollout: {complaint}")
     assert names(home) == ["by-hand.json"]
+
+
+@pytest.mark.parametrize("reason", [OSError("no space"), OverflowError("too long")], ids=repr)
+@pytest.mark.parametrize("part", ["write_gif", "write_mp4", "dataset"])
+def test_no_file_of_a_rollout_is_lost_because_another_cannot_be_written(
+    part: str, reason: Exception, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What could not be written is named with the reason, the exit code is 2, and all else is in its place."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise reason
+
+    dataset = []
+    if part == "dataset":
+        pytest.importorskip("minari")
+        monkeypatch.setenv("MINARI_DATASETS_PATH", str(home / "sets"))
+        monkeypatch.setattr(DatasetWriter, "finish", fail)
+        dataset = ["--dataset", "mine-v0"]
+    else:
+        monkeypatch.setattr(films, part, fail)
+    flags = ["--scenario", saved(CORRIDORS), "--keep", "1", "--output", "out", "--gif", "--mp4", "--record", *dataset]
+    if part == "dataset" and isinstance(reason, OverflowError):
+        # No error that users cause.
+        with pytest.raises(OverflowError):
+            main(["rollout", *flags])
+    else:
+        assert main(["rollout", *flags]) == 2
+        assert str(reason) in capsys.readouterr().err.splitlines()[-1]
+    lost = {"write_gif": "by-hand-0.gif", "write_mp4": "by-hand-0.mp4"}.get(part)
+    kept = {"by-hand-0.gif", "by-hand-0.json", "by-hand-0.mp4", "episodes.csv", "metrics.json"} - {lost}
+    assert names(home / "out") == sorted(kept)
 
 
 class Finalized:

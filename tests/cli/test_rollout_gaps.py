@@ -83,7 +83,7 @@ def test_a_layout_is_bounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        ("--gap 0", "--gap is 0.0; expected a number of seconds above 0"),
+        ("--gap 0", "--gap is 0.0; expected 0.001 to 1,000,000,000"),
         ("--gap nan", "--gap is nan"),
         ("--gap 1 --on-target restart", "on_target is 'restart'"),
         ("--gap 1 --collisions priority", "collisions is 'priority', which no method supports"),

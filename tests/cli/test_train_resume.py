@@ -228,7 +228,7 @@ def test_a_finished_run_takes_more_steps(whole: Path) -> None:
         ("--resume {whole} --steps 500", "--steps is 500, but .* is a run of 1440; expected no fewer"),
         ("--resume {whole} --folder other", "--folder is other, but --resume continues in .*; leave out one of them"),
         ("--resume nowhere", "nowhere.config.json is not what `multigrid train` writes"),
-        ("--checkpoint-every -1", "--checkpoint-every is -1; expected at least 0"),
+        ("--checkpoint-every -1", "--checkpoint-every is -1; expected 0 to"),
     ],
 )
 def test_what_cannot_be_resumed_is_refused_in_one_line(
@@ -343,6 +343,51 @@ def test_an_ignored_signal_stays_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither such pipes nor such devices")
+@pytest.mark.parametrize(
+    "name", ["config.json", "checkpoints/000000001296/tensors.pth", "checkpoints/000000001296/arrays.npz"]
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_has_no_end_is_not_read(kind: str, name: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe or a device in the place of a file of the run is refused at once, by its name."""
+    shutil.copytree(whole, "run")
+    shutil.rmtree("run/checkpoints/000000001440")
+    file = Path("run", name)
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    assert train("--resume run") == 2
+    assert f"{file} is no regular file; expected one" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_is_removed(whole: Path) -> None:
+    """--resume removes the hidden files and folders of writers that were killed, and no other hidden file."""
+    shutil.copytree(whole, "run")
+    shutil.rmtree("run/checkpoints/000000001440")
+    Path("run/.mine.gif").touch()
+    Path("run/.evaluation.0123456789abcdef.gif").touch()
+    shutil.copytree("run/checkpoints/000000001296", "run/checkpoints/.000000001440.0123456789abcdef.part")
+    assert train("--resume run") == 0
+    assert [path.name for path in Path("run").rglob(".*")] == [".mine.gif"]
+
+
+def test_a_figure_that_cannot_be_written_costs_nothing_else(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run ends with its weights and its last checkpoint, names what is missing, and has the exit code 2."""
+
+    def fail(*_: Any) -> None:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr("multigrid.cli.train.report.write_figure", fail)
+    assert train(f"{FLAGS} --folder run") == 2
+    assert "run has all files but evaluation.json or curve.png (too large)" in capsys.readouterr().err
+    assert results(Path("run")) == results(whole)
+    assert names(Path("run/checkpoints"))[-1] == "000000001440"
 
 
 def test_what_takes_time_is_said(capsys: pytest.CaptureFixture[str]) -> None:

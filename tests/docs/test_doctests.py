@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,20 @@ def test_there_are_examples():
     for name in ("multigrid", "multigrid.config", "multigrid.envs.grid_world", "multigrid.envs.parallel"):
         found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
         assert sum(len(one.examples) for one in found) > 0, name
+
+
+def test_pages_that_docstrings_name_are_there() -> None:
+    """A docstring names a page by its title and its file in the source, and nothing names a command that opened it."""
+    titles = {}
+    for path in (ROOT / "multigrid").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "multigrid docs" not in text, path
+        titles |= {
+            page: title for title, page in re.findall(r'See the page "([^"]+)" \((\S+) in the source\)\.\n', text)
+        }
+        assert all((ROOT / page).is_file() for page in re.findall(r"\bdocs/[\w/]+\.md", text)), path
+    found = {
+        page: re.findall("^# (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)[0] for page in titles
+    }
+    assert found == titles
+    assert len(titles) > 8

@@ -80,6 +80,15 @@ def test_seeds_may_be_integers_of_any_kind(face: Face, kind: Any) -> None:
 
 
 @every
+@pytest.mark.parametrize("seed", [2**64, 10**30])
+def test_seeds_may_be_of_any_size(face: Face, seed: int) -> None:
+    """Every face takes what Gymnasium takes as a seed, and no bit of it is dropped."""
+    first = episodes(face, face.make(), seed=seed, steps=9)
+    assert episodes(face, face.started(), seed=seed, steps=9) == first
+    assert episodes(face, face.make(), seed=seed % 2**64, steps=9) != first
+
+
+@every
 def test_bad_seeds_are_refused(face: Face) -> None:
     """A seed that is no integer from 0 is an error, with a layout by hand too, and changes nothing."""
     env = face.started()

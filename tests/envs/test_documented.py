@@ -220,12 +220,12 @@ def test_an_id_of_somebody_else_stays(suffix):
     code = f"""
 import gymnasium, pettingzoo
 ids = [f"{{space}}/GridWorld{suffix}" for space in ("multigrid", "gymnasium_env", "gym_examples")]
+ids.append("multigrid/MultiGrid{suffix}")
 for env_id in ids:
     gymnasium.register(env_id, entry_point="user:Env")
 registries = [gymnasium.registry]
 if hasattr(pettingzoo, "register"):
     registries += [pettingzoo.aec_registry, pettingzoo.parallel_registry]
-    ids.append("multigrid/MultiGrid{suffix}")
     for kind in ("aec", "parallel"):
         pettingzoo.register(kind, ids[-1], "user:Env")
 import multigrid

@@ -110,6 +110,7 @@ def test_a_policy_is_evaluated(one_thread: None) -> None:
 def test_seeds_are_returned_for_each_row() -> None:
     """A seed is used once, and is returned for each row; None draws one."""
     vec_env = make_native(GridConfig(**(SETTINGS | {"num_agents": 2})))
+    assert vec_env.seed(2**64) == [2**64 + row // 2 for row in range(6)]
     assert vec_env.seed(3) == [3, 3, 4, 4, 5, 5]
     vec_env.reset()
     assert vec_env.get_attr("np_random_seed") == [3, 3, 4, 4, 5, 5]

@@ -190,10 +190,10 @@ def test_rows_of_rounds_that_are_repeated_are_dropped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        ("--rounds 0", "--rounds is 0; expected at least 1"),
-        ("--batch-size 0", "--batch-size is 0; expected at least 1"),
-        ("--episodes 0", "--episodes is 0; expected at least 1"),
-        ("--seed -1", "--seed is -1; expected at least 0"),
+        ("--rounds 0", "--rounds is 0; expected 1 to 1,000,000"),
+        ("--batch-size 0", "--batch-size is 0; expected 1 to 1,000,000,000"),
+        ("--episodes 0", "--episodes is 0; expected 1 to 1,000,000"),
+        ("--seed -1", "--seed is -1; expected 0 to 2,147,483,647"),
         ("--rounds 5", r".* has a training with rounds=4; got rounds=5; expected equal settings or another folder"),
         ("--folder {file}", r".*({file}|File exists|Not a directory).*"),
     ],

@@ -3,11 +3,13 @@
 import copy
 import itertools
 import pickle
+import sys
+from importlib import metadata
 
 import numpy as np
 import pygame
 import pytest
-from gymnasium.error import ResetNeeded
+from gymnasium.error import DependencyNotInstalled, ResetNeeded
 
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
 from multigrid.cli.bench.documented import DocumentedGridWorld
@@ -600,3 +602,16 @@ def test_numbers_can_be_read():
         ratios = {(0, 0, 0): (luminance + 0.05) / 0.05, WHITE: 1.05 / (luminance + 0.05)}
         assert ratios[contrast(colour)] >= 4.5
         assert ratios[contrast(colour)] >= max(ratios.values()) - 0.02
+
+
+@pytest.mark.parametrize(
+    ("listed", "command"), [([], "install pygame-ce"), (["pygame-ce"], "install --force-reinstall --no-deps pygame-ce")]
+)
+def test_the_hint_for_a_missing_pygame_works(listed: list[str], command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where pip still lists pygame-ce, whose files went with pygame's, the command brings them back."""
+    monkeypatch.setattr(metadata, "packages_distributions", lambda: {"numpy": ["numpy"], "pygame": listed})
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    world = MultiGridEnv(GridConfig(size=(5, 3)), render_mode="rgb_array")
+    world.reset(seed=0)
+    with pytest.raises(DependencyNotInstalled, match=f"rendering needs pygame: pip {command}$"):
+        world.render()

@@ -7,12 +7,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 
 import multigrid
-from multigrid.cli._options import parse
+from multigrid.cli._files import check_writable
+from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.cli.bench.against import FULL_TURN, QUICK_TURN, compare
 from multigrid.cli.bench.intervals import FEWEST_TURNS
 from multigrid.cli.bench.measuring import FULL, QUICK, measure
@@ -35,7 +36,7 @@ class BenchOptions:
     against: Path | None = None
     """Measure only how much faster or slower this version is than the one in this folder, a checkout that contains
     `multigrid/`; exit with 1 if a figure is worse."""
-    turns: int = 9
+    turns: Annotated[int, Range(FEWEST_TURNS, 10**6)] = 9
     """With --against: the number of turns, each with new processes of both versions; at least 6."""
     resume: Path | None = None
     """With --against: save the turns in this file, and do not measure again those that it contains."""
@@ -44,6 +45,7 @@ class BenchOptions:
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, measure, print, and return the exit code."""
     options = parse(BenchOptions, arguments, "multigrid bench")
+    check_numbers(options)
     console = Console(stderr=True, quiet=options.json)
     if options.against is None:
         content = measure(QUICK if options.quick else FULL, console)
@@ -59,9 +61,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _compare(options: BenchOptions, other: Path, console: Console) -> dict[str, Any]:
-    if options.turns < FEWEST_TURNS:
-        raise ValueError(f"--turns is {options.turns}; expected at least {FEWEST_TURNS}")
-    if options.resume is not None and not options.resume.parent.is_dir():
-        raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
+    if options.resume is not None:
+        check_writable("--resume", options.resume.parent, options.resume.name)
+        if not options.resume.parent.is_dir():
+            raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
     folders = (Path(multigrid.__file__).parents[1], other)
     return compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from multigrid._files import replace_file
+from multigrid._files import read_bytes, replace_file
 from multigrid.cli.bench.intervals import summary
 from multigrid.cli.bench.measuring import FULL, QUICK, Effort
 from multigrid.cli.bench.processes import JsonProcess, ProcessError
@@ -71,7 +71,7 @@ def compare(folders: Folders, turns: int, effort: Effort, file: Path | None, con
 
 def _load_turns(file: Path, measured: dict[str, Any]) -> list[dict[str, float]]:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_bytes(file))
         turns: list[dict[str, float]] = content.pop("turns")
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise VersionError(f"{file} has no turns; name a file that does not exist yet") from error
@@ -108,7 +108,7 @@ def _digest(folder: Path) -> str:
     if not (folder / "multigrid" / "__init__.py").is_file():
         raise VersionError(f"there is no package multigrid in {folder}")
     files = sorted((folder / "multigrid").rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    return hashlib.sha256(b"".join(read_bytes(path) for path in files)).hexdigest()
 
 
 class _Version:

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from multigrid._files import replace_file
+from multigrid._files import remove_unfinished, replace_file
 from multigrid.benchmark import Row, published, read_instances
 from multigrid.benchmark.engines import play_tasks
 from multigrid.benchmark.playing import SEARCHES, Player, Task
 from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
-from multigrid.cli._files import make_folder
+from multigrid.cli._files import check_writable, make_folder
 from multigrid.cli._options import parse
 from multigrid.cli.benchmark.options import BenchmarkOptions, check_options
 from multigrid.cli.benchmark.policies import check_models, find_contestant, send_policies
@@ -54,6 +54,7 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
     check_models(options.policies, [task.instance for task in tasks])
     # A cluster that cannot be joined is reported before a folder is made.
     with _engine(options) as engine, RowFile((folder := _make_folder(options)) / _ROWS) as file:
+        remove_unfinished(folder)
         # Another run may have written rows until now, when the file is locked.
         rows = _join_earlier(file.rows, options, player)
         for row in rows[len(file.rows) :]:
@@ -68,9 +69,10 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
             console.print(Text(f"interrupted; --resume --output {folder} goes on with its rows"), soft_wrap=True)
             return 130
         report = _report(rows, options)
+        # Printed first, for the file may be impossible to write.
+        sys.stdout.write(report)
         with replace_file(folder / _SCORES) as temporary:
             temporary.write_text(report, encoding="utf-8")
-    sys.stdout.write(report)
     console.print(Text(f"outputs in {folder}"), soft_wrap=True)
     return 0
 
@@ -104,6 +106,7 @@ def _list_tasks(options: BenchmarkOptions) -> Iterator[Task]:
 
 
 def _make_folder(options: BenchmarkOptions) -> Path:
+    check_writable("--output", options.output, parent="benchmark-runs")
     if options.output is None:
         return make_folder(None, "benchmark-runs")
     options.output.mkdir(parents=True, exist_ok=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from multigrid.benchmark import SETS, Kind
 from multigrid.benchmark.playing import SEARCHES
-from multigrid.cli._options import check_address
+from multigrid.cli._options import Range, check_address, check_numbers
 
 __all__ = ["BenchmarkOptions", "check_options"]
 
@@ -45,13 +44,13 @@ class BenchmarkOptions:
     """random, shortest-path; the planners pibt, windowed, lacam and cbs; the learned pretrained and pretrained-shield;
     or folders of runs of ``multigrid train``.
     By default random, shortest-path, pibt, and lacam or, for lmapf, windowed."""
-    agents: tuple[int, ...] = ()
+    agents: Annotated[tuple[int, ...], Range(1, 10**6)] = ()
     """Play only the instances with these numbers of agents, such as ``--agents 8 16``."""
-    every: int = 1
+    every: Annotated[int, Range(1, 10**6)] = 1
     """Play only every K-th scenario of each set, from the first one on."""
-    time_limit: float = 1.0
+    time_limit: Annotated[float, Range(0, 10**9)] = 1.0
     """The seconds of lacam and cbs for an instance. Other policies have no limit."""
-    processes: int = 1
+    processes: Annotated[int, Range(1, 1024)] = 1
     """The number of processes that play; not with --engine ray, where each CPU of the cluster plays."""
     engine: Literal["local", "ray"] = "local"
     """What plays: processes of this machine, or Ray, on one machine or a cluster. Tasks of a machine that is lost are
@@ -84,11 +83,7 @@ class BenchmarkOptions:
 
 def check_options(options: BenchmarkOptions) -> None:
     """Raise a ValueError if an option is out of range, or two do not go together."""
-    for name in ("every", "processes"):
-        if getattr(options, name) < 1:
-            raise ValueError(f"--{name} is {getattr(options, name)}; expected at least 1")
-    if not 0 <= options.time_limit < math.inf:
-        raise ValueError(f"--time-limit is {options.time_limit}; expected a number of seconds, at least 0")
+    check_numbers(options)
     if options.engine == "ray" and options.processes != 1:
         raise ValueError(
             f"--processes is {options.processes}, but with --engine ray each CPU of the cluster plays; leave it out"

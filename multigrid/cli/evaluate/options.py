@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from multigrid.cli._files import check_new
+from multigrid.cli._files import check_new, check_writable
 from multigrid.cli.rollout.options import EpisodeOptions, check_episodes, parse_episodes
 
 __all__ = ["EvaluateOptions", "check_options", "parse_evaluate"]
@@ -60,5 +60,7 @@ def check_options(options: EvaluateOptions) -> None:
             raise ValueError(f"{policy} comes twice; expected each policy once")
     check_episodes(options)
     check_new(options.output)
-    if options.output is not None and not options.output.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")
+    if options.output is not None:
+        check_writable("--output", options.output.parent, options.output.name)
+        if not options.output.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {options.output.parent}; make it first")

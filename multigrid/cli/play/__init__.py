@@ -6,20 +6,19 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 import multigrid.scenarios
-from multigrid.cli._files import date_names
-from multigrid.cli._options import WorldOptions, check_map, check_no_grid, parse_flags
+from multigrid.cli._files import check_writable, date_names
+from multigrid.cli._options import Range, WorldOptions, check_map, check_no_grid, check_numbers, parse_flags
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
 from multigrid.cli.play.window import KeyboardController, NoDisplayError, open_window, show
 from multigrid.scenarios.suite import find_scenario
 
 __all__ = ["PlayOptions", "main", "play"]
-
-_FASTEST = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +34,7 @@ class PlayOptions(WorldOptions):
 
     scenario: str | None = None
     """A scenario file, or the name of one of the suite, to play in its own layout instead of the world."""
-    seed: int | None = None
+    seed: Annotated[int | None, Range(0, 2**63 - 1)] = None
     """The seed of the layouts and of the other agents; by default a random one."""
     others: Others = "shortest-path"
     """The policy of the other agents. Idle agents stay, and those of the planner pibt and of the learned pretrained,
@@ -43,7 +42,7 @@ class PlayOptions(WorldOptions):
     record: Path | None = None
     """The file to which F saves the recording. If F was not pressed, the episode is saved there at the end. By default
     F saves to play-DATE-TIME.json."""
-    fps: int = 4
+    fps: Annotated[int, Range(1, 60)] = 4
     """Steps per second while time runs."""
 
 
@@ -108,14 +107,13 @@ class _Saver:
 
 
 def _check(options: PlayOptions) -> None:
+    check_numbers(options)
     check_map(options)
     if options.map and options.scenario is not None:
         raise ValueError("--map and --scenario say different worlds; expected one of them")
-    if options.seed is not None and options.seed < 0:
-        raise ValueError(f"--seed is {options.seed}; expected at least 0")
-    if not 1 <= options.fps <= _FASTEST:
-        raise ValueError(f"--fps is {options.fps}; expected 1 to {_FASTEST}")
-    if options.record is not None and (options.record.is_dir() or not options.record.name):
-        raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
-    if options.record is not None and not options.record.parent.is_dir():
-        raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")
+    if options.record is not None:
+        check_writable("--record", options.record.parent, options.record.name)
+        if options.record.is_dir() or not options.record.name:
+            raise ValueError(f"--record is {options.record}, which is a folder; expected a file")
+        if not options.record.parent.is_dir():
+            raise ValueError(f"--record is {options.record}, but there is no folder {options.record.parent}")

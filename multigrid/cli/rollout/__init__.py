@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from multigrid.cli._files import check_new
+from multigrid.cli._files import check_new, check_writable
 from multigrid.cli.rollout.dataset import fit_dataset, open_dataset
 from multigrid.cli.rollout.files import import_libraries, write_outputs
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_rollout
-from multigrid.cli.rollout.play import play_world
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli.rollout.play import NamedConfig, WorldResult, play_world
+from multigrid.cli.rollout.policies import PolicyFactory, make_policy_factory
 from multigrid.cli.rollout.report import print_report
 from multigrid.cli.rollout.worlds import find_worlds, fit_world
 from multigrid.datasets.writer import find_folder
@@ -41,21 +41,43 @@ def rollout(options: RolloutOptions, console: Console) -> int:
     if options.dataset is not None:
         worlds = fit_dataset(worlds, options.policy)
     check_new(options.output)
+    if options.kinds:
+        check_writable("--output", options.output, parent="rollouts")
     # A missing library is reported before any episode is played.
     import_libraries(options.kinds)
+    results: list[WorldResult] = []
+    failure: Exception | None = None
+    try:
+        _play(worlds, factory, options, results, console)
+    except Exception as error:
+        # The results of a finished run are not lost because its dataset could not be written.
+        if len(results) < len(worlds):
+            raise
+        failure = error
+    print_report(results, options)
+    if options.dataset is not None and failure is None:
+        console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
+    if options.kinds:
+        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
+    if failure is not None:
+        raise failure
+    return 0
+
+
+def _play(
+    worlds: Sequence[NamedConfig],
+    factory: PolicyFactory,
+    options: RolloutOptions,
+    results: list[WorldResult],
+    console: Console,
+) -> None:
+    """Play all worlds, append the result of each to a list, and write the dataset if there is one."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         contextlib.nullcontext() if options.dataset is None else open_dataset(worlds[0], options) as writer,
         Progress(*columns, console=console, transient=True) as progress,
     ):
         task = progress.add_task("playing", total=len(worlds) * options.episodes)
-        results = []
         for world in worlds:
             progress.update(task, description=world.name)
             results.append(play_world(world, factory, options, lambda: progress.advance(task), writer))
-    print_report(results, options)
-    if options.dataset is not None:
-        console.print(Text(f"dataset {options.dataset} in {find_folder(options.dataset)}"), soft_wrap=True)
-    if options.kinds:
-        console.print(Text(f"outputs in {write_outputs(results, options)}"), soft_wrap=True)
-    return 0

@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from multigrid.cli._files import check_writable
 from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.policies import BUILT_IN
 from multigrid.datasets.recipe import find_spec, recipe_of_episodes
-from multigrid.datasets.writer import DatasetWriter, open_writer
+from multigrid.datasets.writer import DatasetWriter, find_folder, open_writer
 from multigrid.envs import spaces
 from multigrid.wrappers import standard_config
 
@@ -40,5 +41,6 @@ def open_dataset(world: NamedConfig, options: RolloutOptions) -> AbstractContext
     config = world.config
     recipe = recipe_of_episodes(config, options.policy, options.seed, options.episodes)
     assert options.dataset is not None
+    check_writable("--dataset", find_folder(options.dataset))
     pair = spaces.observation_space(config), spaces.action_space(config)
     return open_writer(options.dataset, recipe, pair, f"{world.name}, played by {options.policy}")

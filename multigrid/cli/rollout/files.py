@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multigrid._files import replace_file
-from multigrid.cli._files import staged_folder, write_json, write_rows
+from multigrid.cli._files import Unwritten, staged_folder, write_json, write_rows
 from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.play import EpisodeResult, WorldResult
 from multigrid.cli.rollout.report import summarize
@@ -42,16 +42,22 @@ def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
 
     Raises:
         FileExistsError: the folder exists already.
+        OSError: files could not be written, which the message names; all others are in the folder.
     """
+    unwritten = Unwritten()
     with staged_folder(options.output, "rollouts") as (stage, folder):
-        write_json(stage / "metrics.json", summarize(results, options))
-        columns = (*_COLUMNS, *results[0].episodes[0].measures)
-        write_rows(stage / "episodes.csv", columns, [row for result in results for row in _rows(result)])
+        with unwritten.noting("metrics.json"):
+            write_json(stage / "metrics.json", summarize(results, options))
+        with unwritten.noting("episodes.csv"):
+            columns = (*_COLUMNS, *results[0].episodes[0].measures)
+            write_rows(stage / "episodes.csv", columns, [row for result in results for row in _rows(result)])
         for result in results:
             for episode in result.episodes[: options.keep]:
-                _write_episode(stage, episode, options)
+                _write_episode(stage, episode, options, unwritten)
         if "figures" in options.kinds:
-            _write_figures(stage, results, options)
+            _write_figures(stage, results, options, unwritten)
+    if unwritten:
+        raise OSError(f"{folder} has all files but {unwritten}")
     return folder
 
 
@@ -64,9 +70,11 @@ def _rows(result: WorldResult) -> list[dict[str, Any]]:
     ]
 
 
-def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions) -> None:
+def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, unwritten: Unwritten) -> None:
     if result.recording is not None:
-        save(result.recording, stage / f"{result.recording.name}.json")
+        file = f"{result.recording.name}.json"
+        with unwritten.noting(file):
+            save(result.recording, stage / file)
     if result.episode is None:
         return
     name = result.episode.name
@@ -74,30 +82,35 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions) 
     if "gif" in options.kinds:
         from multigrid.cli._films import write_gif
 
-        write_gif(stage / f"{name}.gif", [result.episode], options.fps, **look)
+        with unwritten.noting(f"{name}.gif"):
+            write_gif(stage / f"{name}.gif", [result.episode], options.fps, **look)
     if "mp4" in options.kinds:
         from multigrid.cli._films import write_mp4
 
-        write_mp4(stage / f"{name}.mp4", result.episode, options.fps, **look)
+        with unwritten.noting(f"{name}.mp4"):
+            write_mp4(stage / f"{name}.mp4", result.episode, options.fps, **look)
     if "svg" in options.kinds:
         svg = animated_svg(result.episode, seconds_per_step=1 / options.fps)
-        with replace_file(stage / f"{name}.svg") as temporary:
+        with unwritten.noting(f"{name}.svg"), replace_file(stage / f"{name}.svg") as temporary:
             temporary.write_text(svg, encoding="utf-8")
         if said := describe_large(f"{name}.svg", svg):
             sys.stderr.write(f"multigrid rollout: {said}\n")
 
 
-def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOptions) -> None:
+def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOptions, unwritten: Unwritten) -> None:
     from multigrid.cli._figures import heat_figure, sweep_figure, write_figure
 
     for result in results:
         assert result.heat is not None
         episodes = f"{result.heat.episodes} episode{'s' * (result.heat.episodes != 1)}"
-        figure = heat_figure(result.heat, f"{result.world.name}, {options.policy}, {episodes}")
-        write_figure(stage / f"{result.world.name}-heat.{options.figure_format}", figure)
+        file = f"{result.world.name}-heat.{options.figure_format}"
+        with unwritten.noting(file):
+            write_figure(stage / file, heat_figure(result.heat, f"{result.world.name}, {options.policy}, {episodes}"))
     if len({result.world.config.num_agents for result in results}) > 1:
-        figure = sweep_figure(_series(results), f"{options.policy}, {options.episodes} episodes each, 95 % CI")
-        write_figure(stage / f"by-number-of-agents.{options.figure_format}", figure)
+        file = f"by-number-of-agents.{options.figure_format}"
+        with unwritten.noting(file):
+            figure = sweep_figure(_series(results), f"{options.policy}, {options.episodes} episodes each, 95 % CI")
+            write_figure(stage / file, figure)
 
 
 def _series(results: list[WorldResult]) -> list[Series]:

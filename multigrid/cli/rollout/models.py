@@ -11,8 +11,9 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
+from multigrid._files import open_file
 from multigrid.config import GridConfig
 from multigrid.scenarios.stored_config import make_grid, one_line, read_config
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["TrainingConfig", "check_hidden", "load_policy", "read_training"]
+__all__ = ["TrainingConfig", "check_hidden", "count_weights", "load_policy", "read_training"]
 
 _Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
@@ -83,7 +84,7 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     path, config_path = folder / "model.zip", folder / "config.json"
     weights, parts = _read(path, _load_weights), _read(path, _load_parts)
     # Checked before the network is built, so that a small file cannot describe a huge network.
-    num_expected, num_stored = _num_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
+    num_expected, num_stored = count_weights(grid, hidden), sum(tensor.numel() for tensor in weights.values())
     if num_stored != num_expected:
         raise ValueError(
             f"{path} holds {num_stored} weights, but the network that {config_path} describes has {num_expected}; "
@@ -117,17 +118,18 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     return policy
 
 
-def _num_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
+def count_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
     """Return the number of weights of the policy network and the value network together."""
     sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
     layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
     return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 
 
-def _read(path: Path, load: Callable[[Path], _Content]) -> _Content:
+def _read(path: Path, load: Callable[[BinaryIO], _Content]) -> _Content:
     """Return what a function loads from a file that ``PPO.save`` wrote."""
     try:
-        return load(path)
+        with open_file(path) as file:
+            return load(file)
     except Exception as error:
         # zipfile, zlib and torch raise a dozen kinds of errors for malformed bytes.
         raise ValueError(
@@ -136,17 +138,17 @@ def _read(path: Path, load: Callable[[Path], _Content]) -> _Content:
         ) from error
 
 
-def _load_parts(path: Path) -> frozenset[str]:
+def _load_parts(file: BinaryIO) -> frozenset[str]:
     """Return the names of the parts that a model was trained to see; no names for a model of one vector."""
-    space = json.loads(_open_stored(path).read("data"))["observation_space"]
+    space = json.loads(_open_stored(file).read("data"))["observation_space"]
     return frozenset(re.findall(r"'(\w+)':", space.get("spaces", "")))
 
 
-def _load_weights(path: Path) -> dict[str, torch.Tensor]:
+def _load_weights(file: BinaryIO) -> dict[str, torch.Tensor]:
     """Return the state_dict of the policy."""
     import torch
 
-    content = _open_stored(path).read(_WEIGHTS)
+    content = _open_stored(file).read(_WEIGHTS)
     _open_stored(io.BytesIO(content))
     # torch.load also reads older formats, which are not zip files, and which it has not limited to weights.
     if content[:4] != b"PK\x03\x04":
@@ -167,7 +169,7 @@ def _load_weights(path: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-def _open_stored(file: Path | io.BytesIO) -> zipfile.ZipFile:
+def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
     """Open a zip archive; raise a ValueError if an entry is compressed, so that no entry is larger than the file."""
     archive = zipfile.ZipFile(file)
     for entry in archive.infolist():

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from multigrid.cli._options import WorldOptions, check_flags, check_map, check_no_grid, parse_flags, read_some
+from multigrid.cli._options import (
+    LARGEST_SEED,
+    Range,
+    WorldOptions,
+    check_map,
+    check_no_grid,
+    check_numbers,
+    parse_flags,
+    read_some,
+)
 from multigrid.cli.rollout.policies import BUILT_IN, trained_config
 
 __all__ = [
@@ -25,7 +33,6 @@ FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
 
 _PROGRAM = "multigrid rollout"
-_SMALLEST_FILM, _LARGEST_FILM = 64, 4096
 
 _Options = TypeVar("_Options", bound="EpisodeOptions")
 
@@ -38,13 +45,13 @@ class EpisodeOptions(WorldOptions):
     """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
     suite: tuple[str, ...] | None = None
     """Play the scenarios of the package, or those whose names contain one of these words."""
-    num_agents_sweep: tuple[int, ...] = ()
+    num_agents_sweep: Annotated[tuple[int, ...], Range(1, LARGEST_SEED)] = ()
     """Play the grid with each of these numbers of agents."""
-    episodes: int = 100
+    episodes: Annotated[int, Range(1, 10**9)] = 100
     """Episodes in each world."""
-    seed: int = 0
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     """Episode i and its policy are seeded with this number plus i."""
-    gap: float | None = None
+    gap: Annotated[float | None, Range(0.001, 10**9)] = None
     """Also report the gap: by how many percent the sum of costs is above a lower bound, which is computed for each
     layout in at most this many seconds. It is the mean over the episodes in which all agents arrive."""
     json: bool = False
@@ -82,13 +89,13 @@ class RolloutOptions(EpisodeOptions):
     """Recordings, which ``multigrid replay`` turns into pages."""
     figures: bool = False
     """A heat map of each world and, if worlds differ in their number of agents, success by that number."""
-    keep: int = 3
+    keep: Annotated[int, Range(0, 10**9)] = 3
     """The number of episodes of each world, from the first, that are filmed and recorded."""
-    fps: float = 4.0
+    fps: Annotated[float, Range(0.01, 60)] = 4.0
     """Steps a second in films."""
-    trails: int = 0
+    trails: Annotated[int, Range(0, 10**6)] = 0
     """The number of an agent's last cells that its trail covers in GIF and MP4."""
-    pixels: int | None = None
+    pixels: Annotated[int | None, Range(64, 4096)] = None
     """The longer side of the picture in GIF and MP4; by default 512, or for large grids 24 a cell, at most 1280."""
     smooth: bool = False
     """In GIF and MP4, agents glide from cell to cell; the files are larger."""
@@ -143,20 +150,13 @@ def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str,
 
 def check_options(options: RolloutOptions) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
-    check_flags(options, keep=0, trails=0)
     check_episodes(options)
-    if options.pixels is not None and not _SMALLEST_FILM <= options.pixels <= _LARGEST_FILM:
-        raise ValueError(f"--pixels is {options.pixels}; expected {_SMALLEST_FILM} to {_LARGEST_FILM}")
-    if not 0 < options.fps <= 60:
-        raise ValueError(f"--fps is {options.fps}; expected more than 0, and at most 60")
 
 
 def check_episodes(options: EpisodeOptions) -> None:
     """Raise a ValueError if an option of the episodes is out of range, or two exclude one another."""
-    check_flags(options, episodes=1, seed=0)
+    check_numbers(options)
     check_map(options)
-    if options.gap is not None and not 0 < options.gap < math.inf:
-        raise ValueError(f"--gap is {options.gap}; expected a number of seconds above 0")
     sweep = options.num_agents_sweep or None
     sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
     flags = [f"--{name}" for name, value in sources.items() if value is not None]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multigrid._checks import find_nearest
 from multigrid.cli.rollout.models import load_policy, read_training
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
@@ -48,6 +49,12 @@ def trained_config(folder: Path) -> GridConfig:
 
 def _check_folder(folder: Path) -> None:
     if missing := [name for name in RUN_FILES if not (folder / name).is_file()]:
+        meant = None if folder.exists() else find_nearest(str(folder), BUILT_IN, 0.6)
+        if meant is not None:
+            raise ValueError(
+                f"policy is {folder} (did you mean {meant}?), and there is no such folder; expected "
+                f"{', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
+            )
         raise ValueError(
             f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
             "the folder of a run of `multigrid train` that has ended, of its default engine"

@@ -18,6 +18,9 @@ from multigrid.envs import spaces
 from multigrid.planning.batch import check_rules
 from multigrid.scenarios.suite import find_scenario, name_nearest
 
+# A letter takes up to four bytes, and a file's name up to 255.
+_MOST_LETTERS = 48
+
 __all__ = ["find_worlds", "fit_world", "match_observations", "suite_worlds"]
 
 
@@ -87,8 +90,9 @@ def _grid_name(maps: Sequence[str], config: GridConfig) -> str:
 
 
 def _file_name(name: str) -> str:
-    """Replace characters that are not allowed in file names."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".") or "scenario"
+    """Replace characters that are not allowed in file names, and shorten a name that would be too long with others."""
+    letters = (letter if letter.isalnum() or letter in "-_." else "-" for letter in name[:_MOST_LETTERS])
+    return "".join(letters).strip(".") or "scenario"
 
 
 def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:

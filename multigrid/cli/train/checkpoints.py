@@ -19,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from multigrid._files import create_folder, replace_file
-from multigrid.cli._files import make_folder, write_json
+from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
+from multigrid.cli._files import check_new, check_writable, make_folder, write_json
 from multigrid.cli.train.options import TrainOptions, describe, read_options
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["KEPT", "Checkpoints", "find_last", "open_run", "read_arrays", "resumable", "resume_command", "write_arrays"]
+
+_CHECKPOINTS = "checkpoints"
 
 KEPT = 3
 """The number of checkpoints that stay; older ones are deleted."""
@@ -37,11 +39,17 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
 
     Raises:
         FileExistsError: the folder of a new run exists.
+        OSError: nothing can be written to the folder.
     """
     if options.resume is None:
+        check_new(options.folder)
+        check_writable("--folder", options.folder, parent="runs")
         folder = make_folder(options.folder)
         write_json(folder / "config.json", describe(options, *packages))
         return folder
+    check_writable("--resume", options.resume)
+    for written in (options.resume, options.resume / _CHECKPOINTS):
+        remove_unfinished(written)
     flags = dataclasses.replace(options, folder=None, resume=None)
     if flags != read_options(options.resume, type(options)):
         write_json(options.resume / "config.json", describe(flags, *packages))
@@ -75,7 +83,7 @@ def find_last(run: Path) -> tuple[Path | None, int]:
     >>> find_last(Path("nowhere"))
     (None, 0)
     """
-    last = max(_list(run / "checkpoints"), default=None)
+    last = max(_list(run / _CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
 
 
@@ -97,7 +105,7 @@ class Checkpoints:
     """
 
     def __init__(self, run: Path, every: int, last: int) -> None:
-        self._folder, self._every, self.last = run / "checkpoints", every, last
+        self._folder, self._every, self.last = run / _CHECKPOINTS, every, last
 
     def is_due(self, steps: int) -> bool:
         """Return whether a multiple of `every` has been passed since the last checkpoint."""
@@ -143,5 +151,5 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         OSError, ValueError, and errors of `zipfile`: the file is missing or malformed.
     """
     # Opened here, for np.load leaves a malformed file open.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+    with open_file(path) as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}

@@ -9,6 +9,7 @@ import numpy as np
 
 from multigrid._files import replace_file
 from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
+from multigrid.cli._files import Unwritten
 from multigrid.cli._films import fit_frames, write_gif
 from multigrid.cli.rollout.play import EpisodeResult, NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy, make_policy_factory
@@ -30,7 +31,9 @@ _PIXELS = 960
 _EPISODES = 20
 
 
-def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: TrainingBar) -> None:
+def write_films(
+    folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: TrainingBar, unwritten: Unwritten
+) -> None:
     """Play 20 layouts with a trained policy and with shortest paths, and write what shows them.
 
     The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
@@ -42,6 +45,7 @@ def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int
         model: the policy.
         first_seed: the seed of the first episode; the seeds of the others follow.
         bar: shows the progress.
+        unwritten: gets the files that could not be written.
     """
     world = NamedConfig("held-out", config)
     learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
@@ -61,14 +65,21 @@ def write_films(folder: Path, config: GridConfig, model: PPO, *, first_seed: int
             tell(2 * number + 2)
     with bar.doing("writing evaluation.gif, heat.png, comparison.svg and episode.json"):
         episodes = [_get_episode(result) for result in learned]
-        write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
+        with unwritten.noting("evaluation.gif"):
+            write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
         heat = HeatMaps()
         for episode in episodes:
             heat.add(episode)
         title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
-        write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
+        with unwritten.noting("heat.png"):
+            write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
         number = _most_telling(learned, shortest)
-        _compare(folder, learned[number], shortest[number])
+        with unwritten.noting("comparison.svg"):
+            _compare(folder, learned[number], shortest[number])
+        recording = learned[number].recording
+        assert recording is not None
+        with unwritten.noting("episode.json"):
+            save(recording, folder / "episode.json")
 
 
 def _get_episode(result: EpisodeResult) -> Episode:
@@ -89,5 +100,3 @@ def _compare(folder: Path, learned: EpisodeResult, shortest: EpisodeResult) -> N
     episodes = {f"{name}: {episode.verdict.text}": episode for name, episode in named.items()}
     with replace_file(folder / "comparison.svg") as temporary:
         temporary.write_text(compare_svg(episodes), encoding="utf-8")
-    assert learned.recording is not None
-    save(learned.recording, folder / "episode.json")

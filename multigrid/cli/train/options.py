@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import math
 import typing
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, get_ar
 import tyro
 
 import multigrid
-from multigrid.cli._options import WorldOptions, check_address, check_flags, check_map
-from multigrid.cli.rollout.models import check_hidden
+from multigrid._checks import check_memory
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_address, check_map, check_numbers
+from multigrid.cli.rollout.models import check_hidden, count_weights
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios.described_worlds import find_world
@@ -35,6 +37,8 @@ Logger: TypeAlias = Literal["tensorboard", "wandb"]
 
 _Options = TypeVar("_Options", bound="TrainOptions")
 _TASK = "delivery-17x13-8"
+# Of each transition, besides the observation: the action, the reward, the value and others.
+_KEPT_NUMBERS = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,39 +55,39 @@ class TrainOptions(WorldOptions):
     engine: Literal["sb3", "rllib"] = "sb3"
     """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
     `multigrid train --engine rllib --help` lists."""
-    steps: int = 800_000
+    steps: Annotated[int, Range(1, 10**15)] = 800_000
     """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     resume: Path | None = None
     """The folder of a run that was stopped: continue in it from its last checkpoint, with its flags. Only --steps, for
     a longer training, and flags of the machine may differ."""
-    checkpoint_every: int = 100_000
+    checkpoint_every: Annotated[int, Range(0, 10**15)] = 100_000
     """Steps of all agents together between checkpoints, from which --resume continues, rounded up to whole rollouts;
     0 saves only one, at the end. The last three are kept."""
     log: tuple[Logger, ...] = ()
     """Log the metrics for TensorBoard, to the folder tensorboard of the run, for Weights & Biases, or for both."""
-    seed: int = 0
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
-    copies: int = 64
+    copies: Annotated[int, Range(1, 10**9)] = 64
     """Worlds played side by side."""
-    episodes: int = 200
+    episodes: Annotated[int, Range(1, 10**6)] = 200
     """Held-out episodes in each evaluation."""
-    evaluations: int = 11
+    evaluations: Annotated[int, Range(2, 10**6)] = 11
     """How often to evaluate: before, after, and evenly in between."""
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, Range(1e-12, 1)] = 1e-3
     """The learning rate at the start; it decreases linearly to 0."""
-    rollout: int = 32
+    rollout: Annotated[int, Range(2, 10**9)] = 32
     """Steps of each world between two updates."""
-    batch_size: int = 1024
+    batch_size: Annotated[int, Range(2, 10**9)] = 1024
     """Transitions in a minibatch."""
-    epochs: int = 8
+    epochs: Annotated[int, Range(1, 10**6)] = 8
     """Passes over a rollout in an update."""
-    gamma: float = 0.95
+    gamma: Annotated[float, Range(0, 1)] = 0.95
     """The discount."""
-    entropy: float = 0.005
+    entropy: Annotated[float, Range(0, 1000)] = 0.005
     """The weight of the entropy bonus."""
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
 
 
@@ -106,9 +110,9 @@ class SB3Options(TrainOptions):
 
     vectorizer: Literal["native", "supersuit"] = "native"
     """The vector env: this package's own, or SuperSuit's. Both play the same episodes."""
-    num_threads: int = 1
+    num_threads: Annotated[int, Range(1, 1024)] = 1
     """Threads of the native vectorizer; more than one is faster only with thousands of worlds."""
-    num_cpus: int = 0
+    num_cpus: Annotated[int, Range(0, 1024)] = 0
     """Worker processes of SuperSuit; 0 plays the worlds in this process, which is nearly always faster."""
 
 
@@ -132,9 +136,9 @@ class RLlibOptions(TrainOptions):
 
     engine: Literal["rllib"] = "rllib"
     """What trains."""
-    seed: int = 0
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
     """The seed of the initial weights, of the worlds, and of the sampled actions."""
-    copies: int = 64
+    copies: Annotated[int, Range(1, 10**9)] = 64
     """Worlds played side by side, divided equally among the env runners, rounded up."""
     resume: Path | None = None
     """The folder of a run that was stopped: continue in it from its last checkpoint, with its flags. Only --steps, for
@@ -143,28 +147,39 @@ class RLlibOptions(TrainOptions):
     address: str | None = None
     """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
     machine."""
-    num_env_runners: int = 2
+    num_env_runners: Annotated[int, Range(0, 10**6)] = 2
     """Processes that play the worlds, on any node, each on one CPU; 0 plays the worlds in this process."""
     shared: bool = True
     """One policy for all agents, or a policy for each agent."""
 
 
-def _check_both(options: TrainOptions, **least: int) -> None:
-    """Check the flags of both engines; `least` has the least values of the engine's own flags."""
-    both = {"steps": 1, "seed": 0, "copies": 1, "episodes": 1, "evaluations": 2}
-    check_flags(options, **both, checkpoint_every=0, rollout=2, batch_size=2, epochs=1, **least)
-    if not options.learning_rate > 0:
-        raise ValueError(f"--learning-rate is {options.learning_rate}; expected more than 0")
-    if not 0 <= options.gamma <= 1:
-        raise ValueError(f"--gamma is {options.gamma}; expected a number from 0 to 1")
-    if min(options.hidden, default=1) < 1:
-        raise ValueError(f"--hidden is {' '.join(map(str, options.hidden))}; expected layers of at least 1")
+def _check_both(options: TrainOptions) -> None:
+    """Check the flags of both engines."""
+    check_numbers(options)
+    _check_memory(options)
     _check_log(options.log)
     check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
     if options.resume is not None:
         _check_resume(options, options.resume)
+
+
+def _check_memory(options: TrainOptions) -> None:
+    """Raise a ValueError if the network, or what a rollout has to keep, does not fit into memory."""
+    grid = options.grid
+    # The weights, their gradients, and two averages of Adam.
+    check_memory(
+        f"--hidden is {' '.join(map(str, options.hidden))}: the training of such a network",
+        16 * count_weights(grid, options.hidden),
+        "use smaller layers",
+    )
+    numbers = sum(math.prod(shape) for shape in grid.part_shapes.values())
+    check_memory(
+        f"--rollout is {options.rollout}: with --copies {options.copies}, what is kept between two updates",
+        options.rollout * options.copies * grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
+        "use a shorter rollout, or fewer copies",
+    )
 
 
 def _check_resume(options: TrainOptions, folder: Path) -> None:
@@ -195,7 +210,7 @@ def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
 
 def check_sb3(options: SB3Options) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
-    _check_both(options, num_threads=1, num_cpus=0)
+    _check_both(options)
     if options.engine != "sb3":
         raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train.rllib runs; use that")
     if options.vectorizer == "native" and options.num_cpus > 0:
@@ -256,7 +271,7 @@ def _check_type(name: str, value: Any, kind: Any) -> None:
 
 def check_rllib(options: RLlibOptions) -> None:
     """Raise a ValueError if an option is out of range, or differs from that of the run to resume."""
-    _check_both(options, num_env_runners=0)
+    _check_both(options)
     if not options.grid.flatten:
         raise ValueError("--no-flatten, but RLlib's networks take one vector an agent; leave it out")
     if options.grid.observation_keys:

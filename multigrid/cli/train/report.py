@@ -41,10 +41,10 @@ _FILES = {
 
 def write_evaluations(folder: Path, config: GridConfig, curve: Curve) -> None:
     """Write evaluation.json and curve.png."""
-    write_figure(folder / "curve.png", curve_figure(curve.rows, panels(config, curve.evaluations)))
     summaries = [held_out.summary() for _, held_out in curve.evaluations]
     during = [{"steps": steps, **summary} for (steps, _), summary in zip(curve.evaluations, summaries, strict=True)]
     write_json(folder / "evaluation.json", {"before": summaries[0], "after": summaries[-1], "during": during})
+    write_figure(folder / "curve.png", curve_figure(curve.rows, panels(config, curve.evaluations)))
 
 
 def print_report(

@@ -21,7 +21,7 @@ import ray
 import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
-from multigrid.cli._files import write_rows
+from multigrid.cli._files import Unwritten, write_rows
 from multigrid.cli._options import LARGEST_SEED
 from multigrid.cli._ray import connected
 from multigrid.cli.train.checkpoints import (
@@ -162,14 +162,17 @@ class _Run:
             code = self._bar.run(lambda: self._play_rollouts(evaluate_at))
             if curve.evaluations[-1][0] < self._steps:
                 self._evaluate()
+            unwritten = Unwritten()
             with self._bar.doing("writing the curve"):
-                write_rows(self._folder / "metrics.csv", _COLUMNS, curve.rows)
-                write_evaluations(self._folder, options.grid, curve)
+                with unwritten.noting("metrics.csv"):
+                    write_rows(self._folder / "metrics.csv", _COLUMNS, curve.rows)
+                with unwritten.noting("evaluation.json or curve.png"):
+                    write_evaluations(self._folder, options.grid, curve)
             # Saved last: it makes the run a finished one. Interrupted runs have one, too, if their weights are new.
             self._save()
         self._log.code = code
         print_report(console, self._folder, options.grid, curve.evaluations, finished=code == 0)
-        return code
+        return unwritten.report(console, self._folder) or code
 
     def _play_rollouts(self, evaluate_at: list[float]) -> None:
         while self._steps < self._options.steps:

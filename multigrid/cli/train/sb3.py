@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import replace_file
-from multigrid.cli._files import write_rows
+from multigrid.cli._files import Unwritten, write_rows
 from multigrid.cli.rollout.policies import act
 from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, resumable
 from multigrid.cli.train.curve import Curve
@@ -114,13 +114,13 @@ class _Training(BaseCallback):
                 self._log_update()
             if self._curve.evaluations[-1][0] < model.num_timesteps:
                 self._evaluate()
-            self._write_outputs()
+            unwritten = self._write_outputs()
             if code == 0:
                 # Saved last: it makes the run a finished one.
                 self._save()
         log.code = code
         print_report(console, self._folder, options.grid, self._curve.evaluations, finished=code == 0)
-        return code
+        return unwritten.report(console, self._folder) or code
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
@@ -148,15 +148,18 @@ class _Training(BaseCallback):
         self._log.rollout(self.num_timesteps, self._counts.means(self._options.grid))
         self._counts = RolloutCounts()
 
-    def _write_outputs(self) -> None:
-        folder, options, model = self._folder, self._options, self.model
+    def _write_outputs(self) -> Unwritten:
+        folder, options, model, unwritten = self._folder, self._options, self.model, Unwritten()
         with self._bar.doing("writing model.zip and the curve"):
-            with replace_file(folder / "model.zip") as temporary:
+            with unwritten.noting("model.zip"), replace_file(folder / "model.zip") as temporary:
                 model.save(temporary)
-            write_rows(folder / "metrics.csv", _COLUMNS, self._curve.rows)
-            write_evaluations(folder, options.grid, self._curve)
+            with unwritten.noting("metrics.csv"):
+                write_rows(folder / "metrics.csv", _COLUMNS, self._curve.rows)
+            with unwritten.noting("evaluation.json or curve.png"):
+                write_evaluations(folder, options.grid, self._curve)
         # Episodes that no evaluation has played.
-        write_films(folder, options.grid, model, first_seed=options.episodes, bar=self._bar)
+        write_films(folder, options.grid, model, first_seed=options.episodes, bar=self._bar, unwritten=unwritten)
+        return unwritten
 
     def _save(self) -> None:
         steps, model = self.model.num_timesteps, self.model

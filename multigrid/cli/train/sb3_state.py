@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from multigrid._files import read_bytes, replace_file
+from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli._files import write_json
 from multigrid.cli.train.checkpoints import read_arrays, write_arrays
 from multigrid.cli.train.curve import Curve
@@ -91,7 +91,8 @@ def _restore(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArray[
     numbers = json.loads(read_bytes(folder / _NUMBERS))
     if numbers["version"] != VERSION:
         raise ValueError(f"version is {numbers['version']!r}; expected {VERSION}, that of this multigrid")
-    tensors = torch.load(folder / _TENSORS, map_location="cpu", weights_only=True)
+    with open_file(folder / _TENSORS) as file:
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
     arrays = read_arrays(folder / _ARRAYS)
     curve = Curve.from_arrays(arrays)
     model.policy.load_state_dict(tensors["policy"])

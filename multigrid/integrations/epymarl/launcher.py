@@ -16,6 +16,7 @@ from typing import Any
 
 import gymnasium
 
+from multigrid._files import read_bytes
 from multigrid.integrations.epymarl.worlds import MaskedEnv
 
 __all__ = ["main"]
@@ -63,7 +64,7 @@ def _replace_env_args(words: list[str], source: Path, folder: Path) -> list[str]
         return words
     import yaml
 
-    settings: dict[str, Any] = yaml.safe_load((source / "config" / "envs" / "gymma.yaml").read_text(encoding="utf-8"))
+    settings: dict[str, Any] = yaml.safe_load(read_bytes(source / "config" / "envs" / "gymma.yaml"))
     settings["env"] = _ENV
     args = {word[len(_PREFIX) :].partition("=")[0]: _read(word.partition("=")[2]) for word in words if _is_arg(word)}
     settings["env_args"] |= {"time_limit": _find_limit(args), **args}

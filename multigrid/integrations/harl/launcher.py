@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.integrations.harl.vector import MultiGridShareVecEnv
 from multigrid.integrations.named_worlds import METRIC_NAMES, name_world
@@ -158,7 +159,7 @@ def _parse(words: list[str], checkout: Path) -> tuple[dict[str, Any], dict[str, 
         sys.exit(f"algo is {args['algo']}; expected one of {known}")
     import yaml
 
-    algo_args: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    algo_args: dict[str, dict[str, Any]] = yaml.safe_load(read_bytes(path))
     env_args: dict[str, Any] = {"map_name": None, "state_type": "EP", "greedy_evaluation": False}
     for name, value in flags.items():
         groups = [group for group in algo_args.values() if name in group]
