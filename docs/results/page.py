@@ -47,8 +47,8 @@ beside the CSR. The bounds are those of `multigrid.planning.bounds` with {max_ex
 In {known:,} of {layouts:,} layouts the bound is the smallest sum of costs; {unsolvable} have no solution in \
 {max_cycles} steps.
 
-The intervals are of the episodes, not of the training: another training seed gives another network. Where all episodes \
-agree, a bootstrap gives no interval.
+The intervals are of the episodes, not of the training: another training seed gives another network. Where all \
+episodes agree, a bootstrap gives no interval.
 """
 _DIFFERENCES = """\
 By how much the CSR of the trained policy is above that of shortest paths, on the same layouts (95% bootstrap of the \
