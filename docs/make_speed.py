@@ -75,11 +75,13 @@ README_ROWS = {
     "`SyncVectorEnv` of 1,024 documented GridWorlds": ROWS[4],
     f"`{_MANY}`": ROWS[5],
     "POGEMA 1.4, 8 agents on 16 x 16": ROWS[6],
+    "`parallel_env`, 8 agents, `view`": ROWS[8],
     "`vector_env`, 1,024 worlds of 8 agents, `view`": ROWS[10],
 }
 README_TIMES = {
     "the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5],
-    "the steps per second of POGEMA": ROWS[10],
+    "the steps per second of POGEMA 1.4": ROWS[10],
+    "with one against one": ROWS[8],
 }
 """What follows a ratio in README's first lines, and where the ratio is from."""
 
