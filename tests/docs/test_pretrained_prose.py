@@ -171,10 +171,6 @@ def test_lifelong_comparisons(page: str, facts: dict[str, Any], unpacked: Path) 
         for name, agents in (("random", 64), ("mazes", 64), ("movingai", 256))
     ]
     assert "(Random, 64: {:.0f} % fewer; Mazes, 64: {:.0f} %; MovingAI, 256: {:.0f} %)".format(*fewer) in page
-    ahead = {
-        agents: own["warehouse", agents, ALONE] > published["warehouse", agents, "Follower"] for agents in (32, 64)
-    }
-    assert ahead == {32: False, 64: True}
 
 
 def test_decisions_a_second(page: str, unpacked: Path) -> None:
