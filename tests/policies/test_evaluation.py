@@ -212,7 +212,7 @@ def test_differences_are_those_of_pairs_known_by_hand() -> None:
 
 @pytest.mark.parametrize("count", [5, 6])
 def test_fewer_than_six_pairs_exclude_nothing(count: int) -> None:
-    """Five differences of one sign happen by chance in a sixteenth of cases; equal ones have no interval, but a sign."""
+    """Five differences of one sign happen by chance in a sixteenth of cases; equal ones have a sign, no interval."""
     config = GridConfig(walls="a.A", max_cycles=9)
     slow, fast = (
         multigrid.evaluate(config, late_east(lambda _, delay=delay: delay), range(count), per_episode=True)
