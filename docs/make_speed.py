@@ -55,6 +55,7 @@ ROWS = (
     Row("`SyncVectorEnv` of 1,024 documented GridWorlds", "bench", "SyncVectorEnv, documented", is_first=True),
     Row(f"`{_MANY}`", "bench", _GRID_WORLDS),
     Row("POGEMA, 8 agents on 16 x 16", "peers", "POGEMA priority, N = 8", is_first=True),
+    Row("POGEMA with windows of 5 x 5 cells", "peers", "POGEMA priority, r = 2, N = 8"),
     Row("`parallel_env`, 8 agents, `agent` + `target`", "peers", "ParallelEnv, N = 8"),
     Row("`parallel_env`, 8 agents, `view`", "peers", "ParallelEnv, N = 8, view"),
     Row("`vector_env`, 1,024 worlds of 8 agents, `agent` + `target`", "peers", "vector env, 1,024 x 8"),
@@ -75,11 +76,13 @@ README_ROWS = {
     "`SyncVectorEnv` of 1,024 documented GridWorlds": ROWS[4],
     f"`{_MANY}`": ROWS[5],
     "POGEMA 1.4, 8 agents on 16 x 16": ROWS[6],
-    "`vector_env`, 1,024 worlds of 8 agents, `view`": ROWS[10],
+    "`parallel_env`, 8 agents, `view`": ROWS[9],
+    "`vector_env`, 1,024 worlds of 8 agents, `view`": ROWS[11],
 }
 README_TIMES = {
     "the steps per second of Gymnasium's `SyncVectorEnv`": ROWS[5],
-    "the steps per second of POGEMA": ROWS[10],
+    "the steps per second of POGEMA 1.4": ROWS[11],
+    "with one against one": ROWS[9],
 }
 """What follows a ratio in README's first lines, and where the ratio is from."""
 

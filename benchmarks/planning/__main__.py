@@ -26,7 +26,8 @@ _HEAD = """\
 # The planners and their goals
 
 Made by `python -m benchmarks.planning`, on one core, for instances of the POGEMA benchmark and three measures of speed.
-Costs are sums of costs, divided by those of the published LaCAM; times are means over the instances."""
+Costs are sums of costs, divided by those of the published LaCAM; times are means over the instances.
+The published rows of Warehouse are of other scenarios, so its ratios compare means of different instances."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from benchmark_rows import PARTS, format_rows, label_of, label_rows
-from benchmark_wins import count_solved, count_wins
+from benchmark_wins import count_wins
 
 from multigrid.benchmark import (
     OTHER_SCENARIOS,
@@ -70,7 +70,6 @@ def gather(rows: Mapping[str, Sequence[Row]], data: Path, sets: Sequence[str]) -
             "lines": _describe_lines(label_rows(rows, kind), _restrict(others, rows[kind]), _COMPARED[kind]),
         }
         if kind == "mapf":
-            facts["solved"] = count_solved(rows[kind], others)
             facts["lacam"] = _compare(label_rows(rows, kind), others)
             facts["faults"] = _find_faults(others)
         else:

@@ -8,8 +8,9 @@ from typing import Any
 
 from benchmark_facts import read_lines
 from benchmark_figures import LEAST_SOLVED
+from benchmark_learned import show_learned
 from benchmark_notes import list_notes
-from benchmark_rows import PARTS, label, label_rows, packed_name
+from benchmark_rows import LABELS, PARTS, label, label_rows, packed_name
 from benchmark_tables import (
     GROUPS,
     TITLES,
@@ -23,7 +24,7 @@ from benchmark_tables import (
     wins_table,
 )
 
-from multigrid.benchmark import Line, Row, summarize
+from multigrid.benchmark import OTHER_SCENARIOS, Line, Row, summarize
 from multigrid.benchmark.scores import instance_of
 
 __all__ = ["make_lines", "make_page"]
@@ -58,7 +59,8 @@ _SUCCESS = """\
 
 **CSR**: the share of instances, in percent, in which all agents stand on their targets at the end, with Wilson's 95 % \
 interval. Steps: {steps}. Algorithms of this package are bold. † marks results over part of the instances. \
-Published results are of the instances that are played here.
+Published results are of the instances that are played here; those of Warehouse are of other scenarios, so do not \
+compare them.
 
 """
 _GAPS = """\
@@ -68,7 +70,8 @@ _GAPS = """\
 
 **Gap**: by how many percent the sum of costs is above the largest proven bound of the instance, the mean over the \
 instances that the algorithm solved, with a 95 % bootstrap interval. Who solves only the easy instances is spared the \
-others: read it beside the CSR. The figure has no points of fewer than {least} solved instances.
+others: read it beside the CSR. Where all instances agree, a bootstrap gives no interval. The figure has no points of \
+fewer than {least} solved instances.
 
 """
 _WAREHOUSE = """\
@@ -114,11 +117,16 @@ package are added.
 
 """
 _WINS = """\
-## The learned policy, instance by instance
+## Instance by instance
 
-Wins / losses / ties of [the learned policy](../pretrained.md) against each published algorithm, on the instances that \
-both have rows of. A smaller sum of costs wins, and so does a solution against none; in lifelong instances the larger \
-throughput wins. Sets whose published rows are of other scenarios are left out.
+{lacam}Wins / losses / ties against each published algorithm, on the instances that both have rows of. A smaller sum \
+of costs wins, and so does a solution against none; in lifelong instances the larger throughput wins. Sets whose \
+published rows are of other scenarios are left out.
+
+"""
+_AGAINST_LACAM = """\
+{own} beats the published LaCAM in {wins:,} of {compared:,} instances, by a smaller sum of costs or the only solution; \
+in {losses:,} the published LaCAM has the smaller sum of costs, and {ties:,} are ties.
 
 """
 _COMPARE = """\
@@ -187,6 +195,7 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     text = [_HEAD.format(**_describe(rows, facts)), *played_table(rows, facts), *_say_missing(rows, facts)]
     text += [_SUCCESS.format(steps=_say_steps(facts["mapf"])), *_say_solved(mapf, facts["mapf"])]
     text += [line for group in GROUPS for line in estimate_table(mapf, "csr", group, facts["mapf"])]
+    text += show_learned(rows["mapf"], facts["rows"]["mapf"])
     text += [
         _GAPS.format(least=LEAST_SOLVED),
         *(line for group in GROUPS for line in estimate_table(mapf, "gap", group, facts["mapf"])),
@@ -198,7 +207,7 @@ def make_page(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any], lines
     for kind in ("mapf", "lmapf"):
         text += _show_scores(kind, facts[kind], {line.algorithm for line in summarize(label_rows(rows, kind))})
     wins = {kind: facts[kind]["wins"] for kind in ("mapf", "lmapf")}
-    text += [_WINS, *wins_table(wins)] if any(wins.values()) else []
+    text += [_WINS.format(lacam=_say_lacam(wins["mapf"])), *wins_table(wins)] if any(wins.values()) else []
     text += [_COMPARE, *(f"- {note}" for note in list_notes(own, facts)), "", _COMPUTED, *_say_rows(rows), _OWN_POLICY]
     return "".join(part if part.endswith("\n") else f"{part}\n" for part in text)
 
@@ -243,14 +252,26 @@ def _say_steps(facts: Mapping[str, Any]) -> str:
 
 
 def _say_solved(lines: Sequence[Line], facts: Mapping[str, Any]) -> list[str]:
-    """Say how many instances are solved by those who have a row for every one."""
-    total = sum(sum(sizes.values()) for sizes in facts["sizes"].values())
+    """Say how many of the instances that can be compared are solved by those who have a row for every one."""
+    sets = [name for name in facts["sizes"] if ("mapf", name) not in OTHER_SCENARIOS]
+    total = sum(sum(facts["sizes"][name].values()) for name in sets)
     instances, solved = Counter[str](), Counter[str]()
     for line in lines:
-        instances[line.algorithm] += line.instances
-        solved[line.algorithm] += round(line.csr.mean * line.instances)
+        if line.set in sets:
+            instances[line.algorithm] += line.instances
+            solved[line.algorithm] += round(line.csr.mean * line.instances)
     said = [f"{show(name)} {solved[name]:,}" for name in order(instances) if instances[name] == total]
-    return [f"Solved, of all {total:,} instances: {', '.join(said)}.", ""] if said else []
+    where = ", ".join(TITLES[name] for name in sets)
+    return [f"Solved, of the {total:,} instances of {where}: {', '.join(said)}.", ""] if said else []
+
+
+def _say_lacam(wins: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+    """Say how LaCAM* compares with the published LaCAM, if it was played."""
+    found = [(name, by_other["LaCAM"]) for name, by_other in wins.items() if name.startswith(LABELS["lacam"])]
+    return "".join(
+        _AGAINST_LACAM.format(own=show(name), compared=sum(counts), wins=counts[0], losses=counts[1], ties=counts[2])
+        for name, counts in found
+    )
 
 
 def _sum_up(own: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:

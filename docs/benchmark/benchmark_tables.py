@@ -26,6 +26,7 @@ __all__ = [
     "played_table",
     "scores_table",
     "show",
+    "table",
     "wins_table",
 ]
 
@@ -136,7 +137,7 @@ def wins_table(by_kind: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]])
     columns = {(kind, own): found for kind, wins in by_kind.items() for own, found in wins.items()}
     names = sorted({name for found in columns.values() for name in found})
     rows = [[name, *(" / ".join(map(str, found.get(name, []))) for found in columns.values())] for name in names]
-    return [*table(["against", *(f"{kind.upper()}, {own}" for kind, own in columns)], rows), ""]
+    return [*table(["against", *(f"{kind.upper()}, {show(own)}" for kind, own in columns)], rows), ""]
 
 
 def played_table(rows: Mapping[str, Sequence[Row]], facts: Mapping[str, Any]) -> list[str]:

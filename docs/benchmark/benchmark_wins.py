@@ -1,23 +1,23 @@
-"""Who is better, instance by instance: the learned policy and each published algorithm."""
+"""Who is better, instance by instance: policies of this package and each published algorithm."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark_rows import LABELS
+from benchmark_rows import label_of
 
 from multigrid.benchmark import OTHER_SCENARIOS, Kind, Row
 from multigrid.benchmark.scores import instance_of
 
-__all__ = ["LEARNED", "count_solved", "count_wins"]
+__all__ = ["LEARNED", "count_wins"]
 
 LEARNED = ("pretrained-shield", "pretrained")
-"""The policies that are compared."""
+_COMPARED = (*LEARNED, "lacam", "windowed")
 
 
 def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
-    """Return of each learned policy and published algorithm the numbers of wins, losses and ties.
+    """Return of each compared policy and published algorithm the numbers of wins, losses and ties.
 
     Of two that solve an instance, the one with the smaller sum of costs wins; one that does not solve it loses to one
     that does. In a lifelong instance, the larger throughput wins. Sets whose published rows are of other scenarios are
@@ -35,42 +35,16 @@ def count_wins(kind: Kind, own: Sequence[Row], others: Sequence[Row]) -> dict[st
     {'learned policy': {'DCC': [1, 0, 0]}}
     """
     found: dict[str, dict[str, list[int]]] = {}
-    for name in LEARNED:
-        values = {
-            instance_of(row): _value(kind, row)
-            for row in own
-            if row["algorithm"] == name and (kind, row["set"]) not in OTHER_SCENARIOS
-        }
+    for name in _COMPARED:
+        own_rows = [row for row in own if row["algorithm"] == name]
+        values = {instance_of(row): _value(kind, row) for row in own_rows if (kind, row["set"]) not in OTHER_SCENARIOS}
         for row in others:
             value = values.get(instance_of(row))
             if value is None:
                 continue
-            counts = found.setdefault(LABELS[name], {}).setdefault(row["algorithm"], [0, 0, 0])
+            counts = found.setdefault(label_of(own_rows[0]), {}).setdefault(row["algorithm"], [0, 0, 0])
             theirs = _value(kind, row)
             counts[0 if value > theirs else 1 if value < theirs else 2] += 1
-    return found
-
-
-def count_solved(own: Sequence[Row], others: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
-    """Return what each learned policy solves of the instances of each published algorithm, and how many these are.
-
-    Args:
-        own: the rows of this package, of one-shot instances.
-        others: the published rows.
-
-    >>> one = {"set": "mazes", "map": "maze-0", "seed": 0, "agents": 8, "time_limit": 0.0}
-    >>> own = [{**one, "algorithm": "pretrained", "csr": 1.0}]
-    >>> count_solved(own, [{**one, "algorithm": "DCC"}, {**one, "algorithm": "SCRIMP", "agents": 16}])
-    {'learned policy': {'DCC': [1, 1]}}
-    """
-    found: dict[str, dict[str, list[int]]] = {}
-    for name in LEARNED:
-        solved = {instance_of(row): row["csr"] == 1 for row in own if row["algorithm"] == name}
-        for row in others:
-            if instance_of(row) in solved:
-                counts = found.setdefault(LABELS[name], {}).setdefault(row["algorithm"], [0, 0])
-                counts[0] += solved[instance_of(row)]
-                counts[1] += 1
     return found
 
 

@@ -114,7 +114,8 @@ def table(figures: dict[str, Any]) -> str:
         for algorithm in ALGORITHMS:
             last = np.array([[row["csr"][-1]] for row in by_algorithm[algorithm].values()])
             mean, low, high = (100 * float(value[0]) for value in interval(last))
-            cells.append(f"{mean:.0f} % ({low:.0f} to {high:.0f})")
+            # Seeds that agree say nothing of how much other seeds would differ.
+            cells.append(f"{mean:.0f} %" if low == high else f"{mean:.0f} % ({low:.0f} to {high:.0f})")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -38,7 +38,7 @@ Made by `python docs/pretrained/measure_pretrained.py`. "soft" collisions and 12
 episodes each; the suite's scenarios have its rules and steps, and 10 episodes each, between which only the policy's \
 seed differs. **CSR**: the share of episodes that are solved, in percent, with Wilson's 95 % interval. **Gap**: by how \
 many percent the sum of costs is above a proven bound, over the solved episodes, with a 95 % bootstrap interval. \
-**Throughput**: arrivals a step.
+**Throughput**: arrivals a step. Where all episodes agree, a bootstrap gives no interval.
 """
 
 

@@ -213,9 +213,9 @@ def _cell(result: Played, networks: int) -> dict[str, Any]:
         "policies": {
             policy: {name: numbers_of(one[name]) for name in MEASURES} for policy, one in result.policies.items()
         },
-        "least_sum_of_costs": bootstrap(np.array(result.least))._asdict(),
+        "least_sum_of_costs": numbers_of(bootstrap(np.array(result.least))),
         "layouts": _layouts(result.bounds),
-        "trained_csr_minus_shortest_path": trained.difference(shortest)["csr"].estimate._asdict(),
+        "trained_csr_minus_shortest_path": numbers_of(trained.difference(shortest)["csr"].estimate),
         "trained_csr_by_network": [float(csr[number::networks].mean()) for number in range(networks)],
     }
 

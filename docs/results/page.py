@@ -47,7 +47,8 @@ beside the CSR. The bounds are those of `multigrid.planning.bounds` with {max_ex
 In {known:,} of {layouts:,} layouts the bound is the smallest sum of costs; {unsolvable} have no solution in \
 {max_cycles} steps.
 
-The intervals are of the episodes, not of the training: another training seed gives another network.
+The intervals are of the episodes, not of the training: another training seed gives another network. Where all \
+episodes agree, a bootstrap gives no interval.
 """
 _DIFFERENCES = """\
 By how much the CSR of the trained policy is above that of shortest paths, on the same layouts (95% bootstrap of the \
@@ -72,7 +73,7 @@ def table(content: Mapping[str, Any]) -> str:
         figures += [
             f"| {cell['map']} | {cell['num_agents']} | {POLICIES[policy]} | {_written(by_name['csr'], 3)} | "
             f"{_written(by_name['isr'], 3)} | {_written(by_name['sum_of_costs'], 1)} | {least} | "
-            f"{_gap(by_name['gap'])} |"
+            f"{_written(by_name['gap'], 3)} |"
             for policy, by_name in cell["policies"].items()
         ]
     differences = ["| map | agents | difference | CSR of each network |", "|---|---|---|---|"]
@@ -123,16 +124,10 @@ def _solved(cells: list[Any]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _written(estimate: Mapping[str, float], digits: int, sign: str = "") -> str:
-    form = f"{sign}.{digits}f"
-    return f"{estimate['mean']:{form}} [{estimate['low']:{form}}, {estimate['high']:{form}}]"
-
-
-def _gap(estimate: Mapping[str, Any]) -> str:
-    """Write a gap, which is undefined without a success, and has no interval with a single one."""
-    if estimate["mean"] is None:
-        return "-"
-    return f"{estimate['mean']:.3f}" if estimate["low"] is None else _written(estimate, 3)
+def _written(estimate: Mapping[str, Any], digits: int, sign: str = "") -> str:
+    """Write a mean, which is undefined for a gap without a success, and its interval, if there is one."""
+    mean, *ends = (None if value is None else f"{value:{sign}.{digits}f}" for value in estimate.values())
+    return "-" if mean is None else mean if None in ends else f"{mean} [{', '.join(ends)}]"
 
 
 def picture(content: Mapping[str, Any]) -> Figure:
@@ -178,7 +173,11 @@ def _draw(axes: Any, cells: list[Any], counts: NDArray[np.int64], figure_of: Cal
         # Side by side, so that the intervals do not hide one another.
         where = counts * 1.04 ** (index - 1)
         figures = [figure_of(cell["policies"][policy], cell["num_agents"]) for cell in cells]
-        mean, low, high = (np.array([one[key] for one in figures]) for key in ("mean", "low", "high"))
+        mean = np.array([one["mean"] for one in figures])
+        # Without an interval, the mark has no bar.
+        low, high = (
+            np.array([one["mean"] if one[key] is None else one[key] for one in figures]) for key in ("low", "high")
+        )
         axes.errorbar(
             where,
             mean,
@@ -198,5 +197,5 @@ def _draw(axes: Any, cells: list[Any], counts: NDArray[np.int64], figure_of: Cal
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _divided(estimate: Mapping[str, float], count: int) -> dict[str, float]:
-    return {key: value / count for key, value in estimate.items()}
+def _divided(estimate: Mapping[str, Any], count: int) -> dict[str, float | None]:
+    return {key: None if value is None else value / count for key, value in estimate.items()}

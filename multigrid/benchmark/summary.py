@@ -90,7 +90,7 @@ def summarize(rows: Sequence[Row]) -> list[Line]:
     >>> rows = [{**one, "seed": seed, "csr": 1.0, "sum_of_costs": 9.0, "lower_bound": 6.0} for seed in (0, 1)]
     >>> line = summarize(rows)[0]
     >>> line.csr.mean, line.gap
-    (1.0, Estimate(mean=0.5, low=0.5, high=0.5))
+    (1.0, Estimate(mean=0.5, low=nan, high=nan))
     """
     rows = check_rows(rows, "kind", *INSTANCE, "algorithm")
     bounds = find_bounds(rows)

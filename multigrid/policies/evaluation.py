@@ -34,7 +34,7 @@ class Difference(NamedTuple):
 
     estimate: Estimate
     """The mean of the differences, the first policy's value minus the second's, and its 95 % bootstrap interval; no
-    interval for fewer than 6 pairs."""
+    interval for fewer than 6 pairs, or if all pairs differ by the same number."""
     episodes: int
     """The number of pairs: those in which both values are defined; for costs, those that both policies solved."""
     wins: int
@@ -49,8 +49,9 @@ class Difference(NamedTuple):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether 0 lies outside the interval."""
-        return self.estimate.low > 0 or self.estimate.high < 0
+        """Whether 0 lies outside the interval; without one, whether at least 6 pairs all have the same winner."""
+        is_one_sided = self.episodes >= _FEWEST and self.episodes in (self.wins, self.losses)
+        return is_one_sided or self.estimate.low > 0 or self.estimate.high < 0
 
 
 class Evaluation(dict[str, Estimate]):
@@ -84,9 +85,9 @@ class Evaluation(dict[str, Estimate]):
         >>> print(evaluate(GridConfig(walls="a..A", max_cycles=9), lambda env, observations: {"agent_0": 0}, range(2)))
         success       1.00 [0.34, 1.00]
         csr           1.00 [0.34, 1.00]
-        isr           1.00 [1.00, 1.00]
-        sum_of_costs  3.00 [3.00, 3.00]
-        makespan      3.00 [3.00, 3.00]
+        isr           1.00
+        sum_of_costs  3.00
+        makespan      3.00
         throughput    undefined
         """
         return "\n".join(f"{name:<13} {_show(estimate)}" for name, estimate in self.items())
@@ -274,8 +275,8 @@ def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Esti
     If the episodes have a "gap", its mean is that of the values that are not NaN.
 
     >>> one = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 7.0, "makespan": 4.0, "throughput": float("nan")}
-    >>> estimate_measures([one, one])["sum_of_costs"]
-    Estimate(mean=7.0, low=7.0, high=7.0)
+    >>> estimate_measures([one, {**one, "sum_of_costs": 9.0}])["sum_of_costs"]
+    Estimate(mean=8.0, low=7.0, high=9.0)
     """
     estimates = {}
     for name in MEASURES:

@@ -60,8 +60,8 @@ def gap_of(measures: Mapping[str, float], bound: float) -> float:
 def estimate_gap(gaps: Sequence[float]) -> Estimate:
     """Return the mean of the gaps that are not NaN, with its 95 % confidence interval.
 
-    >>> estimate_gap([0.25, float("nan"), 0.25])
-    Estimate(mean=0.25, low=0.25, high=0.25)
+    >>> estimate_gap([0.25, float("nan"), 0.75])
+    Estimate(mean=0.5, low=0.25, high=0.75)
     """
     values = np.array([gap for gap in gaps if not np.isnan(gap)])
     return bootstrap(values) if len(values) else UNDEFINED

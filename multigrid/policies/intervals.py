@@ -3,7 +3,8 @@
 - A metric that is 0 or 1 in every episode, such as success, gets Wilson's score interval (Wilson, JASA 1927), which
   stays within 0 and 1 and is not empty where all episodes agree (Brown, Cai and DasGupta, Statistical Science 2001).
 - Any other metric gets the percentile bootstrap over episodes (Efron 1979; Agarwal et al., NeurIPS 2021). The resamples
-  come from a generator with a fixed seed, so that equal episodes give equal intervals.
+  come from a generator with a fixed seed, so that equal episodes give equal intervals. Where all values are equal, all
+  resamples are, too, and say nothing of other episodes: then there is no interval.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Estimate(NamedTuple):
     mean: float
     """The mean over episodes."""
     low: float
-    """The lower end; NaN for the mean of one number, which has no interval."""
+    """The lower end; NaN if there is no interval: for one number, and for a bootstrap of equal numbers."""
     high: float
     """The upper end."""
 
@@ -55,7 +56,7 @@ def wilson(values: NDArray[np.float64]) -> Estimate:
 
 
 def bootstrap(values: NDArray[np.float64]) -> Estimate:
-    """Return the mean, and the middle 95 % of the means of resamples.
+    """Return the mean, and the middle 95 % of the means of resamples; no interval if all values are equal.
 
     Args:
         values: float64 (K,), K at least 1.
@@ -63,9 +64,11 @@ def bootstrap(values: NDArray[np.float64]) -> Estimate:
     >>> estimate = bootstrap(np.arange(100.0))
     >>> estimate.mean, 43 < estimate.low < 45, 54 < estimate.high < 56
     (49.5, True, True)
+    >>> bootstrap(np.ones(100))
+    Estimate(mean=1.0, low=nan, high=nan)
     """
     mean = float(values.mean())
-    if len(values) < 2:
+    if values.min() == values.max():
         return Estimate(mean, math.nan, math.nan)
     generator = np.random.default_rng(0)
     means = [values[generator.integers(len(values), size=len(values))].mean() for _ in range(_RESAMPLES)]

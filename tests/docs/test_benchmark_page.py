@@ -80,7 +80,7 @@ def test_the_page_is_of_the_rows(modules: dict[str, Any]) -> None:
 
 def test_nothing_else_is_committed() -> None:
     """Rows, figures and page are there, none of the benchmark's own files is, and all rows take less than 2 MB."""
-    made = {f"{name}.csv.gz" for name in PARTS} | {*FIGURES, "benchmark.json", "benchmark.md"}
+    made = {f"{name}.csv.gz" for name in PARTS} | {*FIGURES, "benchmark.json", "learned.json", "benchmark.md"}
     assert {path.name for path in FOLDER.iterdir() if path.is_file() and path.suffix != ".py"} == made
     assert sum((FOLDER / f"{name}.csv.gz").stat().st_size for name in PARTS) < 2_000_000
 
@@ -137,6 +137,49 @@ def test_wins_are_counted(modules: dict[str, Any]) -> None:
     assert count("lmapf", own, others) == {"learned policy": {"Other": [3, 2, 0]}}
 
 
+def test_newer_results_are_counted(modules: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the rows of two clones, those of the instances count: how many are solved, by whom alone, and at what cost."""
+    learned = modules["make_page"].__globals__["show_learned"].__globals__
+    rows = [row for row in modules["read"](FOLDER)[0]["mapf"] if row["set"] == "mazes" and row["agents"] in (8, 64)]
+    costs = {(row["map"], row["agents"]): row["sum_of_costs"] for row in rows if row["algorithm"] == "pretrained"}
+    solved = {(row["map"], row["agents"]) for row in rows if row["algorithm"] == "pretrained" and row["csr"]}
+    # Each algorithm solves all with twice the costs, but for one that the own policy solves.
+    results = [
+        {
+            "metrics": {"CSR": float(key != min(solved)), "SoC": 2 * cost},
+            "env_grid_search": {"map_name": key[0], "num_agents": key[1]},
+        }
+        for key, cost in {**costs, ("no such maze", 8): 1.0}.items()
+    ]
+    for name in ", ".join(learned["PAPERS"]).split(", "):
+        file = tmp_path / ("results/results_mazes.json" if name == "HMAGAT" else f"02-mazes/{name}.json")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps([{**result, "algorithm": name} for result in results]), encoding="utf-8")
+    committed = json.loads(learned["FILE"].read_text(encoding="utf-8"))
+    monkeypatch.setattr("sys.argv", ["", "--ddg", str(tmp_path), "--hmagat", str(tmp_path)])
+    written: dict[str, Any] = {}
+    monkeypatch.setitem(learned, "write_json", lambda _, content: written.update(content))
+    learned["main"]()
+    assert (written["rows"], list(written["algorithms"])) == (committed["rows"], list(committed["algorithms"]))
+    for one in written["algorithms"].values():
+        assert one["solved"] == {"random": [0, 0], "mazes": [len(costs) - 1, len(costs)], "movingai": [0, 0]}
+        assert one["pretrained"] == [1, len(costs) - len(solved), 0.5]
+
+
+def test_the_page_has_the_newer_results(modules: dict[str, Any]) -> None:
+    """The section belongs to the committed rows, with other rows there is none, and LaCAM* has its losses counted."""
+    rows, facts = modules["read"](FOLDER)
+    page = PAGE.read_text(encoding="utf-8")
+    alone = [row["csr"] for row in rows["mapf"] if row["algorithm"] == "pretrained" and row["set"] == "mazes"]
+    share = f"{100 * sum(alone) / len(alone):.1f}"
+    assert row_of(page, "## Newer results of learned policies", "**learned policy**")[1] == share
+    show = modules["make_page"].__globals__["show_learned"]
+    assert show(rows["mapf"], facts["rows"]["mapf"][::-1]) == []
+    wins, losses, ties = facts["mapf"]["wins"]["LaCAM* (1 s)"]["LaCAM"]
+    assert f"beats the published LaCAM in {wins:,} of {wins + losses + ties:,} instances" in page
+    assert f"in {losses} the published LaCAM has the smaller sum of costs, and {ties} are ties" in page
+
+
 def test_a_whole_run(make: Callable[..., str], modules: dict[str, Any], tmp_path: Path) -> None:
     """The command plays all parts; the page has success, gaps, throughput and scores as they can be counted by hand."""
     page = make("--long-every", "1")
@@ -148,7 +191,7 @@ def test_a_whole_run(make: Callable[..., str], modules: dict[str, Any], tmp_path
     # LaCAM solves hall and not bay with two agents, and both with three and four.
     assert row_of(page, "## Success", "LaCAM") == ["50 [9, 91]", "100 [34, 100]", "100 [34, 100]"]
     assert row_of(page, "## Success", r"**LaCAM\* (1 s)**") == ["100 [34, 100]"] * 3
-    assert row_of(page, "## Costs", "**CBS (1 s)**") == ["0.0 [0.0, 0.0]"] * 3
+    assert row_of(page, "## Costs", "**CBS (1 s)**") == ["0.0"] * 3
     assert row_of(page, "## Lifelong path finding", "RHCR")[0] == "0.25"
     again = make("--long-every", "1", "--page-only")
     assert again == page

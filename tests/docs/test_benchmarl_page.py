@@ -33,12 +33,14 @@ def test_the_page_shows_the_committed_trainings(module: dict[str, Any]) -> None:
 
 
 def test_a_cell_has_the_mean_and_students_interval(module: dict[str, Any]) -> None:
-    """The half width for five values is 2.776 standard errors, and a rate stays within 0 and 1."""
+    """The half width for five values is 2.776 standard errors, a rate stays within 0 and 1; equal values have none."""
     last = (0.9, 0.8, 1.0, 0.7, 0.6)
     rows = {str(seed): {"csr": [0.0, value]} for seed, value in enumerate(last)}
     figures = {"hall": dict.fromkeys(module["ALGORITHMS"], rows)}
     # The standard deviation is the root of 0.025, the standard error 0.0707, the half width 0.196.
     assert "| hall | 80 % (60 to 100) |" in module["table"](figures)
+    rows.update({seed: {"csr": [0.0, 1.0]} for seed in rows})
+    assert "| hall | 100 % | 100 % |" in module["table"](figures)
     values = np.array([[0.95], [1.0]])
     mean, low, high = module["interval"](values)
     assert (mean, high) == (0.975, 1.0)

@@ -65,14 +65,18 @@ def test_plans(rows: list[Row], page: str) -> None:
     """What LaCAM* solves in a second and at which costs, and what CBS decides, is what the rows say."""
     plans = select(rows, "lacam")
     assert {row.limit for row in plans} == {1.0}
-    groups = {(row.set, row.agents) for row in plans}
+    # The published rows of Warehouse are of other scenarios.
+    groups = {(row.set, row.agents) for row in plans if row.set != "warehouse"}
     ratios = []
     for key in groups:
         group = [row for row in plans if (row.set, row.agents) == key]
         assert [row.figure is not None for row in group].count(True) == sum(row.published is not None for row in group)
         both = [(row.figure, row.published) for row in group if row.figure is not None and row.published is not None]
         ratios.append(sum(own for own, _ in both) / sum(other for _, other in both))
-    assert f"sums of costs {min(ratios):.2f} to {max(ratios):.2f} times the published ones |" in page
+    assert f"sums of costs {min(ratios):.2f} to {max(ratios):.2f} times the published ones. " in page
+    facts = json.loads((DOCS / "benchmark" / "benchmark.json").read_text(encoding="utf-8"))["mapf"]
+    losses = facts["wins"]["LaCAM* (1 s)"]["LaCAM"][1]
+    assert f"it solves 11 more, and has a larger sum of costs in {losses} |" in page
     proofs = select(rows, "cbs")
     assert {row.limit for row in proofs} == {10.0}
 

@@ -95,7 +95,7 @@ def test_the_page_names_cases_that_are_measured(command: dict[str, Any]) -> None
     threaded = {
         case.name for counts, busy in ((QUIET, False), (BUSY, True)) for case in thread_cases(counts, busy=busy)
     }
-    peers = {*(case.name for case in crowd_cases()), *BASELINE.values()}
+    peers = {*(case.name for case in crowd_cases()), *BASELINE.values(), "POGEMA priority, r = 2, N = 8"}
     names = {"bench": bench | threaded, "peers": peers}
     for row in command["ROWS"]:
         assert row.case in names[row.run]

@@ -27,7 +27,7 @@ from multigrid.policies.evaluation import Difference, Evaluation
 
 __all__ = ["WorldResult", "list_rows", "print_report"]
 
-_NOTE = "* The interval excludes 0. Costs and gaps: episodes that both policies solved."
+_NOTE = "* 0 is excluded. Costs and gaps: episodes that both policies solved."
 
 
 class WorldResult(NamedTuple):
