@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 from rich.text import Text
 
 from multigrid._files import replace_file
@@ -20,6 +20,7 @@ from multigrid.benchmark.playing import SEARCHES, Player, Task
 from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
 from multigrid.cli._files import make_folder
 from multigrid.cli._options import parse
+from multigrid.cli._progress import ProgressBar
 from multigrid.cli.benchmark.options import BenchmarkOptions, check_options
 from multigrid.cli.benchmark.policies import check_models, find_contestant, send_policies
 from multigrid.cli.benchmark.report import format_report
@@ -126,18 +127,11 @@ def _engine(options: BenchmarkOptions) -> Iterator[_Engine]:
 
 def _play(played: Iterator[Row], total: int, missing: int, console: Console) -> Iterator[Row]:
     """Yield the rows, with a progress bar, and end the engine at the end."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress, contextlib.closing(played):  # type: ignore[type-var]
-        bar = progress.add_task("playing", total=total, completed=total - missing)
+    bar = ProgressBar(console, MofNCompleteColumn(), TimeElapsedColumn())
+    with bar.shown(), bar.doing("playing", total, total - missing) as update, contextlib.closing(played):  # type: ignore[type-var]
         for row in played:
             yield row
-            progress.update(bar, advance=1, description=f"{row['set']}, {row['agents']} agents")
+            update(advance=1, description=f"{row['set']}, {row['agents']} agents")
 
 
 def _report(rows: Sequence[Row], options: BenchmarkOptions) -> str:
