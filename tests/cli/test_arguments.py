@@ -47,7 +47,7 @@ REFUSED = {
         ("random pibt random", "random comes twice; expected each policy once"),
         ("random nowhere", "policy is nowhere, which has no config.json .* expected random, shortest-path, pibt"),
         ("random torn", "torn.config.json is not what `multigrid train` writes: .*"),
-        ("random pibt --collisions symmetric", "allow_stay=True"),
+        ("random pibt --collisions priority", "collisions is 'priority', which no controller supports"),
         ("random --gap 1 --on-target restart", "on_target is 'restart'"),
         ("random --gap nan", "--gap is nan; expected a number of seconds above 0"),
         ("random --suite desert", "--suite is desert, but no name is like that"),
