@@ -19,7 +19,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from helpers import WALLS, interrupt_multigrid, names, read_gif, read_pixels, read_rows
+from helpers import AROUND, WALLS, interrupt_multigrid, names, read_gif, read_pixels, read_rows, run_in_terminal
 from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
@@ -629,3 +629,64 @@ def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> No
     assert error.value.code == 128 + signal.SIGTERM
     assert list(Path().iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def screen_of(printed: str) -> list[str]:
+    """The lines that a terminal shows at the end, without digits: of what moves the cursor, what rich writes."""
+    rows, row, column = [""], 0, 0
+    for erased, up, control, text in re.findall(
+        r"(\x1b\[2K)|\x1b\[(\d+)A|([\r\n]|\x1b\[[0-9;?]*[A-Za-z])|([^\x1b\r\n]+)", printed
+    ):
+        if erased:
+            rows[row] = ""
+        elif up:
+            row -= int(up)
+        elif control == "\n":
+            row += 1
+            rows += [""] * (row == len(rows))
+        elif control == "\r":
+            column = 0
+        elif text:
+            rows[row] = rows[row].ljust(column)[:column] + text + rows[row][column + len(text) :]
+            column += len(text)
+    return [re.sub(r"\d", "", line).rstrip() for line in rows if line.strip()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rollout --episodes 2",
+        pytest.param("evaluate random pibt --episodes 2", marks=pytest.mark.long),
+        pytest.param(
+            "train --size 4 3 --steps 64 --copies 2 --rollout 8 --batch-size 16 --episodes 2 --folder run",
+            marks=[pytest.mark.long, pytest.mark.heavy],
+        ),
+        pytest.param(
+            "benchmark --data CLONE --sets puzzles --policy random pibt --processes 2 --output out",
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=lambda command: command.split()[0],
+)
+def test_a_compilation_leaves_nothing_on_the_terminal(command: str, clone: Path, tmp_path: Path) -> None:
+    """With an empty cache a terminal of 80 columns shows at the end what it shows without a compilation."""
+    trusted = "import sys, tiny_clone, pytest; from pathlib import Path; from multigrid.cli import main; "
+    trusted += "tiny_clone.trust(Path(sys.argv[1]), pytest.MonkeyPatch()); main(sys.argv[2:])"
+    words = [sys.executable, "-c", trusted, str(clone), *command.replace("CLONE", str(clone)).split()]
+    path = os.pathsep.join([AROUND["PYTHONPATH"], str(Path(__file__).parents[1])])
+    env = AROUND | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": path,
+        "MULTIGRID_JIT": "1",
+        "TERM": "xterm",
+    }
+    shown = []
+    for run in ("cold", "warm"):
+        (tmp_path / run).mkdir()
+        printed, code = run_in_terminal(words, cwd=tmp_path / run, env=env)
+        assert code == 0, printed
+        assert ("compiling the rules of the game" in printed) == (run == "cold" and "benchmark" not in command)
+        shown.append(screen_of(printed))
+    assert len(shown[0]) > 3
+    assert shown[0] == shown[1]

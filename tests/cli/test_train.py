@@ -455,10 +455,9 @@ def test_the_bar_cuts_no_words_in_80_columns() -> None:
     figures, doing = "success 100%  ISR 100%  reward/step 0.017", "writing the model and the curve"
 
     def train() -> None:
-        bar.update(completed=800_000, figures=figures)
+        bar.update(completed=800_000, figures=figures, refresh=True)
         with bar.doing(doing):
             compilation.watch(compilation.begin, SimpleNamespace(py_func=main, overloads={}))
-        bar.update(completed=800_000)
 
     with bar.shown():
         assert bar.run(train, 800_000, 0) == 0

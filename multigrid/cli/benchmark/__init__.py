@@ -62,7 +62,9 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         done = {key_of(row) for row in rows}
         missing = [task for task in tasks if task.key not in done]
         try:
-            for row in _play(engine(player, missing), len(tasks), len(missing), console):
+            apart = options.engine == "local" and options.processes > 1
+            begins = f"starting {options.processes} processes, which may compile" if apart else "playing"
+            for row in _play(engine(player, missing), begins, len(tasks), len(missing), console):
                 file.append(row)
                 rows.append(row)
         except KeyboardInterrupt:
@@ -125,10 +127,10 @@ def _engine(options: BenchmarkOptions) -> Iterator[_Engine]:
         yield play_on_ray
 
 
-def _play(played: Iterator[Row], total: int, missing: int, console: Console) -> Iterator[Row]:
+def _play(played: Iterator[Row], begins: str, total: int, missing: int, console: Console) -> Iterator[Row]:
     """Yield the rows, with a progress bar, and end the engine at the end."""
     bar = ProgressBar(console, MofNCompleteColumn(), TimeElapsedColumn())
-    with bar.shown(), bar.doing("playing", total, total - missing) as update, contextlib.closing(played):  # type: ignore[type-var]
+    with bar.shown(), bar.doing(begins, total, total - missing) as update, contextlib.closing(played):  # type: ignore[type-var]
         for row in played:
             yield row
             update(advance=1, description=f"{row['set']}, {row['agents']} agents")
