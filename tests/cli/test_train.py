@@ -119,7 +119,7 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Pa
     for line, command in zip(lines[-5:], commands, strict=True):
         assert line.strip().startswith(f"multigrid {command} ")
         assert len(line) <= 80
-    rows = {line.split()[0]: line.split()[1:3] for line in lines if line.startswith(("success ", "ISR ", "steps "))}
+    rows = {line.split()[0]: line.split()[1:3] for line in lines if line.startswith(("success  ", "ISR  ", "steps  "))}
     for name, (key, form) in {
         "success": ("success_rate", ".1%"),
         "ISR": ("isr", ".1%"),
