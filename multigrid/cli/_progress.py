@@ -42,13 +42,16 @@ class ProgressBar:
 
         A bar has a thread, with which this process must not be forked.
         """
-        with contextlib.ExitStack() as stack:
-            if self._console.is_terminal:
-                stack.enter_context(show_compilations(self._show_compilation))
-            stack.callback(self._progress.stop)
-            if from_now:
-                self._progress.start()
-            yield self._progress.start
+        if not self._console.is_terminal:
+            yield lambda: None
+            return
+        with show_compilations(self._show_compilation):
+            try:
+                if from_now:
+                    self._progress.start()
+                yield self._progress.start
+            finally:
+                self._progress.stop()
 
     @contextlib.contextmanager
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
