@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -87,6 +89,23 @@ def interrupt_multigrid(*arguments: str, after: str, cwd: Path) -> tuple[int, st
     os.killpg(process.pid, signal.SIGINT)
     rest, _ = process.communicate(timeout=120)
     return process.returncode, (printed + rest).decode()
+
+
+def run_in_terminal(command: Sequence[str], columns: int = 80, **keywords: Any) -> tuple[str, int]:
+    """Run a command in a pseudo-terminal, and return what the terminal got, and the exit code."""
+    import fcntl  # not on Windows
+    import termios
+
+    terminal, end = os.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, **keywords)
+    os.close(end)
+    printed = b""
+    with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
+        while chunk := os.read(terminal, 4096):
+            printed += chunk
+    os.close(terminal)
+    return printed.decode(), process.wait()
 
 
 def record_random_play(env: multigrid.MultiGridEnv, seed: int, steps: int) -> multigrid.scenarios.RecordEpisode:

@@ -1,18 +1,38 @@
-"""A line on the terminal that shows how far a compilation is."""
+"""Show on the terminal how far a compilation is."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import multiprocessing
+import os
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["CompilationBar"]
+__all__ = ["Compilation", "CompilationBar", "Show", "is_shown_elsewhere", "show_compilations"]
 
 _CELLS = 24
-_COLUMNS = 79
+# Of a terminal that does not say how wide it is.
+_COLUMNS = 80
+
+
+class Compilation(NamedTuple):
+    """How far a compilation is."""
+
+    what: str
+    """What is compiled, such as "the rules of the game"."""
+    function: str
+    """The name of the function that is compiled now."""
+    done: int
+    """The number of functions that are compiled."""
+    total: int
+    """The number of functions to compile."""
+
+
+Show: TypeAlias = Callable[[Compilation | None], object]
+"""A function that shows how far a compilation is; None means that it has ended."""
 
 
 # Each thread has attributes of its own: two may compile by turns.
@@ -20,14 +40,18 @@ class CompilationBar(threading.local):
     """A bar on stderr, if that is a terminal, with the function that Numba compiles.
 
     The line is written when a function begins or ends, by no thread of its own: a bar of the program's own that is on
-    the same line stays.
+    the same line stays. `show_compilations` shows the bar in another place.
 
-    >>> bar = CompilationBar()
+    Args:
+        what: what is compiled.
+
+    >>> bar = CompilationBar("the rules of the game")
     >>> bar.watch(max, 3, 5)
     5
     """
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "") -> None:
+        self._what = what
         self._under_way: list[str] = []
         self._done = 0
         self._total = 0
@@ -41,26 +65,74 @@ class CompilationBar(threading.local):
             if len(self._under_way) > outer:
                 del self._under_way[outer:]
                 self._done += 1
-                self._write(self._line() if self._under_way else "")
+                self._show()
 
     def begin(self, dispatcher: Any) -> None:
         """Show that a function is compiled; the first one counts those that it calls, which are compiled with it."""
         if not self._under_way:
             self._done, self._total = 0, _count_uncompiled(dispatcher)
         self._under_way.append(dispatcher.py_func.__name__.strip("_"))
-        self._write(self._line())
+        self._show()
 
-    def _line(self) -> str:
+    def _show(self) -> None:
+        if not self._under_way:
+            _shows[-1](None)
+            return
         total = max(self._total, self._done + 1)  # a function is compiled again for arguments of other types
-        filled = _CELLS * self._done // total
-        return f"  [{'#' * filled}{'.' * (_CELLS - filled)}] {self._done}/{total} {self._under_way[-1]}"
+        _shows[-1](Compilation(self._what, self._under_way[-1], self._done, total))
 
-    def _write(self, line: str) -> None:
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            if sys.stderr.isatty():
-                end = "" if line else "\r"
-                sys.stderr.write(f"\r{line[:_COLUMNS].ljust(_COLUMNS)}{end}")
-                sys.stderr.flush()
+
+@contextlib.contextmanager
+def show_compilations(show: Show) -> Iterator[None]:
+    """In a ``with`` block, show compilations by a function, and not by a line and messages on stderr.
+
+    This is for programs with a progress bar of their own, which a second one on the same terminal would break.
+
+    Args:
+        show: the function. Threads may call it.
+
+    >>> import numba
+    >>> with show_compilations(print):
+    ...     CompilationBar("the rules of the game").begin(numba.njit(lambda: 0))
+    Compilation(what='the rules of the game', function='<lambda>', done=0, total=1)
+    """
+    _shows.append(show)
+    try:
+        yield
+    finally:
+        _shows.remove(show)
+
+
+def is_shown_elsewhere() -> bool:
+    """Return whether `show_compilations` is in effect, or the terminal is that of a parent process.
+
+    >>> is_shown_elsewhere()
+    False
+    """
+    return _shows[-1] is not _write_line or multiprocessing.parent_process() is not None
+
+
+def _write_line(compilation: Compilation | None) -> None:
+    """Write a line to the terminal, or clear it.
+
+    What a program puts in place of stderr is no terminal: Rich, for one, writes each line above its bar.
+    """
+    stream = sys.__stderr__
+    with contextlib.suppress(OSError, ValueError):
+        if stream is None or sys.stderr is not stream or is_shown_elsewhere() or not stream.isatty():
+            return
+        line = ""
+        if compilation is not None:
+            _, function, done, total = compilation
+            filled = _CELLS * done // total
+            line = f"  [{'#' * filled}{'.' * (_CELLS - filled)}] {done}/{total} {function}"
+        # A line that is longer would continue in the next one, and stay there.
+        columns = (os.get_terminal_size(stream.fileno()).columns or _COLUMNS) - 1
+        stream.write(f"\r{line[:columns].ljust(columns)}{'' if line else chr(13)}")
+        stream.flush()
+
+
+_shows: list[Show] = [_write_line]
 
 
 def _count_uncompiled(dispatcher: Any) -> int:

@@ -18,7 +18,6 @@ __all__ = [
     "JUST_IN_TIME",
     "KERNELS",
     "OFF",
-    "announce_compilation",
     "has_compiler",
     "inlined",
     "kernel",
@@ -81,9 +80,9 @@ _PLAIN: dict[int, Callable[..., Any]] = {}
 """The function that Python can run, by the id of the one from the wheel."""
 
 if JUST_IN_TIME:
-    from multigrid.core.kernel_cache import KernelCache, compile_cached, print_message
+    from multigrid.core.kernel_cache import KernelCache, compile_cached
 
-    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__")
+    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
 
 
 def kernel(function: _Function) -> _Function:
@@ -166,13 +165,3 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
 
 def _find_plain(function: Any) -> Any:
     return _PLAIN.get(id(function), getattr(function, "py_func", function))
-
-
-@functools.cache
-def announce_compilation() -> None:
-    """Print to stderr that the kernels must be compiled, once a process, if that is so."""
-    if JUST_IN_TIME and _CACHE.is_empty:
-        how = (
-            "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"
-        )
-        print_message(f"compiling the rules of the game, {how} ...")

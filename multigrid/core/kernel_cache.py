@@ -27,7 +27,7 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from multigrid.core.compilation_bar import CompilationBar
+from multigrid.core.compilation_bar import CompilationBar, is_shown_elsewhere
 from multigrid.core.sources import digest_sources
 from multigrid.core.uninterrupted import check_stopped, run_uninterrupted
 
@@ -74,18 +74,19 @@ class KernelCache:
     Args:
         sources: the files that the kernels depend on; after an edit of one, another folder is used.
         beside: the parent of the folder, if NUMBA_CACHE_DIR is not set and this is writable.
+        what: what the kernels are, such as "the planners", for the message that they are compiled; without, none.
 
     >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
     >>> cache.is_persistent
     True
     """
 
-    def __init__(self, sources: Iterable[Path], beside: Path) -> None:
+    def __init__(self, sources: Iterable[Path], beside: Path, what: str = "") -> None:
         self.is_persistent = True
         """Whether later processes can load what this one compiles; False after a failed write."""
         self._beside = beside
-        self._has_warned = False
-        self.bar = CompilationBar()
+        self._has_warned, self._what = False, what
+        self.bar = CompilationBar(what)
         self.sources = digest_sources(sources)
 
     def enable_for(self, dispatcher: _Dispatcher) -> _Dispatcher:
@@ -160,6 +161,14 @@ class KernelCache:
         except OSError:
             return True
 
+    def begin(self, dispatcher: Any) -> None:
+        """Show that a function is compiled, after a message to stderr if it is the first one in the folder."""
+        if self._what and not is_shown_elsewhere() and self.is_empty:
+            how = ("in every process, for no cache folder can be written", "once for this version")[self.is_persistent]
+            print_message(f"compiling {self._what}, {how} ...")
+        self._what = ""
+        self.bar.begin(dispatcher)
+
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
         """Print a message about a file in the folder, with the error; do nothing after the first call.
 
@@ -209,7 +218,7 @@ class _FunctionCache:
         """Return the compiled code of a signature, or None."""
         compiled = self._load(signature, target_context)
         if compiled is None:
-            self._cache.bar.begin(self._dispatcher)
+            self._cache.begin(self._dispatcher)
         return compiled
 
     def _load(self, signature: Any, target_context: Any) -> Any:

@@ -13,7 +13,7 @@ from multigrid.core import pcg64, rules, snapshots
 from multigrid.core.allocation import allocate
 from multigrid.core.arrays import LEFT, TRAVELLING
 from multigrid.core.calls import KernelCalls
-from multigrid.core.compiled import COMPILED, announce_compilation
+from multigrid.core.compiled import COMPILED
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.placement import RANDOM
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
@@ -43,7 +43,6 @@ class Worlds(KernelCalls):
         arrays = allocate(config, num_worlds)
         arrays.settings[rules.AUTORESET] = autoreset
         self._draws_in_steps = autoreset or config.on_target == "restart"
-        announce_compilation()
         super().__init__(config, arrays, num_threads)
 
     @property

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.core.rules import COLLISION_RULES, ON_TARGET_RULES
-from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.next_step import choose_in_worlds
 from multigrid.planning.random_numbers import make_generator
@@ -59,7 +58,6 @@ class Batch:
 
     def __init__(self, config: GridConfig, num_worlds: int, seed: int = 0) -> None:
         check_rules(config)
-        announce_compilation()
         self.tables = Tables(config.is_wall, at_least=num_worlds * config.num_agents)
         """The maps."""
         num_cells = self.tables.neighbours.shape[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 from multigrid.core.compiled import has_compiler
 from multigrid.core.sources import list_sources as list_sources_of_core
 
-__all__ = ["COMPILED", "announce_compilation", "borrowed", "inlined", "kernel", "list_sources"]
+__all__ = ["COMPILED", "borrowed", "inlined", "kernel", "list_sources"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -29,9 +28,9 @@ def list_sources() -> list[Path]:
 
 
 if COMPILED:
-    from multigrid.core.kernel_cache import KernelCache, compile_cached, print_message
+    from multigrid.core.kernel_cache import KernelCache, compile_cached
 
-    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__")
+    _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the planners")
 
 
 def kernel(function: _Function) -> _Function:
@@ -70,13 +69,3 @@ else:
     def borrowed(arrays: Any) -> Any:
         """Return a named tuple unchanged."""
         return arrays
-
-
-@functools.cache
-def announce_compilation() -> None:
-    """Print to stderr that the planners have to be compiled, if they do; at most once in a process."""
-    if COMPILED and _CACHE.is_empty:
-        how = (
-            "once for this version" if _CACHE.is_persistent else "in every process, for no cache folder can be written"
-        )
-        print_message(f"compiling the planners, {how} ...")

@@ -13,7 +13,7 @@ import numpy as np
 from multigrid._checks import check_int, check_name, check_seed, shorten
 from multigrid.config import GridConfig, OnTarget
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.planning.compiled import COMPILED, announce_compilation
+from multigrid.planning.compiled import COMPILED
 from multigrid.planning.plan import Plan
 from multigrid.planning.problem import Problem
 from multigrid.planning.search import Budget, Found, Instance, Interrupted, Rule, check_collisions, count_costs
@@ -110,7 +110,6 @@ def compute_plan(
     seed = check_seed(seed, "")
     check_collisions(problem.collisions, "method")
     travellers = Travellers(problem)
-    announce_compilation()
     _load_kernels(method)
     budget.start()
     try:

@@ -17,7 +17,7 @@ from multigrid.policies import Policy
 from multigrid.policies.gaps import LowerBounds, estimate_gap, gap_of
 from multigrid.policies.intervals import UNDEFINED, Estimate, bootstrap, wilson
 
-__all__ = ["MEASURES", "Difference", "Evaluation", "estimate_measures", "evaluate", "measure_episode"]
+__all__ = ["FEWEST_PAIRS", "MEASURES", "Difference", "Evaluation", "estimate_measures", "evaluate", "measure_episode"]
 
 MEASURES = ("success", *METRICS[2:])
 """The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not per agent, and *success*, which
@@ -25,8 +25,8 @@ equals *csr*: 1 if all agents are successful, else 0."""
 
 _RATES = ("success", "csr")
 _COSTS = ("sum_of_costs", "makespan", "gap")
-# Of fewer differences, all have one sign by chance in more than 5 % of cases: no 95 % interval can exclude 0.
-_FEWEST = 6
+FEWEST_PAIRS = 6
+"""Of fewer differences, all have one sign by chance in more than 5 % of cases: no 95 % interval can exclude 0."""
 
 
 class Difference(NamedTuple):
@@ -50,7 +50,7 @@ class Difference(NamedTuple):
     @property
     def excludes_zero(self) -> bool:
         """Whether 0 lies outside the interval; without one, whether at least 6 pairs all have the same winner."""
-        is_one_sided = self.episodes >= _FEWEST and self.episodes in (self.wins, self.losses)
+        is_one_sided = self.episodes >= FEWEST_PAIRS and self.episodes in (self.wins, self.losses)
         return is_one_sided or self.estimate.low > 0 or self.estimate.high < 0
 
 
@@ -100,7 +100,8 @@ class Evaluation(dict[str, Estimate]):
         metrics over all episodes.
 
         Args:
-            other: an evaluation in the same world, with the same seeds in the same order. The observations may differ.
+            other: an evaluation in the same world, with the same seeds in the same order. The observations and
+                `allow_stay` may differ.
 
         Returns:
             A `Difference` for each metric that both evaluations have.
@@ -122,7 +123,9 @@ class Evaluation(dict[str, Estimate]):
         if self.seeds != other.seeds:
             raise ValueError("the seeds differ; expected two evaluations with the same seeds, in the same order")
         if _rules_of(self.config) != _rules_of(other.config):
-            raise ValueError("the worlds differ; expected two evaluations in one world, with any observations")
+            raise ValueError(
+                "the worlds differ; expected two evaluations in one world, with any observations and actions"
+            )
         solved = self._values("success") * other._values("success") == 1
         return {name: _compare(name, self._values(name), other._values(name), solved) for name in self if name in other}
 
@@ -149,14 +152,14 @@ def _compare(
     differences = differences[~np.isnan(differences)]
     count, greater, less = len(differences), int((differences > 0).sum()), int((differences < 0).sum())
     estimate = bootstrap(differences) if count else UNDEFINED
-    if count < _FEWEST:
+    if count < FEWEST_PAIRS:
         estimate = UNDEFINED._replace(mean=estimate.mean)
     return Difference(estimate, count, *((less, greater) if name in _COSTS else (greater, less)))
 
 
 def _rules_of(config: GridConfig) -> GridConfig:
-    """Return a configuration without what agents see, which decides nothing about an episode by itself."""
-    return dataclasses.replace(config, observe=("agent",), view_radius=0, flatten=False)
+    """Return a configuration without what agents see, and whether they can stay: policies may differ in these."""
+    return dataclasses.replace(config, observe=("agent",), view_radius=0, flatten=False, allow_stay=False)
 
 
 @overload

@@ -15,7 +15,6 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
-from multigrid.planning.compiled import announce_compilation
 from multigrid.planning.learned.network import Weights, score
 from multigrid.planning.learned.patience import Patience, Temperatures
 from multigrid.planning.learned.surroundings import Surroundings
@@ -157,7 +156,6 @@ class Pretrained:
 
     def _begin(self, env: Any, num_worlds: int) -> None:
         config: GridConfig = env.config
-        announce_compilation()
         self._batch = Batch(config, num_worlds) if self._shield else None
         tables = Tables(config.is_wall, num_worlds * config.num_agents) if self._batch is None else self._batch.tables
         self._surroundings = Surroundings(tables, num_worlds, config.num_agents)

@@ -65,7 +65,7 @@ REFUSED = {
             r"policy is pretraned \(did you mean pretrained\?\), and there is no such folder; expected",
         ),
         ("random torn", "torn.config.json is not what `multigrid train` writes: .*"),
-        ("random pibt --collisions symmetric", "allow_stay=True"),
+        ("random pibt --collisions priority", "collisions is 'priority', which no controller supports"),
         ("random --gap 1 --on-target restart", "on_target is 'restart'"),
         ("random --suite desert", "--suite is desert, but no name is like that"),
         ("random --suite maze --scenario bare.json", "--scenario and --suite say different worlds"),

@@ -219,5 +219,19 @@ def test_a_trained_model_is_compared(capsys: pytest.CaptureFixture[str]) -> None
     # Another map, on which the model sees as much.
     (other,) = evaluate("run random --map maze:width=7,height=5 --num-agents 2 --episodes 1", capsys)["worlds"]
     assert other["name"] == "maze-7x5-2"
-    assert main(["evaluate", "random", "run", "--suite", "empty-9x7-2", "--episodes", "1"]) == 2
-    assert "has 5 actions, but the model was trained with 4" in capsys.readouterr().err
+    # Beside planners, which let agents wait, the model has its own actions, and so the same episodes.
+    beside = evaluate("run pretrained pibt lacam --episodes 5", capsys)["worlds"][0]
+    assert beside["metrics"]["run"] == own["metrics"]["run"]
+    assert beside["differences"]["pibt"]["isr"]["episodes"] == 5
+    assert main(["evaluate", "run", "pibt", "--episodes", "1"]) == 0
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "Agents can stay, as with --allow-stay: one of the policies lets them wait." in printed
+    assert "Trained without the action stay, and playing without it: run." in printed
+
+
+def test_a_planner_brings_the_action_that_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    """All play in a world in which agents can stay if a planner takes part, with the figures of --allow-stay."""
+    flags = "random pibt lacam --size 4 3 --episodes 4"
+    assert evaluate(flags, capsys) == evaluate(f"{flags} --allow-stay", capsys)
+    assert main(["evaluate", "random", "--size", "4", "3", "--episodes", "1"]) == 0
+    assert "stay" not in capsys.readouterr().err

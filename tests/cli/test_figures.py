@@ -124,8 +124,15 @@ def test_the_curve_shows_rows_their_mean_and_evaluations() -> None:
 def test_success_is_shown_on_held_out_episodes_alone() -> None:
     """Where the episodes that ended in a rollout would mislead, one line leads from evaluation to evaluation."""
     rows = [{"steps": 512 * row, "success_rate": 1.0, "mean_steps": 3.0, "reward_per_step": 0.1} for row in (1, 2, 3)]
-    early = HeldOut(np.array([True, False, False]), np.array([4.0, 20.0, 20.0]), np.array([1.0, 0.5, 0.0]))
-    late = HeldOut(np.array([True, True, False]), np.array([5.0, 9.0, 20.0]), np.array([1.0, 1.0, 0.0]))
+    early = HeldOut(
+        np.array([True, False, False]),
+        np.array([4.0, 20.0, 20.0]),
+        np.array([1.0, 0.5, 0.0]),
+        np.array([1.0, 0.5, 0.0]),
+    )
+    late = HeldOut(
+        np.array([True, True, False]), np.array([5.0, 9.0, 20.0]), np.array([1.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    )
     success, steps, reward = curve_figure(rows, panels(GridConfig(), [(0, early), (1536, late)])).axes
     np.testing.assert_allclose(success.lines[0].get_xydata(), [(0, 1 / 3), (1536, 2 / 3)])
     np.testing.assert_allclose(steps.lines[0].get_xydata(), [(0, 44 / 3), (1536, 34 / 3)])

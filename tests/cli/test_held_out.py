@@ -64,6 +64,7 @@ def test_who_walks_straight_succeeds_in_the_least_steps(config: GridConfig) -> N
     assert evaluate(scripted(straight), config, range(20)) == {
         "episodes": 20,
         "success_rate": 1.0,
+        "isr": 1.0,
         "mean_steps": np.mean(longest),
         "mean_return": 1.0,
     }
@@ -74,6 +75,7 @@ def test_nobody_moving_is_no_success() -> None:
     assert evaluate(scripted(lambda agent, target: STAY), GHOSTS, range(5)) == {
         "episodes": 5,
         "success_rate": 0.0,
+        "isr": 0.0,
         "mean_steps": 15.0,
         "mean_return": 0.0,
     }
@@ -95,7 +97,8 @@ def test_one_of_two_arriving_is_no_success(config: GridConfig) -> None:
     one_walks = scripted(lambda agent, target: straight(agent, target) if walks(target) else STAY)
     figures = evaluate(one_walks, config, range(40))
     assert 0 < np.mean(all_walk) < np.mean(share) < 1
-    assert (figures["success_rate"], figures["mean_return"]) == (np.mean(all_walk), np.mean(share))
+    assert (figures["success_rate"], figures["isr"]) == (np.mean(all_walk), np.mean(share))
+    assert figures["mean_return"] == np.mean(share)
 
 
 def test_evaluation_repeats_itself_and_touches_no_global_stream() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -18,7 +19,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from helpers import interrupt_multigrid, names, read_gif, read_pixels, read_rows
+from helpers import AROUND, WALLS, interrupt_multigrid, names, read_gif, read_pixels, read_rows, run_in_terminal
 from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
@@ -109,19 +110,15 @@ def test_planners_are_policies(policy: str, on_target: str, capsys: pytest.Captu
     assert ("allow_stay=True" if policy == "lacam" else "--allow-stay") in error
 
 
-@pytest.mark.parametrize("command", ["rollout --policy", "evaluate"])
 @pytest.mark.parametrize("policy", ["pibt", "windowed", "pretrained-shield"])
-def test_a_policy_that_lets_agents_wait_names_the_flag(
-    command: str, policy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_policy_that_lets_agents_wait_names_the_flag(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     """In the default grid agents cannot stay: who needs that is refused in a line that says what to add."""
-    assert main([*command.split(), policy, "--episodes", "1"]) == 2
+    assert main(["rollout", "--policy", policy, "--episodes", "1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     said = f"{policy} lets agents wait for one another, but those of grid-5x5-2 cannot stay; add --allow-stay, or name"
-    program = "rollout" if "rollout" in command else "evaluate"
-    assert line.startswith(f"multigrid {program}: {said}")
+    assert line.startswith(f"multigrid rollout: {said}")
     # One agent waits for nobody.
-    assert main([*command.split(), policy, "--episodes", "1", "--num-agents", "1", "--json"]) == 0
+    assert main(["rollout", "--policy", policy, "--episodes", "1", "--num-agents", "1", "--json"]) == 0
 
 
 def test_a_shield_is_a_flag_or_a_part_of_the_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -493,19 +490,45 @@ def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str
     assert (read_pixels(Path("out/by-number-of-agents.png")) == (0, 114, 178)).all(axis=2).sum() > 1000
 
 
-@pytest.mark.parametrize(
-    ("flags", "complaint"),
-    [
-        ("--allow-stay", "grid-3x2-2 has 5 actions, but the model was trained with 4; give both --allow-stay"),
-        ("--suite empty-9x7", "empty-9x7-2 has 5 actions, but the model was trained with 4"),
-    ],
-)
-def test_worlds_that_a_model_does_not_know_are_refused(
-    flags: str, complaint: str, trained: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where the actions are others than in the training, the message says so."""
-    assert main(["rollout", "--policy", trained, *flags.split()]) == 2
-    assert complaint in capsys.readouterr().err
+def test_a_model_of_four_actions_plays_among_five(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where agents can stay, a model that was trained without plays the very episodes of its own world."""
+    flags = f"--policy {trained} --episodes 3"
+    assert rollout(f"{flags} --allow-stay", capsys) == rollout(flags, capsys)
+    assert rollout(f"{flags} --suite empty-9x7", capsys)["worlds"][0]["name"] == "empty-9x7-2"
+
+
+def test_a_model_of_five_actions_needs_them() -> None:
+    """In a world without the action stay, a model that was trained with it is refused, and the flag is named."""
+    world = NamedConfig("grid", GridConfig(size=(6, 4)))
+    with pytest.raises(ValueError, match="trained to stay, but agents of grid cannot; add --allow-stay"):
+        match_observations(world, GridConfig(allow_stay=True))
+    five = NamedConfig("grid", GridConfig(size=(6, 4), allow_stay=True))
+    assert not match_observations(five, GridConfig()).config.allow_stay
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
+@pytest.mark.parametrize("collisions", ["symmetric", "priority", "block_both", "soft", "none"])
+def test_the_action_stay_changes_nothing_for_who_does_not_choose_it(on_target: Any, collisions: Any) -> None:
+    """Equal seeds and actions give equal layouts, states, rewards and metrics, whether or not agents could stay."""
+    four = GridConfig(
+        walls=WALLS, num_agents=5, on_target=on_target, collisions=collisions, max_cycles=40, observe=("action_mask",)
+    )
+    envs = [MultiGridEnv(config) for config in (four, dataclasses.replace(four, allow_stay=True))]
+    random = np.random.default_rng(3)
+    seen = [env.reset(seed=8) for env in envs]
+    while envs[0].agents:
+        ours, theirs = (env.get_state() for env in envs)
+        for name, part in ours.items():
+            if name != "np_random":
+                np.testing.assert_array_equal(part, theirs[name], err_msg=name)
+        assert ours["np_random"] == theirs["np_random"]
+        for agent, observation in seen[0][0].items():
+            np.testing.assert_array_equal(observation["action_mask"], seen[1][0][agent]["action_mask"][:4])
+        assert seen[0][1:] == seen[1][1:]
+        actions = {agent: int(random.integers(4)) for agent in envs[0].agents}
+        seen = [env.step(actions) for env in envs]
+    assert not envs[1].agents
+    np.testing.assert_equal(envs[0].metrics(), envs[1].metrics())
 
 
 def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
@@ -637,3 +660,64 @@ def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> No
     assert error.value.code == 128 + signal.SIGTERM
     assert list(Path().iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def screen_of(printed: str) -> list[str]:
+    """The lines that a terminal shows at the end, without digits: of what moves the cursor, what rich writes."""
+    rows, row, column = [""], 0, 0
+    for erased, up, control, text in re.findall(
+        r"(\x1b\[2K)|\x1b\[(\d+)A|([\r\n]|\x1b\[[0-9;?]*[A-Za-z])|([^\x1b\r\n]+)", printed
+    ):
+        if erased:
+            rows[row] = ""
+        elif up:
+            row -= int(up)
+        elif control == "\n":
+            row += 1
+            rows += [""] * (row == len(rows))
+        elif control == "\r":
+            column = 0
+        elif text:
+            rows[row] = rows[row].ljust(column)[:column] + text + rows[row][column + len(text) :]
+            column += len(text)
+    return [re.sub(r"\d", "", line).rstrip() for line in rows if line.strip()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rollout --episodes 2",
+        pytest.param("evaluate random pibt --episodes 2", marks=pytest.mark.long),
+        pytest.param(
+            "train --size 4 3 --steps 64 --copies 2 --rollout 8 --batch-size 16 --episodes 2 --folder run",
+            marks=[pytest.mark.long, pytest.mark.heavy],
+        ),
+        pytest.param(
+            "benchmark --data CLONE --sets puzzles --policy random pibt --processes 2 --output out",
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=lambda command: command.split()[0],
+)
+def test_a_compilation_leaves_nothing_on_the_terminal(command: str, clone: Path, tmp_path: Path) -> None:
+    """With an empty cache a terminal of 80 columns shows at the end what it shows without a compilation."""
+    trusted = "import sys, tiny_clone, pytest; from pathlib import Path; from multigrid.cli import main; "
+    trusted += "tiny_clone.trust(Path(sys.argv[1]), pytest.MonkeyPatch()); main(sys.argv[2:])"
+    words = [sys.executable, "-c", trusted, str(clone), *command.replace("CLONE", str(clone)).split()]
+    path = os.pathsep.join([AROUND["PYTHONPATH"], str(Path(__file__).parents[1])])
+    env = AROUND | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": path,
+        "MULTIGRID_JIT": "1",
+        "TERM": "xterm",
+    }
+    shown = []
+    for run in ("cold", "warm"):
+        (tmp_path / run).mkdir()
+        printed, code = run_in_terminal(words, cwd=tmp_path / run, env=env)
+        assert code == 0, printed
+        assert ("compiling the rules of the game" in printed) == (run == "cold" and "benchmark" not in command)
+        shown.append(screen_of(printed))
+    assert len(shown[0]) > 3
+    assert shown[0] == shown[1]

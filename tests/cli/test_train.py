@@ -11,6 +11,7 @@ import os
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from multigrid.cli.train.held_out import HeldOut
 from multigrid.cli.train.options import SB3Options
 from multigrid.cli.train.progress import TrainingBar
 from multigrid.cli.train.report import print_report
+from multigrid.core.compilation_bar import CompilationBar
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from multigrid.integrations.training import training_seed
@@ -108,15 +110,63 @@ def test_the_last_lines_say_where_and_how_well(printed_and_folder: tuple[str, Pa
     evaluation = read_json(folder / "evaluation.json")
     lines = printed.replace(os.sep, "/").splitlines()
     begin = lines.index(f"files in runs/{folder.name}:")
-    assert {line.split()[0] for line in lines[begin + 1 : -4]} == {*WRITTEN} - {"config.json"}
-    assert lines[-4] == "next:"
+    assert {line.split()[0] for line in lines[begin + 1 : -6]} == {*WRITTEN} - {"config.json"}
+    assert lines[-6] == "next:"
     run = f"runs/{folder.name}"
-    commands = [f"rollout --policy {run} --gif", f"replay {run}/episode.json", f"play --map {run}"]
-    for line, command in zip(lines[-3:], commands, strict=True):
+    assert f"training 2 agents on grid-5x5-2 for 2,048 steps in {run}" in lines
+    commands = [f"train --resume {run} --steps 4096", f"evaluate {run} pretrained pibt"]
+    commands += [f"rollout --policy {run} --gif", f"replay {run}/episode.json", f"play --map {run}"]
+    for line, command in zip(lines[-5:], commands, strict=True):
         assert line.strip().startswith(f"multigrid {command} ")
-    for when in ("before", "after"):
-        assert f"{evaluation[when]['success_rate']:.1%}" in printed
+        assert len(line) <= 80
+    rows = {line.split()[0]: line.split()[1:3] for line in lines if line.startswith(("success  ", "ISR  ", "steps  "))}
+    for name, (key, form) in {
+        "success": ("success_rate", ".1%"),
+        "ISR": ("isr", ".1%"),
+        "steps": ("mean_steps", ".1f"),
+    }.items():
+        assert rows[name] == [f"{evaluation[when][key]:{form}}" for when in ("before", "after")]
     assert "Traceback" not in printed
+
+
+def held_out(successes: int, isr: float) -> HeldOut:
+    """The results of 20 episodes, of which so many succeed, and in the others a share of the agents arrives."""
+    success = np.arange(20) < successes
+    return HeldOut(success, np.full(20, 9.0), np.full(20, 1.0), np.where(success, 1.0, isr))
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "line"),
+    [
+        ([(0, 0.1), (2, 0.5), (12, 0.5)], "success still rises: a longer training may help"),
+        ([(0, 0.1), (0, 0.2), (0, 0.3)], "ISR still rises: a longer training may help"),
+        ([(0, 0.1), (12, 0.5), (13, 0.5)], "success and ISR no longer rise clearly"),  # one pair is no evidence
+        ([(0, 0.1), (12, 0.5), (2, 0.5)], "success and ISR no longer rise clearly"),
+        # A third is two evaluations: one that is worse by chance, as the last here, does not hide what rises.
+        ([(0, 0.1)] * 2 + [(4, 0.5), (8, 0.5), (20, 0.5), (7, 0.5)], "success still rises: a longer training may help"),
+    ],
+)
+def test_whether_the_curve_still_rises(evaluations: list[tuple[int, float]], line: str, capsys: Any) -> None:
+    """The last third of the evaluations is compared with the one before, episode by episode, success first."""
+    results = [(1000 * number, held_out(*one)) for number, one in enumerate(evaluations)]
+    print_report(Console(), Path("run"), GridConfig(size=(4, 3)), results, finished=True)
+    assert line in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize("world", ["--on-target leave", "--on-target restart", "--collisions priority"])
+def test_the_printed_commands_work(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the rules, the comparison runs as printed, and the training goes on for as many steps again."""
+    assert main(["train", *f"{TINY} {world} --folder run".split()]) == 0
+    printed = capsys.readouterr().err
+    commands = [line.split("  ")[1].split()[1:] for line in printed.splitlines() if line.startswith("  multigrid ")]
+    assert commands[0] == ["train", "--resume", "run", "--steps", "4096"]
+    assert main(commands[0]) == 0
+    assert "training 2 agents on grid-5x5-2 for 2,048 more steps in run" in capsys.readouterr().err
+    assert [int(row["steps"]) for row in read_rows(Path("run/metrics.csv"))][-1] == 4096
+    assert commands[1][:3] == ["evaluate", "run", "pretrained"]
+    assert (commands[1][3] == "pibt") == ("priority" not in world)
+    assert main([*commands[1], "--episodes", "2"]) == 0
 
 
 def test_metrics_have_a_row_for_each_rollout(folder: Path) -> None:
@@ -255,7 +305,7 @@ def test_other_worlds_are_trained(flags: str, capsys: pytest.CaptureFixture[str]
     assert main(["train", *f"{TINY} --steps 512 --folder run {flags}".split()]) == 0
     assert names(Path("run")) == OUTPUTS
     printed = "".join(capsys.readouterr())
-    assert ("arrivals" in printed, "all agents arrived" in printed) == ("restart" in flags, "restart" not in flags)
+    assert ("arrivals" in printed, "all agents arrive" in printed) == ("restart" in flags, "restart" not in flags)
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -400,27 +450,31 @@ def test_ctrl_c_before_the_first_rollout_is_over_leaves_all_outputs(monkeypatch:
 
 
 def test_the_bar_cuts_no_words_in_80_columns() -> None:
-    """A long second line leaves the words and numbers of the bar whole."""
+    """Whatever is done, its line is whole, and the only one."""
     shown = io.StringIO()
-    bar = TrainingBar(Console(file=shown, width=80, force_terminal=True, color_system=None), 800_000)
-    figures, doing = "held-out success 100%  reward/step 0.017", "writing the curve, evaluation.gif and comparison.svg"
-    with bar.shown():
-        bar.update(completed=800_000, figures=figures)
+    bar = TrainingBar(Console(file=shown, width=80, force_terminal=True, color_system=None))
+    compilation = CompilationBar("the rules of the game")
+    figures, doing = "success 100%  ISR 100%  reward/step 0.017", "writing the model and the curve"
+
+    def train() -> None:
+        bar.update(completed=800_000, figures=figures, refresh=True)
         with bar.doing(doing):
-            pass
-        with bar.doing(f"{doing} again", 40) as tell:
-            tell(10)
+            compilation.watch(compilation.begin, SimpleNamespace(py_func=main, overloads={}))
+
+    with bar.shown():
+        assert bar.run(train, 800_000, 0) == 0
     lines = shown.getvalue()
     assert "100% " + figures in lines
     assert doing in lines
+    assert "compiling the rules of the game" in lines
+    assert lines.count("\n") == 0, "a second line"
     assert "\u2026" not in lines
 
 
 def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """A folder with the letters of rich's markup and of its emoji is named as it is."""
-    held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]))
-    evaluations = [(0, held_out), (9, held_out)]
+    evaluations = [(0, held_out(20, 1.0)), (9, held_out(20, 1.0))]
     print_report(Console(), Path("[bold]a[/x] :cat:"), GridConfig(size=(4, 3)), evaluations, finished=False)
     lines = capsys.readouterr().out.splitlines()
     assert "files in [bold]a[/x] :cat::" in lines
-    assert "multigrid train --resume '[bold]a[/x] :cat:'" in lines[-1]
+    assert any("multigrid train --resume '[bold]a[/x] :cat:'" in line for line in lines)

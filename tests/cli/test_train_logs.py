@@ -276,7 +276,7 @@ def test_a_logger_that_is_added_gets_all_points(whole: Path) -> None:
 
 def test_tensorboard_has_what_logged_jsonl_has(tmp_path: Path) -> None:
     """TensorBoard's files of a resumed run are made anew: nothing is missing or was not saved."""
-    held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]))
+    held_out = HeldOut(np.array([True]), np.array([3.0]), np.array([1.0]), np.array([1.0]))
 
     def log_at(*steps: int, first: int, error: Any = None) -> None:
         with pytest.raises(error) if error else nullcontext(), open_log(("tensorboard",), tmp_path, first) as log:

@@ -396,8 +396,8 @@ def test_what_takes_time_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     begun = [line for line in lines if line.startswith(("evaluating", "saving"))]
     assert begun[:3] == [
-        "evaluating after 0 steps of training",
+        "evaluating after 0 steps",
         "saving a checkpoint after 288 steps",
-        "evaluating after 432 steps of training",
+        "evaluating after 432 steps",
     ]
-    assert begun[-2:] == ["evaluating after 1,440 steps of training", "saving a checkpoint after 1,440 steps"]
+    assert begun[-2:] == ["evaluating after 1,440 steps", "saving a checkpoint after 1,440 steps"]

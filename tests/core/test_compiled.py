@@ -1,12 +1,10 @@
 """Compiled kernels and their cache: interpreted ones play the same, and edits are noticed."""
 
 import ast
-import contextlib
 import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import types
@@ -16,8 +14,8 @@ import pytest
 
 import multigrid
 import played
-from helpers import run_python
-from multigrid.core.compilation_bar import CompilationBar
+from helpers import run_in_terminal, run_python
+from multigrid.core.compilation_bar import CompilationBar, show_compilations
 from multigrid.core.compiled import KERNELS
 from multigrid.core.sources import digest_sources, list_sources
 
@@ -28,7 +26,7 @@ cached = pytest.mark.skipif(
     reason="only what Numba compiles is cached",
 )
 
-# Compiles a little of the game, which all of it would take ten times as long. Two worlds: one announcement.
+# Compiles a little of the game, which all of it would take ten times as long. Two functions: one announcement.
 LOOK = """
 import numpy as np
 from multigrid import GridConfig
@@ -183,21 +181,14 @@ def test_a_terminal_shows_what_is_compiled(package, is_cold):
     """On a terminal a bar shows the function and how many are compiled, until all are; from the cache, none."""
     if not is_cold:
         run("-c", LOOK, home=package.parent)
-    terminal, end = os.openpty()
     env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    env["PYTHONPATH"] = str(package.parent)
-    process = subprocess.Popen([sys.executable, "-c", LOOK], cwd=package.parent, env=env, stderr=end)
-    os.close(end)
-    printed = b""
-    with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
-        while chunk := os.read(terminal, 4096):
-            printed += chunk
-    os.close(terminal)
-    assert process.wait() == 0
+    command = [sys.executable, "-c", LOOK]
+    printed, code = run_in_terminal(command, cwd=package.parent, env={**env, "PYTHONPATH": str(package.parent)})
+    assert code == 0
     if not is_cold:
-        assert printed == b""
+        assert printed == SEEN.replace("\n", "\r\n")
         return
-    first, _, rest = printed.decode().partition("\n")
+    first, _, rest = printed.partition("\n")
     assert first.strip() == COLD.strip()
     bars = re.findall(r"\r  \[(#*)(\.*)\] (\d+)/(\d+) (\w+) +", rest)
     assert [(name, int(done), int(total), len(filled)) for filled, _, done, total, name in bars] == [
@@ -208,28 +199,27 @@ def test_a_terminal_shows_what_is_compiled(package, is_cold):
         ("next_uint32", 1, 3, 8),
         ("draw_integer", 2, 3, 16),
     ]
-    assert rest.endswith("\r" + " " * 79 + "\r")
+    assert rest.endswith("\r" + " " * 79 + "\r" + SEEN.replace("\n", "\r\n"))
 
 
-def test_the_bars_of_two_threads_do_not_meet(capsys, monkeypatch):
+def test_the_bars_of_two_threads_do_not_meet():
     """A compilation clears its line at its end, also if it begins while another thread is in one of its own."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    bar, inside, go_on = CompilationBar(), threading.Event(), threading.Event()
+    bar, inside, go_on, shown = CompilationBar("rules"), threading.Event(), threading.Event(), []
 
     def compile_function(function, *events):
         bar.begin(types.SimpleNamespace(py_func=function, overloads={}))
         for event, act in events:
             getattr(event, act)()
 
-    other = threading.Thread(target=bar.watch, args=(compile_function, run, (inside, "set"), (go_on, "wait")))
-    other.start()
-    inside.wait()
-    capsys.readouterr()
-    bar.watch(compile_function, edit)
-    assert capsys.readouterr().err.endswith("\r" + " " * 79 + "\r")
-    go_on.set()
-    other.join()
-    assert capsys.readouterr().err.endswith("\r" + " " * 79 + "\r")
+    with show_compilations(shown.append):
+        other = threading.Thread(target=bar.watch, args=(compile_function, run, (inside, "set"), (go_on, "wait")))
+        other.start()
+        inside.wait()
+        bar.watch(compile_function, edit)
+        assert shown == [("rules", "run", 0, 1), ("rules", "edit", 0, 1), None]
+        go_on.set()
+        other.join()
+    assert shown[3:] == [None]
 
 
 def test_text_that_moves_to_another_file_is_a_change(tmp_path):
@@ -243,10 +233,9 @@ def test_text_that_moves_to_another_file_is_a_change(tmp_path):
     assert len(digests) == 2
 
 
-def test_a_compilation_that_fails_leaves_no_bar(capsys, monkeypatch):
+def test_a_compilation_that_fails_leaves_no_bar():
     """After an error, or Ctrl-C, in the middle of a compilation the line is clear, and the next bar begins at zero."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    bar = CompilationBar()
+    bar = CompilationBar("rules")
 
     def compile_outer():
         bar.begin(types.SimpleNamespace(py_func=edit, overloads={}))
@@ -254,8 +243,41 @@ def test_a_compilation_that_fails_leaves_no_bar(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
+        shown = []
+        with show_compilations(shown.append), pytest.raises(KeyboardInterrupt):
             bar.watch(compile_outer)
-        printed = capsys.readouterr().err
-        assert printed.startswith("\r  [" + "." * 24 + "] 0/1 edit")
-        assert printed.endswith("\r" + " " * 79 + "\r")
+        assert (shown[0], shown[-1]) == (("rules", "edit", 0, 1), None)
+
+
+BESIDE = """
+import io, sys
+from multigrid.core.compilation_bar import CompilationBar, show_compilations
+class Other(io.TextIOBase):
+    isatty = lambda self: True
+    fileno = lambda self: 2
+    write = lambda self, text: sys.__stderr__.write(f"OTHER {text}")
+def watch(function):
+    bar = CompilationBar("rules")
+    bar.watch(lambda: bar.begin(type("Dispatcher", (), {"py_func": function, "overloads": {}})))
+def narrow(): pass
+def replaced(): pass
+def worker(): pass
+if __name__ == "__main__":
+    watch(narrow)
+    sys.stderr = Other()
+    watch(replaced)
+    sys.stderr = sys.__stderr__
+    import multiprocessing
+    child = multiprocessing.get_context("fork").Process(target=watch, args=(worker,))
+    child.start()
+    child.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_bar_is_drawn_where_it_can_be_cleared_alone(tmp_path):
+    """A line is no wider than the terminal; what is in place of stderr, and a child process, get none."""
+    (tmp_path / "beside.py").write_text(BESIDE)
+    printed, code = run_in_terminal([sys.executable, str(tmp_path / "beside.py")], columns=34)
+    assert code == 0, printed
+    assert printed == f"\r{('  [' + '.' * 24 + '] 0/1 narrow')[:33]}\r{' ' * 33}\r"

@@ -597,7 +597,8 @@ def test_the_command_joins_a_cluster(machines: Machines, tmp_path: Path) -> None
     done = command(flags, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert "all agents arrived: " in done.stderr
+    assert "all agents arrive" in done.stderr
+    assert "multigrid train --resume run --steps " in done.stderr
     assert [int(row["env_runners"]) for row in read_metrics(tmp_path / "run")] == [2] * 5
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 from rich.text import Text
 
 from multigrid._files import remove_unfinished, replace_file
@@ -20,6 +20,7 @@ from multigrid.benchmark.playing import SEARCHES, Player, Task
 from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
 from multigrid.cli._files import check_writable, make_folder
 from multigrid.cli._options import parse
+from multigrid.cli._progress import ProgressBar
 from multigrid.cli.benchmark.options import BenchmarkOptions, check_options
 from multigrid.cli.benchmark.policies import check_models, find_contestant, send_policies
 from multigrid.cli.benchmark.report import format_report
@@ -62,7 +63,9 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
         done = {key_of(row) for row in rows}
         missing = [task for task in tasks if task.key not in done]
         try:
-            for row in _play(engine(player, missing), len(tasks), len(missing), console):
+            apart = options.engine == "local" and options.processes > 1
+            begins = f"starting {options.processes} processes, which may compile" if apart else "playing"
+            for row in _play(engine(player, missing), begins, len(tasks), len(missing), console):
                 file.append(row)
                 rows.append(row)
         except KeyboardInterrupt:
@@ -127,20 +130,13 @@ def _engine(options: BenchmarkOptions) -> Iterator[_Engine]:
         yield play_on_ray
 
 
-def _play(played: Iterator[Row], total: int, missing: int, console: Console) -> Iterator[Row]:
+def _play(played: Iterator[Row], begins: str, total: int, missing: int, console: Console) -> Iterator[Row]:
     """Yield the rows, with a progress bar, and end the engine at the end."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress, contextlib.closing(played):  # type: ignore[type-var]
-        bar = progress.add_task("playing", total=total, completed=total - missing)
+    bar = ProgressBar(console, MofNCompleteColumn(), TimeElapsedColumn())
+    with bar.shown(), bar.doing(begins, total, total - missing) as update, contextlib.closing(played):  # type: ignore[type-var]
         for row in played:
             yield row
-            progress.update(bar, advance=1, description=f"{row['set']}, {row['agents']} agents")
+            update(advance=1, description=f"{row['set']}, {row['agents']} agents")
 
 
 def _report(rows: Sequence[Row], options: BenchmarkOptions) -> str:

@@ -46,8 +46,8 @@ def check_models(policies: Sequence[str], instances: Collection[Instance]) -> No
         instances: the instances.
 
     Raises:
-        ValueError: a model was trained without the action stay; or it observes an array whose shape depends on the
-            number of agents or the size of the map, and other numbers or sizes are among the instances.
+        ValueError: a model observes an array whose shape depends on the number of agents or the size of the map, and
+            other numbers or sizes are among the instances.
     """
     # The observations depend on nothing else.
     kinds = {(one.num_agents, one.walls.shape): one for one in instances}
@@ -55,11 +55,6 @@ def check_models(policies: Sequence[str], instances: Collection[Instance]) -> No
         if name in BUILT_IN or name in SEARCHES:
             continue
         trained = trained_config(Path(name))
-        if not trained.allow_stay:
-            raise ValueError(
-                f"--policy {name} was trained with {trained.num_actions} actions, but here agents can also stay; train "
-                "it with --allow-stay"
-            )
         refused = {kind for kind, instance in kinds.items() if not _fits(trained, instance)}
         if not refused:
             continue

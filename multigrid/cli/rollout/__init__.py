@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
 from multigrid.cli._files import check_new, check_writable
+from multigrid.cli._progress import ProgressBar
 from multigrid.cli.rollout.dataset import fit_dataset, open_dataset
 from multigrid.cli.rollout.files import import_libraries, write_outputs
 from multigrid.cli.rollout.options import RolloutOptions, check_options, parse_rollout
@@ -72,12 +73,12 @@ def _play(
     console: Console,
 ) -> None:
     """Play all worlds, append the result of each to a list, and write the dataset if there is one."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = ProgressBar(console, MofNCompleteColumn())
     with (
         contextlib.nullcontext() if options.dataset is None else open_dataset(worlds[0], options) as writer,
-        Progress(*columns, console=console, transient=True) as progress,
+        bar.shown(),
+        bar.doing("playing", len(worlds) * options.episodes) as update,
     ):
-        task = progress.add_task("playing", total=len(worlds) * options.episodes)
         for world in worlds:
-            progress.update(task, description=world.name)
-            results.append(play_world(world, factory, options, lambda: progress.advance(task), writer))
+            update(description=world.name)
+            results.append(play_world(world, factory, options, lambda: update(advance=1), writer))

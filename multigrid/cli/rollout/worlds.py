@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from multigrid.scenarios.suite import find_scenario, name_nearest
 # A letter takes up to four bytes, and a file's name up to 255.
 _MOST_LETTERS = 48
 
-__all__ = ["find_worlds", "fit_world", "match_observations", "suite_worlds"]
+__all__ = ["find_worlds", "fit_world", "let_wait", "match_observations", "name_grid", "suite_worlds"]
 
 
 def find_worlds(options: EpisodeOptions) -> list[NamedConfig]:
@@ -39,9 +39,9 @@ def find_worlds(options: EpisodeOptions) -> list[NamedConfig]:
     elif options.num_agents_sweep:
         numbers = sorted(set(options.num_agents_sweep))
         configs = [dataclasses.replace(options.grid, num_agents=number) for number in numbers]
-        worlds = [NamedConfig(_grid_name(options.map, config), config) for config in configs]
+        worlds = [NamedConfig(name_grid(options.map, config), config) for config in configs]
     else:
-        worlds = [NamedConfig(_grid_name(options.map, options.grid), options.grid)]
+        worlds = [NamedConfig(name_grid(options.map, options.grid), options.grid)]
     for world in worlds:
         if world.config.max_cycles is None:
             raise ValueError(f"max_cycles of {world.name} is None, but episodes are played to their end; set a limit")
@@ -66,6 +66,14 @@ def fit_world(world: NamedConfig, policy: str) -> NamedConfig:
     return world if policy in BUILT_IN else match_observations(world, trained_config(Path(policy)))
 
 
+def let_wait(world: NamedConfig, policies: Iterable[str]) -> NamedConfig:
+    """Return a configuration with the action stay if one of the policies needs it: a planner, or a trained model."""
+    waits = [name for name in policies if name in (*COORDINATED, "lacam")]
+    is_needed = bool(waits) and _lacks_stay(world.config)
+    is_needed |= any(trained_config(Path(name)).allow_stay for name in policies if name not in BUILT_IN)
+    return dataclasses.replace(world, config=dataclasses.replace(world.config, allow_stay=True)) if is_needed else world
+
+
 def _lacks_stay(config: GridConfig) -> bool:
     """Return whether planners support the rules of a configuration but for `allow_stay`."""
     can_stay = dataclasses.replace(config, allow_stay=True)
@@ -80,8 +88,12 @@ def _is_supported(config: GridConfig) -> bool:
     return True
 
 
-def _grid_name(maps: Sequence[str], config: GridConfig) -> str:
-    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map."""
+def name_grid(maps: Sequence[str], config: GridConfig) -> str:
+    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map.
+
+    >>> name_grid(["yards/north.txt"], GridConfig(walls="..#...", num_agents=1))
+    'north-6x1-1'
+    """
     kind = "grid" if config.maps is None else "map" if config.num_maps == 1 else "maps"
     if len(maps) == 1:
         # A scenario of the suite may be played with another number of agents.
@@ -116,10 +128,14 @@ def suite_worlds(patterns: Sequence[str]) -> list[NamedConfig]:
 
 
 def match_observations(world: NamedConfig, trained: GridConfig) -> NamedConfig:
-    """Return a configuration with the observations of a trained model, and with its own rules.
+    """Return a configuration with the observations and the actions of a trained model, and with its own rules.
+
+    A model that was trained without the action stay plays without it, also where others have it: a seed gives the same
+    layout, and the same actions lead to the same episode.
 
     Raises:
-        ValueError: the number of actions, or the shape of an observation, differs from the model's.
+        ValueError: the model was trained with the action stay, which the world lacks; or the shape of an observation
+            differs from the model's.
 
     >>> trained = GridConfig(observe=("agent", "view"), view_radius=1)
     >>> match_observations(NamedConfig("wide", GridConfig(size=(9, 4), num_agents=5)), trained).config.parts
@@ -128,11 +144,9 @@ def match_observations(world: NamedConfig, trained: GridConfig) -> NamedConfig:
     config = dataclasses.replace(
         world.config, observe=trained.parts, view_radius=trained.view_radius, flatten=trained.flatten
     )
-    if config.num_actions != trained.num_actions:
-        raise ValueError(
-            f"{world.name} has {config.num_actions} actions, but the model was trained with {trained.num_actions}; "
-            "give both --allow-stay, or neither"
-        )
+    if trained.allow_stay and not config.allow_stay:
+        raise ValueError(f"the model was trained to stay, but agents of {world.name} cannot; add --allow-stay")
+    config = dataclasses.replace(config, allow_stay=trained.allow_stay)
     here, there = (_shapes(spaces.observation_space(one)) for one in (config, trained))
     if here != there:
         raise ValueError(

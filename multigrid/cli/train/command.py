@@ -30,11 +30,13 @@ def main(arguments: Sequence[str]) -> int:
     console = Console(stderr=True)
     if find_engine(arguments) == "rllib":
         rllib_options = parse_flags(RLlibOptions, arguments)
-        from multigrid.cli.train import rllib
+        with console.status("loading Ray RLlib"):
+            from multigrid.cli.train import rllib
 
         return rllib.train(rllib_options, console)
     sb3_options = parse_flags(SB3Options, arguments)
-    from multigrid.cli.train import sb3
+    with console.status("loading Stable-Baselines3"):
+        from multigrid.cli.train import sb3
 
     return sb3.train(sb3_options, console)
 

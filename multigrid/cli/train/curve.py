@@ -15,7 +15,7 @@ __all__ = ["Curve"]
 
 _ROW, _EVALUATION = "row.", "evaluation."
 # The arrays of `HeldOut`.
-_RESULTS = ("success", "steps", "returns")
+_RESULTS = ("success", "steps", "returns", "isr")
 
 
 @dataclasses.dataclass

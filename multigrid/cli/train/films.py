@@ -49,7 +49,7 @@ def write_films(
     """
     world = NamedConfig("held-out", config)
     learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
-    with bar.doing("playing the episodes of the films and of heat.png", 2 * _EPISODES) as tell:
+    with bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
         for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
             learned.append(
                 play_episode(
@@ -63,7 +63,7 @@ def write_films(
             tell(2 * number + 1)
             shortest.append(play_episode(world, shortest_paths, seed, watch=True))
             tell(2 * number + 2)
-    with bar.doing("writing evaluation.gif, heat.png, comparison.svg and episode.json"):
+    with bar.doing("drawing films and figures"):
         episodes = [_get_episode(result) for result in learned]
         with unwritten.noting("evaluation.gif"):
             write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -31,16 +32,20 @@ class HeldOut:
     """float64 (K,), the number of steps."""
     returns: NDArray[np.float64]
     """float64 (K,), the sum of an agent's rewards, averaged over agents."""
+    isr: NDArray[np.float64]
+    """float64 (K,), the share of agents that arrived; NaN under *restart*."""
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The means of the metrics of `multigrid.core.metrics` that are defined; of restored results, none."""
 
     def summary(self) -> dict[str, float]:
-        """Return "episodes", their number, and the means "success_rate", "mean_steps" and "mean_return".
+        """Return "episodes", their number, and the means "success_rate", "isr", "mean_steps" and "mean_return".
 
-        Under *restart*, where no episode ends with all agents on their targets, the success rate is 0.
+        Under *restart*, where no episode ends with all agents on their targets, the success rate is 0, and there is no
+        "isr".
         """
-        means = {"success_rate": self.success, "mean_steps": self.steps, "mean_return": self.returns}
-        return {"episodes": len(self.steps), **{name: float(values.mean()) for name, values in means.items()}}
+        means = {"success_rate": self.success, "isr": self.isr, "mean_steps": self.steps, "mean_return": self.returns}
+        values = {name: float(array.mean()) for name, array in means.items()}
+        return {"episodes": len(self.steps), **{name: mean for name, mean in values.items() if not math.isnan(mean)}}
 
 
 def play_held_out(
@@ -79,4 +84,4 @@ def play_held_out(
         if tell is not None:
             tell(int(steps.max()))
     defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}
-    return HeldOut(metrics["csr"] == 1, steps, returns, defined)
+    return HeldOut(metrics["csr"] == 1, steps, returns, metrics["isr"], defined)

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
+import numpy as np
 import tyro
 
 import multigrid
 from multigrid._checks import check_memory
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_address, check_map, check_numbers
 from multigrid.cli.rollout.models import check_hidden, count_weights
+from multigrid.cli.rollout.worlds import name_grid
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios.described_worlds import find_world
@@ -89,6 +91,16 @@ class TrainOptions(WorldOptions):
     """The weight of the entropy bonus."""
     hidden: Annotated[tuple[int, ...], Range(1, 10**9)] = (128, 128)
     """The sizes of the hidden layers, of the policy and of the value function."""
+
+    @property
+    def world_name(self) -> str:
+        """The kind of the map, its size and the number of agents.
+
+        >>> TrainOptions().world_name, TrainOptions(grid=GridConfig(size=(6, 4))).world_name
+        ('delivery-17x13-8', 'grid-6x4-2')
+        """
+        is_task = not self.map and np.array_equal(self.grid.is_wall, find_world(_TASK).is_wall)
+        return name_grid((_TASK,) if is_task else self.map, self.grid)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import TaskProgressColumn, TextColumn
 
+from multigrid.cli._progress import ProgressBar
 from multigrid.cli.train.curve import Curve
 from multigrid.config import GridConfig
 from multigrid.integrations.training import SUMMED
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
 __all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_curve"]
 
@@ -26,71 +26,36 @@ COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
 """The columns of metrics.csv that `RolloutCounts` fills."""
 
 
-class _Lines(Progress):
-    """Progress bars whose columns are as wide as their own line needs, so that a long text narrows no other line."""
+class TrainingBar(ProgressBar):
+    """The progress bar of a training, with figures of the policy beside it."""
 
-    def get_renderables(self) -> Iterable[RenderableType]:
-        for task in self.tasks:
-            yield self.make_tasks_table([task])
-
-
-class TrainingBar:
-    """The progress bar of a training, in steps of all agents; `completed` of them were trained earlier.
-
-    Where the console is no terminal, only what begins is printed.
-    """
-
-    def __init__(self, console: Console, total: int, completed: int = 0) -> None:
-        self._console = console
-        self._progress = _Lines(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[figures]}"),
-            TimeRemainingColumn(),
-            console=console,
-        )
-        # Begun when the training begins, so that the remaining time leaves out the evaluation before it.
-        self._task = self._progress.add_task("training", total=total, completed=completed, figures="", start=False)
-
-    @contextlib.contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show the bar."""
-        with self._progress:
-            yield
+    def __init__(self, console: Console) -> None:
+        columns = TaskProgressColumn(), TextColumn("{task.fields[figures]}", markup=False)
+        super().__init__(console, *columns, is_logged=True)
+        self._state: dict[str, Any] = {}
+        self._update: Callable[..., None] | None = None
 
     def update(self, **state: Any) -> None:
         """Update `completed` (the steps so far), `figures` (the text beside the bar), or both."""
-        self._progress.update(self._task, **state)
+        self._state |= state
+        if self._update is not None:
+            self._update(**self._state)
 
-    @contextlib.contextmanager
-    def doing(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """Show a second line while something else than training is done.
+    def run(self, train: Callable[[], object], total: int, done: int) -> int:
+        """Call a function that trains from `done` to `total` steps of all agents, and return the exit code.
 
-        Args:
-            what: is done, such as "evaluating".
-            total: the amount of work, None if it is unknown.
-
-        Yields:
-            A function that takes the amount done so far.
+        It is 0, or `INTERRUPTED` if Ctrl-C ended the training, which is printed at once.
         """
-        if not self._console.is_terminal:
-            self._console.print(what, highlight=False, markup=False, soft_wrap=True)
-        task = self._progress.add_task(what, total=total, figures="")
-        try:
-            yield lambda done: self._progress.update(task, completed=done)
-        finally:
-            self._progress.remove_task(task)
-
-    def run(self, train: Callable[[], object]) -> int:
-        """Call a function that trains, and return 0, or `INTERRUPTED` if Ctrl-C ended it, which is said at once."""
-        self._progress.start_task(self._task)
-        try:
-            train()
-        except KeyboardInterrupt:
-            self._progress.stop_task(self._task)
-            self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
-            return INTERRUPTED
+        with self.doing("training", total, done) as update:
+            self._update = update
+            self.update()
+            try:
+                train()
+            except KeyboardInterrupt:
+                self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
+                return INTERRUPTED
+            finally:
+                self._update = None
         return 0
 
 
@@ -158,7 +123,8 @@ def describe_curve(curve: Curve, config: GridConfig) -> str:
     """
     figures = []
     if curve.evaluations and config.on_target != "restart":
-        figures.append(f"held-out success {curve.evaluations[-1][1].summary()['success_rate']:4.0%}")
+        summary = curve.evaluations[-1][1].summary()
+        figures.append(f"success {summary['success_rate']:4.0%}  ISR {summary['isr']:4.0%}")
     if curve.rows:
         figures.append(f"reward/step {curve.rows[-1]['reward_per_step']:.3f}")
     return "  ".join(figures)

@@ -37,7 +37,7 @@ from multigrid.cli.train.held_out import play_held_out
 from multigrid.cli.train.logs import Log, import_loggers, open_log
 from multigrid.cli.train.options import RLlibOptions, check_rllib
 from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
-from multigrid.cli.train.report import print_finished, print_report, write_evaluations
+from multigrid.cli.train.report import print_finished, print_headline, print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios.stored_config import one_line
@@ -74,7 +74,7 @@ def train(options: RLlibOptions, console: Console) -> int:
     import_loggers(options.log)
     checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
     if options.resume is not None and steps >= options.steps:
-        return print_finished(console, options.resume, steps)
+        return print_finished(console, options.resume, options.grid, steps)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # RLlib warns of its own deprecated calls
     # At least as many CPUs as env runners, because Ray starts an env runner only on a free CPU.
@@ -154,12 +154,13 @@ class _Run:
         options, curve = self._options, self._curve
         marks = np.linspace(0, options.steps, options.evaluations)[1:-1]
         evaluate_at = [mark for mark in marks.tolist() if mark > self._steps]
-        self._bar = TrainingBar(console, options.steps, self._steps)
+        self._bar = TrainingBar(console)
+        print_headline(console, self._folder, options, options.steps, self._steps)
         with self._bar.shown():
             if not curve.evaluations:
                 self._evaluate()
             self._began = time.perf_counter() - curve.seconds
-            code = self._bar.run(lambda: self._play_rollouts(evaluate_at))
+            code = self._bar.run(lambda: self._play_rollouts(evaluate_at), options.steps, self._steps)
             if curve.evaluations[-1][0] < self._steps:
                 self._evaluate()
             unwritten = Unwritten()
@@ -216,7 +217,7 @@ class _Run:
     def _evaluate(self) -> None:
         act = functools.partial(sample_actions, agent_modules(self._algorithm))
         grid = self._options.grid
-        with self._bar.doing(f"evaluating after {self._steps:,} steps of training", grid.max_cycles) as tell:
+        with self._bar.doing(f"evaluating after {self._steps:,} steps", grid.max_cycles) as tell:
             held_out = play_held_out(grid, range(self._options.episodes), act, tell)
         self._curve.evaluations.append((self._steps, held_out))
         self._log.evaluation(self._steps, held_out)

@@ -25,7 +25,7 @@ from multigrid.cli.train.held_out import HeldOut, play_held_out
 from multigrid.cli.train.logs import Log, import_loggers, open_log
 from multigrid.cli.train.options import SB3Options, check_sb3
 from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
-from multigrid.cli.train.report import print_finished, print_report, write_evaluations
+from multigrid.cli.train.report import Evaluations, print_finished, print_headline, print_report, write_evaluations
 from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.sb3 import to_sb3
@@ -62,28 +62,36 @@ def train(options: SB3Options, console: Console) -> int:
     total = math.ceil(options.steps / rollout) * rollout
     checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
     if options.resume is not None and steps >= total:
-        return print_finished(console, options.resume, steps)
-    with contextlib.closing(_vec_env(options)) as vec_env:
+        return print_finished(console, options.resume, options.grid, steps)
+    bar = TrainingBar(console)
+    # SuperSuit forks this process.
+    with bar.shown(from_now=False) as show_bar, contextlib.closing(_vec_env(options)) as vec_env:
         packages = ("supersuit",) if options.vectorizer == "supersuit" else ()
         folder = open_run(options, "stable-baselines3", *packages)
+        print_headline(console, folder, options, total, steps)
+        show_bar()
         with resumable(console, folder):
             model = _make_model(vec_env, options, total // rollout)
-            training = _Training(folder, options, model, vec_env)
+            training = _Training(folder, options, model, vec_env, bar)
             if checkpoint is not None:
                 training.restore(checkpoint, steps)
             with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
-                return training.run(total, console, log)
+                code = training.run(total, log)
+    print_report(console, folder, options.grid, training.evaluations, finished=code == 0)
+    return training.unwritten.report(console, folder) or code
 
 
 class _Training(BaseCallback):
     """A training, which Stable-Baselines3 calls at each step and rollout."""
 
-    def __init__(self, folder: Path, options: SB3Options, model: PPO, vec_env: VecEnv) -> None:
+    def __init__(self, folder: Path, options: SB3Options, model: PPO, vec_env: VecEnv, bar: TrainingBar) -> None:
         super().__init__()
+        self._bar = bar
         self.model: PPO = model
         self._folder, self._options, self._vec_env = folder, options, vec_env
         self._num_agents = options.grid.num_agents
         self._curve, self._counts = Curve(), RolloutCounts()
+        self.unwritten = Unwritten()
         # The steps of the episode in each world.
         self._lengths = np.zeros(options.copies, dtype=np.int64)
         self._checkpoints = Checkpoints(folder, options.checkpoint_every, last=0)
@@ -98,29 +106,33 @@ class _Training(BaseCallback):
         self._curve, self._lengths = read_state(checkpoint, self.model, self._vec_env)
         self._checkpoints = Checkpoints(self._folder, self._options.checkpoint_every, steps)
 
-    def run(self, total: int, console: Console, log: Log) -> int:
+    @property
+    def evaluations(self) -> Evaluations:
+        """The evaluations so far."""
+        return self._curve.evaluations
+
+    def run(self, total: int, log: Log) -> int:
         """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
         self._log = log
         options, model, done = self._options, self.model, self.model.num_timesteps
         rollout, parts = options.rollout * self._vec_env.num_envs, options.evaluations - 1
         self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
-        self._bar = TrainingBar(console, total, done)
-        with self._bar.shown():
-            if not self._curve.evaluations:
-                self._evaluate()
-            self._began = time.perf_counter() - self._curve.seconds
-            code = self._bar.run(lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0))
-            if code == 0:
-                self._log_update()
-            if self._curve.evaluations[-1][0] < model.num_timesteps:
-                self._evaluate()
-            unwritten = self._write_outputs()
-            if code == 0:
-                # Saved last: it makes the run a finished one.
-                self._save()
+        if not self._curve.evaluations:
+            self._evaluate()
+        self._began = time.perf_counter() - self._curve.seconds
+        code = self._bar.run(
+            lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0), total, done
+        )
+        if code == 0:
+            self._log_update()
+        if self._curve.evaluations[-1][0] < model.num_timesteps:
+            self._evaluate()
+        self._write_outputs()
+        if code == 0:
+            # Saved last: it makes the run a finished one.
+            self._save()
         log.code = code
-        print_report(console, self._folder, options.grid, self._curve.evaluations, finished=code == 0)
-        return unwritten.report(console, self._folder) or code
+        return code
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
@@ -148,9 +160,9 @@ class _Training(BaseCallback):
         self._log.rollout(self.num_timesteps, self._counts.means(self._options.grid))
         self._counts = RolloutCounts()
 
-    def _write_outputs(self) -> Unwritten:
-        folder, options, model, unwritten = self._folder, self._options, self.model, Unwritten()
-        with self._bar.doing("writing model.zip and the curve"):
+    def _write_outputs(self) -> None:
+        folder, options, model, unwritten = self._folder, self._options, self.model, self.unwritten
+        with self._bar.doing("writing the model and the curve"):
             with unwritten.noting("model.zip"), replace_file(folder / "model.zip") as temporary:
                 model.save(temporary)
             with unwritten.noting("metrics.csv"):
@@ -159,7 +171,6 @@ class _Training(BaseCallback):
                 write_evaluations(folder, options.grid, self._curve)
         # Episodes that no evaluation has played.
         write_films(folder, options.grid, model, first_seed=options.episodes, bar=self._bar, unwritten=unwritten)
-        return unwritten
 
     def _save(self) -> None:
         steps, model = self.model.num_timesteps, self.model
@@ -191,7 +202,7 @@ class _Training(BaseCallback):
 
     def _evaluate(self) -> None:
         steps, most = self.model.num_timesteps, self._options.grid.max_cycles
-        with self._bar.doing(f"evaluating after {steps:,} steps of training", most) as tell:
+        with self._bar.doing(f"evaluating after {steps:,} steps", most) as tell:
             held_out = _evaluate(self.model, self._options, tell)
         self._curve.evaluations.append((steps, held_out))
         self._log.evaluation(steps, held_out)

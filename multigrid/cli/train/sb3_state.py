@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "read_state", "write_state"]
 
-VERSION = 1
+VERSION = 2
 """The version of the form, incremented when it changes."""
 
 _TENSORS, _ARRAYS, _NUMBERS = "tensors.pth", "arrays.npz", "numbers.json"

@@ -1,0 +1,101 @@
+"""The one progress bar of a command, which names what is done now; compilations show in it, too."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from multigrid.core.compilation_bar import Compilation, show_compilations
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import ProgressColumn, TaskID
+
+__all__ = ["ProgressBar"]
+
+
+class ProgressBar:
+    """One bar, which names what is done now, and is gone at the end.
+
+    Where the console is no terminal, `doing` prints what begins if `is_logged`.
+
+    Args:
+        console: shows the bar.
+        *columns: of rich, between the bar and the remaining time; a text beside the bar is "{task.fields[figures]}".
+        is_logged: whether a console that is no terminal gets a line for all that begins.
+    """
+
+    def __init__(self, console: Console, *columns: ProgressColumn, is_logged: bool = False) -> None:
+        self._console, self._is_logged = console, is_logged
+        text = TextColumn("{task.description}", markup=False)
+        self._progress = Progress(text, BarColumn(), *columns, TimeRemainingColumn(), console=console, transient=True)
+        # What is done, outermost first; the last one is shown.
+        self._tasks: list[TaskID] = []
+        self._compilation: TaskID | None = None
+
+    @contextlib.contextmanager
+    def shown(self, *, from_now: bool = True) -> Iterator[Callable[[], None]]:
+        """Show the bar; with `from_now` False from the call on of the function that this yields.
+
+        A bar has a thread, with which this process must not be forked.
+        """
+        if not self._console.is_terminal:
+            yield lambda: None
+            return
+        with show_compilations(self._show_compilation):
+            try:
+                if from_now:
+                    self._progress.start()
+                yield self._progress.start
+            finally:
+                self._progress.stop()
+
+    @contextlib.contextmanager
+    def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
+        """Show in the ``with`` block what is done now, in place of what was shown.
+
+        Args:
+            what: is done, such as "evaluating".
+            total: the amount of work, None if it is unknown.
+            done: the amount done already.
+
+        Yields:
+            A function that takes the amount done so far, and arguments of rich's `Progress.update`.
+        """
+        if self._is_logged and not self._console.is_terminal:
+            self._console.print(what, highlight=False, markup=False, soft_wrap=True)
+        task = self._begin(what, total, done)
+
+        def update(completed: int | None = None, **state: Any) -> None:
+            self._progress.update(task, completed=completed, **state)
+
+        try:
+            yield update
+        finally:
+            self._end(task)
+
+    def _begin(self, what: str, total: int | None, done: int = 0) -> TaskID:
+        for task in self._tasks:
+            self._progress.update(task, visible=False)
+        self._tasks.append(self._progress.add_task(what, total=total, completed=done, figures=""))
+        return self._tasks[-1]
+
+    def _end(self, task: TaskID) -> None:
+        self._tasks.remove(task)
+        self._progress.remove_task(task)
+        if self._tasks:
+            self._progress.update(self._tasks[-1], visible=True)
+
+    def _show_compilation(self, compilation: Compilation | None) -> None:
+        if compilation is None:
+            if self._compilation is not None:
+                self._end(self._compilation)
+            self._compilation = None
+            return
+        what, function, done, total = compilation
+        if self._compilation is None:
+            self._compilation = self._begin(f"compiling {what}", total)
+        self._progress.update(self._compilation, completed=done, total=total, figures=function)
