@@ -93,7 +93,10 @@ def _describe_rise(names: Sequence[str], evaluations: Evaluations) -> str:
     for name in names:
         results = np.array([getattr(held_out, sources[name]) for _, held_out in evaluations], dtype=np.float64)
         differences = results[-third:].mean(axis=0) - results[-2 * third : -third].mean(axis=0)
-        if len(differences) >= FEWEST_PAIRS and bootstrap(differences).low > 0:
+        estimate = bootstrap(differences)
+        # Equal differences have no interval.
+        is_positive = estimate.low > 0 or (estimate.mean > 0 and np.isnan(estimate.low))
+        if len(differences) >= FEWEST_PAIRS and is_positive:
             return f"{name} still {'rise' if name == 'arrivals' else 'rises'}: a longer training may help"
     return f"{' and '.join(names)} no longer rise{'' if len(names) > 1 or names[0] == 'arrivals' else 's'} clearly"
 
