@@ -265,7 +265,7 @@ class GridConfig:
 
         if isinstance(self.walls, ParsedMap):
             for index, layout in enumerate(zip(self.walls.agents, self.walls.targets, strict=True)):
-                label = f"the {{}} of map {index} of walls"
+                label = f"the {{}} of map {index} of walls" if self.num_maps > 1 else "the {} of walls"
                 make_layout(self.components[index], self.num_agents, *layout, self.on_target, label=label)
 
     def _check_coordinates(self) -> None:

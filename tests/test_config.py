@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import operator
 import pickle
 import re
 import tracemalloc
@@ -11,9 +12,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from multigrid import GridConfig, _checks
+import multigrid
+from multigrid import GridConfig, _checks, scenarios
 from multigrid.config import Part
-from multigrid.maps.text import ParsedMap
+from multigrid.maps import ParsedMap, load_map, save_map
 
 INSTEAD = (
     "leave it out, or to change the map of a configuration, use "
@@ -276,31 +278,41 @@ def test_long_sides_are_taken(good):
     [
         (5, TypeError, "walls is of type int; expected a boolean array"),
         *(
-            (path, ValueError, f"to read a file, use walls=multigrid.maps.load_map({path!r})")
-            for path in ("first.map", "maps/a", "b.TXT")
+            (path, ValueError, f"walls is {path!r}; to read a file, use multigrid.maps.read_map({path!r})")
+            for path in ("first.map", "maps/a", "b-2.TXT")
         ),
-        (Path("first.map"), TypeError, "to read a file, use walls=multigrid.maps.load_map(PosixPath('first.map'))"),
+        (
+            ["one.map", "two.map"],
+            ValueError,
+            "map 0 of walls is 'one.map'; to read a file, use multigrid.maps.read_map",
+        ),
+        ("maps/a.scen", ValueError, "a .scen file has no walls: read the map that it names"),
+        (Path("first"), TypeError, "to read a file, use multigrid.maps.read_map('first')"),
         ([MAP, Path("first.map")], TypeError, "map 1 of walls is of PosixPath; expected"),
+        *(
+            (desc, ValueError, f'walls has {len(desc)} lines of text; use walls="\\n".join(...) for one map')
+            for desc in (["....#", ".....", "..#.."], ("a...#", "....A"), np.array(["..#", "#.."]), [".#", "..", "..."])
+        ),
         ({"map": MAP}, TypeError, "walls is of type dict; expected a boolean array"),
         ([], ValueError, "walls holds no map; expected a boolean array"),
         (np.zeros((0, 3, 2), bool), ValueError, "walls holds no map; expected"),
         (np.zeros(3, bool), ValueError, "walls holds no map; expected"),
         (np.zeros((2, 2, 3, 2), bool), ValueError, "walls holds no map; expected"),
-        (np.zeros((0, 3), bool), ValueError, "map 0 of walls has the shape (0, 3)"),
+        (np.zeros((0, 3), bool), ValueError, "walls has the shape (0, 3); expected"),
         ([MAP, MAP.T], ValueError, "map 1 of walls has the shape (2, 3), the first (3, 2); expected"),
         ([MAP, MAP[0]], ValueError, "map 1 of walls has the shape (2,), the first (3, 2); expected"),
-        (MAP.astype(int), TypeError, "map 0 of walls is of int64; expected a boolean array [x, y], True at a wall"),
+        (MAP.astype(int), TypeError, "walls is of int64; expected a boolean array [x, y], True at a wall"),
         ([MAP, MAP.astype(float)], TypeError, "map 1 of walls is of float64; expected"),
         ([[False, False], [True, False]], TypeError, "map 0 of walls is of list; expected"),
         ([MAP, None], TypeError, "map 1 of walls is of NoneType; expected"),
-        (["aA.", "aA"], ValueError, "map 1 of walls has the shape (2, 1), the first (3, 1)"),
-        (["aA..", "aAbB"], ValueError, "map 1 of walls shows 2 agents, the first 1"),
-        (["aA", "a."], ValueError, "map 1 of walls: line 1, column 1 of the picture: agent 'a' has no target"),
+        (["aA.\n", "aA\n"], ValueError, "map 1 of walls has the shape (2, 1), the first (3, 1)"),
+        (["aA..\n", "aAbB\n"], ValueError, "map 1 of walls shows 2 agents, the first 1"),
+        (["aA\n", "a.\n"], ValueError, "map 1 of walls: line 1, column 1 of the picture: agent 'a' has no target"),
         ("a.#.A", ValueError, "agent_0 at [0, 0] cannot reach its target [4, 0]: walls lie between them"),
-        ("", ValueError, "map 0 of walls: the picture is empty"),
-        ("..\n#x#", ValueError, "map 0 of walls: line 2 of the picture, '#x#', has 3 characters"),
-        (ParsedMap(MAP, None, None), TypeError, "the agents of map 0 of walls are of type NoneType; expected"),
-        (ParsedMap(MAP, [[0, 0]], 7), TypeError, "the targets of map 0 of walls are of type int; expected"),
+        ("", ValueError, "walls: the picture is empty"),
+        ("..\n#x#", ValueError, "walls: line 2 of the picture, '#x#', has 3 characters"),
+        (ParsedMap(MAP, None, None), TypeError, "the agents of walls are of type NoneType; expected"),
+        (ParsedMap(MAP, [[0, 0]], 7), TypeError, "the targets of walls are of type int; expected"),
         (
             ParsedMap(MAP[None], [], [[[0, 0]]]),
             ValueError,
@@ -311,18 +323,43 @@ def test_long_sides_are_taken(good):
             ValueError,
             "walls is a ParsedMap whose fields have not all as many maps; expected",
         ),
-        (ParsedMap([[[False], []]], [], []), TypeError, "map 0 of walls is of list; expected"),
+        (ParsedMap([[[False], []]], [], []), TypeError, "walls is of list; expected"),
         (
             ParsedMap(MAP, *np.full((2, 1, 2), 2**64 - 1, np.uint64)),
             ValueError,
-            "the agents of map 0 of walls has the ",
+            "the agents of walls has the ",
         ),
     ],
 )
 def test_bad_walls(walls, error, message):
-    """Walls that are no boolean map, or no pool of maps of one size, are refused with what came."""
-    with pytest.raises(error, match=re.escape(message)):
+    """Walls that are no boolean map, or no pool of maps of one size, are refused with what came; one map has no number."""
+    with pytest.raises(error, match=re.escape(message)) as caught:
         GridConfig(walls=walls)
+    assert ("map 0" in str(caught.value)) == ("map 0" in message)
+
+
+def test_what_a_message_about_walls_names_reads_them(tmp_path, monkeypatch):
+    """For the name of a file of any kind, of a scenario or of a generator, the message names a call that reads it."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.txt").write_text("a.#\n..A\n")
+    save_map("bare.map", MAP)
+    scenarios.save(scenarios.get("maze-9x7-2"), "maze.json")
+    named = {
+        "mine.txt": (3, 2),
+        "bare.map": (3, 2),
+        "maze.json": (9, 7),
+        "maze-9x7-2": (9, 7),
+        "rooms:width=9,height=8,room_size=3": (9, 8),
+    }
+    for name, size in named.items():
+        with pytest.raises(ValueError, match="walls is '") as caught:
+            GridConfig(walls=name)
+        called, argument = re.search(r"multigrid\.([a-z_.]+)\('(.*)'\)", str(caught.value)).groups()
+        walls = operator.attrgetter(called)(multigrid)(argument)
+        config = walls if isinstance(walls, GridConfig) else GridConfig(walls=walls)
+        assert (config.width, config.height) == size, name
+    with pytest.raises(ValueError, match="read_map reads pictures in text, too"):
+        load_map("mine.txt")
 
 
 @pytest.mark.parametrize(

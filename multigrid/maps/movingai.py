@@ -1,7 +1,8 @@
 """MovingAI's maps and scenarios: https://movingai.com/benchmarks/formats.html (Sturtevant, 2012).
 
 A map's terrain letters are ``.`` and ``G`` (ground), ``S`` (swamp), which an agent can enter, and ``@`` and ``O``
-(out of bounds), ``T`` (trees) and ``W`` (water, which cannot be entered from the ground), which are walls here.
+(out of bounds), ``T`` (trees) and ``W`` (water, which cannot be entered from the ground), which are walls here. The
+League of Robot Runners has ``S`` (service points) and ``E`` (emitter points), both free.
 In both files x is the column and y the row, counted from 0 at the upper left, as everywhere in this package.
 """
 
@@ -23,7 +24,7 @@ from multigrid.maps.text import check_walls
 
 __all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
 
-_PASSABLE, _BLOCKED = ".GS", "@OTW"
+_PASSABLE, _BLOCKED = ".GSE", "@OTW"
 _COLUMNS = "bucket, map, map width, map height, start x, start y, goal x, goal y, optimal length"
 _NUM_COLUMNS = len(_COLUMNS.split(","))
 
@@ -70,8 +71,10 @@ def load_map(path: str | PathLike[str]) -> NDArray[np.bool_]:
     [[False, False], [True, False], [False, True]]
     """
     lines = _read_lines(path)
-    if _get_line(lines, 1).split() != ["type", "octile"]:
-        raise _make_error(path, lines, 1, "'type octile'")
+    words = _get_line(lines, 1).split()
+    if words != ["type", "octile"]:
+        others = "" if words[:1] == ["type"] else "; multigrid.maps.read_map reads pictures in text, too"
+        raise _make_error(path, lines, 1, f"'type octile'{others}")
     height, width = _read_header_number(path, lines, 2, "height"), _read_header_number(path, lines, 3, "width")
     if _get_line(lines, 4).split() != ["map"]:
         raise _make_error(path, lines, 4, "'map'")

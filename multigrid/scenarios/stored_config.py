@@ -36,7 +36,9 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
     """
     fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     if config.maps is not None:
-        fields["walls"] = [format_map(walls) for walls in config.maps]
+        # In a pool, `GridConfig` takes plain lines for the rows of one map.
+        end = "\n" if config.height == 1 < config.num_maps else ""
+        fields["walls"] = [format_map(walls) + end for walls in config.maps]
     if isinstance(config.walls, ParsedMap):
         cells = {"agents": config.walls.agents.tolist(), "targets": config.walls.targets.tolist()}
         fields["walls"] = {"maps": fields["walls"], **cells}
@@ -63,6 +65,8 @@ def make_grid(fields: Any) -> GridConfig:
     if isinstance(walls, dict):
         rows = zip(walls["maps"], walls["agents"], walls["targets"], strict=True)
         walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
+    elif isinstance(walls, list):
+        walls = [parse_map(picture) for picture in walls]
     return GridConfig(**{**fields, "walls": walls})
 
 

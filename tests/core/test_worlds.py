@@ -131,15 +131,15 @@ NARROW = parse_map("a.B\nb.A")
 @pytest.mark.parametrize(
     ("change", "error", "complaint"),
     [
-        ({"walls": NARROW.walls.astype(int)}, TypeError, "map 0 of walls is of int64; expected a boolean array"),
-        ({"agents": [[0, 0], [0, 0]]}, ValueError, "agent_0 and agent_1 in the agents of map 0 of walls have the same"),
-        ({"agents": [[0, 0], [3, 0]]}, ValueError, r"agent_1 in the agents of map 0 of walls is \[3, 0\], outside"),
+        ({"walls": NARROW.walls.astype(int)}, TypeError, "walls is of int64; expected a boolean array"),
+        ({"agents": [[0, 0], [0, 0]]}, ValueError, "agent_0 and agent_1 in the agents of walls have the same"),
+        ({"agents": [[0, 0], [3, 0]]}, ValueError, r"agent_1 in the agents of walls is \[3, 0\], outside"),
         ({"agents": [[0, 0], [-1, -1]]}, ValueError, r"is \[-1, -1\], outside the 3 x 2 grid"),
         ({"agents": [[0, 0], [2, 0]]}, ValueError, r"agent_1 starts on its own target, \[2, 0\]"),
-        ({"agents": [[0.5, 0], [1, 0]]}, TypeError, "the agents of map 0 of walls is of float64"),
-        ({"targets": [[2, 1]]}, ValueError, r"the targets of map 0 of walls has the shape \(1, 2\); expected"),
-        ({"targets": []}, ValueError, r"the targets of map 0 of walls has the shape \(0,\); expected"),
-        ({"agents": []}, ValueError, r"the targets of map 0 of walls has the shape \(2, 2\); expected"),
+        ({"agents": [[0.5, 0], [1, 0]]}, TypeError, "the agents of walls is of float64"),
+        ({"targets": [[2, 1]]}, ValueError, r"the targets of walls has the shape \(1, 2\); expected"),
+        ({"targets": []}, ValueError, r"the targets of walls has the shape \(0,\); expected"),
+        ({"agents": []}, ValueError, r"the targets of walls has the shape \(2, 2\); expected"),
     ],
 )
 @pytest.mark.parametrize("stacked", [False, True])

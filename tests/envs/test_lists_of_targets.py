@@ -256,7 +256,7 @@ def test_maps_with_lists():
             assert (worlds.state() == env.state()).all()
         worlds.step([4] * 6)
     for on_target in ("park", "leave", "stay"):
-        with pytest.raises(ValueError, match="the targets of map 0 of walls are lists, but on_target is"):
+        with pytest.raises(ValueError, match="the targets of walls are lists, but on_target is"):
             GridConfig(walls=picture, on_target=on_target)
 
 

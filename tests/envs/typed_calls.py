@@ -29,7 +29,7 @@ env = multigrid.parallel_env(size=[7, 4], num_agents=3, observe=["agent", "view"
 multigrid.parallel_env(size=(7, 4), observe=("agent",), render_mode="rgb_array", render_size=64)
 multigrid.parallel_env(GridConfig(size=np.array([7, 4]), observe=["agent"]), render_view=0)
 multigrid.parallel_env(walls="a.A")
-multigrid.parallel_env(walls=["a.A", "A.a"])
+multigrid.parallel_env(walls=["a.A\n", "A.a\n"])
 multigrid.parallel_env(walls=multigrid.maps.maze(9, 7, seed=0))
 multigrid.parallel_env(walls=multigrid.maps.parse_map("a.A"))
 multigrid.env(num_agents=2, on_target="leave", reward="shared", render_trails=3)

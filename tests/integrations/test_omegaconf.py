@@ -34,7 +34,7 @@ def test_the_schema_has_the_fields_and_their_defaults() -> None:
         ("size=8", {"size": 8}),
         ("size=[8,5] num_agents=4", {"size": (8, 5), "num_agents": 4}),
         ("walls=a.A", {"walls": "a.A"}),
-        ("walls=[a.A,A.a]", {"walls": ["a.A", "A.a"]}),
+        (r'walls=["a.A\n","A.a\n"]', {"walls": ["a.A\n", "A.a\n"]}),
         ("collisions=soft on_target=leave", {"collisions": "soft", "on_target": "leave"}),
         ("reward=shared", {"reward": "shared"}),
         ("observe=[view,agent] view_radius=3", {"observe": ("view", "agent"), "view_radius": 3}),

@@ -21,6 +21,12 @@ def test_terrain():
     assert (load_map(DATA / "terrain.map") == walls_of("..###\n.#...\n..#..\n#....")).all()
 
 
+def test_a_map_of_the_league_of_robot_runners(tmp_path):
+    """Its service points S and its emitter points E can be entered."""
+    (tmp_path / "small.map").write_text("type octile\nheight 2\nwidth 3\nmap\nSE@\nT.E\n")
+    assert (load_map(tmp_path / "small.map") == walls_of("..#\n#..")).all()
+
+
 def test_a_scenario():
     """Columns keep their order, and a map's name may hold spaces."""
     assert load_scenario(str(DATA / "terrain.scen")) == [
@@ -117,7 +123,7 @@ def test_a_file_of_the_benchmarks_is_written_unchanged(tmp_path):
 
 
 HEADER = "type octile\nheight 2\nwidth 3\nmap\n"
-LETTERS = "., G, S, @, O, T, W"
+LETTERS = "., G, S, E, @, O, T, W"
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def test_what_was_not_seen_is_not_recorded() -> None:
     [
         ({"config": None}, TypeError, "config is of type NoneType; expected a GridConfig"),
         ({"config": GridConfig()}, ValueError, "config has no layout"),
-        ({"config": GridConfig(walls=["a.A", "A.a"])}, ValueError, "config has no layout"),
+        ({"config": GridConfig(walls=["a.A\n", "A.a\n"])}, ValueError, "config has no layout"),
         ({"stream": np.random.PCG64(0).state}, ValueError, "expected the state of a PCG64 generator under on_target"),
         ({"actions": [[0]]}, ValueError, "expected both actions and digests"),
         ({"actions": [[0.0]], "digests": ("0" * 8,) * 2}, TypeError, "actions are of float64"),
