@@ -1,31 +1,26 @@
-"""Check arguments, and the memory that a configuration needs, before it is allocated."""
+"""Check arguments."""
 
 from __future__ import annotations
 
 import difflib
 import functools
-import math
 import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from multigrid.parts import PARTS, Part, resolve_shape
+from multigrid.parts import PARTS, Part
 
 __all__ = [
     "check_bool",
-    "check_grid",
     "check_int",
     "check_keywords",
     "check_limit",
-    "check_memory",
     "check_name",
-    "check_observations",
     "check_parts",
     "check_seed",
     "check_size",
-    "check_worlds",
     "find_nearest",
     "is_int",
     "shorten",
@@ -33,29 +28,35 @@ __all__ = [
 ]
 
 _LARGEST = 2**63 - 1
-_MOST_BYTES = 2**36
-_MOST_BYTES_OF_AN_OBSERVATION = 2**30
-# Allocations of more bytes are tried first.
-_UNTRIED_BYTES = 2**30
-# Measured, in bytes: for a cell of the arrays, for a cell while components are labelled, and for a map.
-_BYTES_OF_A_CELL, _BYTES_OF_A_SEARCHED_CELL, _BYTES_OF_A_MAP = 25, 100, 500
-
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
 _SHORT.maxtuple = _SHORT.maxlist = 16
 
 _OTHER_NAMES = {
-    "size": ("grid_size", "field_size", "map_size", "shape"),
-    "num_agents": ("n_agents", "agents", "players", "num_players", "n_players"),
-    "walls": ("map", "map_name", "grid", "layout", "obstacles"),
+    "size": ("grid_size", "field_size", "map_size", "board_size", "world_size", "grid_shape", "shape"),
+    "num_agents": ("n_agents", "agents", "number_of_agents", "players", "num_players", "n_players", "n_pursuers"),
+    "walls": ("map", "map_name", "grid", "layout", "layout_name", "desc", "obstacles"),
     "collisions": ("collision_system",),
     "observe": ("obs_type", "observation_type", "observations", "obs"),
-    "view_radius": ("obs_radius", "sensor_range", "sight", "agent_view_size"),
-    "reward": ("reward_type", "cooperative", "shared_reward"),
-    "max_cycles": ("max_steps", "max_episode_steps", "episode_limit", "horizon", "time_limit"),
+    "view_radius": ("obs_radius", "sensor_range", "sight", "sight_range", "view_range"),
+    "reward": ("reward_type", "cooperative", "shared_reward", "joint_reward"),
+    "allow_stay": ("noop", "allow_noop"),
+    "max_cycles": ("max_steps", "max_episode_steps", "max_frames", "episode_limit", "horizon", "time_limit"),
     "num_worlds": ("num_envs", "n_envs"),
+    "render_size": ("window_size", "screen_size"),
 }
 """The names of options in other libraries, by the name here."""
+_WIDTHS_OF_VIEWS = ("view_size", "agent_view_size", "obs_range", "obs_size", "fov", "fov_size")
+"""The names in other libraries of the number of cells along a side of the view."""
+_OTHER_WAYS: dict[str, dict[tuple[str, ...], str]] = {
+    "size": {("width", "height", "x_size", "y_size"): "size=(width, height)"},
+    "num_agents": {
+        ("agents_xy", "targets_xy"): "reset(options={'agents': ..., 'targets': ...})",
+        ("seed",): "reset(seed=...)",
+    },
+    "walls": {("density", "obstacle_density"): "walls=multigrid.maps.random_map(width, height, density)"},
+}
+"""What other libraries take as an option, by the name of an option beside which there is another way here."""
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -143,108 +144,6 @@ def check_seed(seed: Any, otherwise: str = ", or None") -> int:
     return int(seed)
 
 
-def check_grid(width: int, height: int, num_maps: int | None) -> None:
-    """Check that the maps of a grid fit into memory.
-
-    Args:
-        width: the number of cells along x.
-        height: the number of cells along y.
-        num_maps: how many maps there are; None for a grid without walls.
-
-    Raises:
-        ValueError: the grid is too large; the message gives the bytes.
-
-    >>> check_grid(2**10, 2**10, num_maps=None)
-    """
-    cells = width * height
-    size = f"{shorten(width)} x {shorten(height)} cells"
-    if num_maps is None:
-        check_memory(f"size is {size}, which", cells * _BYTES_OF_A_CELL, "use a smaller size")
-    else:
-        needed = num_maps * (cells * _BYTES_OF_A_CELL + _BYTES_OF_A_MAP) + cells * _BYTES_OF_A_SEARCHED_CELL
-        check_memory(f"walls has {num_maps} maps of {size}, which", needed, "use smaller or fewer maps")
-
-
-def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
-    """Check that the observations fit into memory.
-
-    Args:
-        parts: the parts of an observation.
-        extents: as `multigrid.parts.name_extents` returns.
-        flatten: whether the parts are one float32 vector.
-
-    Raises:
-        ValueError: the observations are too large; the message gives the field and the bytes.
-
-    >>> check_observations(("agent", "view"), {"W": 5, "H": 5, "N": 2, "V": 5}, flatten=False)
-    """
-    width, height, num_agents = (extents[name] for name in "WHN")
-    whole_map = max(width, height) - 1
-    causes: dict[Part, tuple[str, str]] = {
-        "view": (
-            f"view_radius is {shorten(extents['V'] // 2)}",
-            f"use a smaller view_radius; {whole_map} shows the whole grid from each of its cells",
-        ),
-        "walls": (
-            f"the grid has {width} x {height} cells",
-            "leave 'walls' out of observe, or use a smaller grid or fewer agents",
-        ),
-        "others": (f"num_agents is {num_agents}", "leave 'others' out of observe, or use fewer agents"),
-    }
-    # Other parts are small.
-    for part in [part for part in causes if part in parts]:
-        field, advice = causes[part]
-        cause = f"{field}: the part {part!r} of observe"
-        numbers = math.prod(resolve_shape(PARTS[part].shape, extents))
-        itemsize = 4 if flatten else np.dtype(PARTS[part].dtype).itemsize
-        check_memory(f"{cause}, for one agent,", numbers * itemsize, advice, _MOST_BYTES_OF_AN_OBSERVATION)
-        # The arrays and a step's results have them, and an agent's space has two bounds, with masks.
-        needed = num_agents * numbers * (4 * itemsize + 2)
-        check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, advice)
-
-
-def check_worlds(num_worlds: int, needed: int) -> None:
-    """Check that the arrays of the worlds fit into memory.
-
-    Args:
-        num_worlds: the number of worlds.
-        needed: the bytes of their arrays.
-
-    Raises:
-        ValueError: there are too many worlds; the message gives the bytes.
-
-    >>> check_worlds(1000, 10**6)
-    """
-    check_memory(f"num_worlds is {shorten(num_worlds)}, which", needed, "use fewer worlds")
-
-
-def check_memory(what: str, needed: int, advice: str, most: int = _MOST_BYTES) -> None:
-    """Check that something fits into memory.
-
-    Args:
-        what: takes the memory; the subject of the message.
-        needed: the bytes.
-        advice: what to do otherwise.
-        most: the most bytes that are allowed.
-
-    Raises:
-        ValueError: it takes more, or more than this machine has; the message gives the bytes.
-
-    >>> check_memory("the map", 10**12, "use a smaller one")
-    Traceback (most recent call last):
-    ValueError: the map takes about 1000000000000 bytes; expected at most 68719476736: use a smaller one
-    """
-    if needed > most:
-        raise ValueError(f"{what} takes about {shorten(needed)} bytes; expected at most {most}: {advice}")
-    if needed > _UNTRIED_BYTES:
-        try:
-            np.empty(needed, dtype=np.uint8)
-        except MemoryError as error:
-            raise ValueError(
-                f"{what} takes about {needed} bytes, which this machine does not have: {advice}"
-            ) from error
-
-
 def check_size(size: Any) -> int | tuple[int, int]:
     """Check the size of a grid, and return it as ints: the side of a square, or (width, height).
 
@@ -324,19 +223,25 @@ def find_nearest(word: str, names: Iterable[str], similarity: float) -> str | No
     return next(iter(difflib.get_close_matches(word[:100].lower(), names, 1, similarity)), None)
 
 
-def unexpected_keywords(function: str, given: Iterable[str], names: Collection[str]) -> TypeError:
+def unexpected_keywords(function: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
     """Return the error for keywords that a function does not have; it names those that were probably meant.
 
     Args:
         function: the function's name.
-        given: all keywords that were given.
+        given: all keywords that were given, with their values.
         names: the keywords that the function has, of which not all are among the given ones.
 
-    >>> print(unexpected_keywords("GridConfig", ["n_agents"], ["size", "num_agents"]))
+    >>> print(unexpected_keywords("GridConfig", {"n_agents": 3}, ["size", "num_agents"]))
     GridConfig() got an unexpected keyword argument 'n_agents' (did you mean num_agents?); expected size, num_agents
     """
     others = {other: name for name, others in _OTHER_NAMES.items() for other in others if name in names}
-    others |= dict.fromkeys(("width", "height"), "size=(width, height)") if "size" in names else {}
+    for name in names:
+        for words, way in _OTHER_WAYS.get(name, {}).items():
+            others |= dict.fromkeys(words, way)
+    if "view_radius" in names:
+        for word in _WIDTHS_OF_VIEWS:
+            width = given.get(word)
+            others[word] = f"view_radius={width // 2}" if isinstance(width, int) else "view_radius"
     unknown = []
     for word in given:
         if word not in names:

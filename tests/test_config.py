@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import multigrid
-from multigrid import GridConfig, _checks, scenarios
+from multigrid import GridConfig, _memory, scenarios
 from multigrid.config import Part
 from multigrid.maps import ParsedMap, load_map, save_map
 
@@ -244,12 +244,22 @@ def test_what_this_machine_has_no_memory_for(monkeypatch):
         asked.append(count * np.dtype(dtype).itemsize)
         raise MemoryError
 
-    monkeypatch.setattr(_checks.np, "empty", refuse)
+    monkeypatch.setattr(_memory.np, "empty", refuse)
     with pytest.raises(
         ValueError, match="takes about 7777296054 bytes, which this machine does not have: use a smaller"
     ):
         GridConfig(**fields)
     assert asked == [7777296054]
+
+
+def test_many_agents_come_with_a_warning():
+    """A part that takes gigabytes is named when the configuration is made, with what to observe instead."""
+    walls = np.zeros((130, 90), dtype=bool)
+    with pytest.warns(
+        UserWarning, match=r"num_agents is 9000: the part 'others' .* takes about 5 GiB; .*\('agent', 'ta"
+    ):
+        GridConfig(walls=walls, num_agents=9000)
+    GridConfig(walls=walls, num_agents=9000, observe=("agent", "target"))
 
 
 def test_a_view_may_be_larger_than_its_grid():
@@ -332,7 +342,7 @@ def test_long_sides_are_taken(good):
     ],
 )
 def test_bad_walls(walls, error, message):
-    """Walls that are no boolean map, or no pool of maps of one size, are refused with what came; one map has no number."""
+    """Walls that are no boolean map, or no pool of maps of one size, are refused; a single map has no number."""
     with pytest.raises(error, match=re.escape(message)) as caught:
         GridConfig(walls=walls)
     assert ("map 0" in str(caught.value)) == ("map 0" in message)

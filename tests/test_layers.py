@@ -18,7 +18,7 @@ MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sor
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
-    {"_checks", "_files", "_processes", "_version", "actions", "parts"},
+    {"_checks", "_files", "_memory", "_processes", "_version", "actions", "parts"},
     {"maps"},
     {"config"},
     {"core"},

@@ -107,6 +107,7 @@ EXCLUDED = {
     "multigrid.maps.pools": "a helper of the configuration",
     "multigrid.parts": "helpers of the configuration, for names that are checked already",
     "multigrid._checks": "a helper, to which only the argument's value comes from a user",
+    "multigrid._memory": "a helper, to which only the argument's value comes from a user",
     "multigrid.maps.layouts": "a helper, to which only the cells come from a user",
     "multigrid.maps.components": "a helper, for maps that are checked already",
     "multigrid.envs.spaces": "a helper, for a configuration that is checked already",

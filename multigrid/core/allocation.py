@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from multigrid._checks import check_worlds
+from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import pcg64, rules
 from multigrid.core.arrays import Arrays, bytes_needed, clean_scratch, make_arrays

@@ -25,6 +25,7 @@ arrival, although POGEMA's rates count no success; here the agent costs all the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from multigrid.core.arrays import unpack
 from multigrid.core.compiled import kernel
 from multigrid.core.rules import ON_TARGET, RESTART
 
-__all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "world_metrics", "write_metrics"]
+__all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "make_lists", "world_metrics", "write_metrics"]
 
 METRICS = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
 """The names of the metrics; the first two are by agent."""
@@ -85,6 +86,15 @@ def episode_metrics(figures: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     success, arrival_step, *others = figures
     shared = dict(zip(METRICS[2:], (array[:, 0].copy() for array in others), strict=True))
     return {"success": success != 0, "arrival_step": arrival_step.copy(), **shared}
+
+
+def make_lists(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metrics with lists in place of arrays.
+
+    >>> make_lists({"csr": 0.5, "success": np.array([True, False])})
+    {'csr': 0.5, 'success': [True, False]}
+    """
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in metrics.items()}
 
 
 @kernel

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_worlds, is_int, shorten
+from multigrid._checks import is_int, shorten
+from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import generators, pcg64
 from multigrid.core.arrays import Arrays, clean_scratch, pack

@@ -166,13 +166,13 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         self.env.env.set_state(state)
         self._has_updated = True
 
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `MultiGridEnv.metrics`.
 
         Raises:
             ResetNeeded: there was no reset yet.
         """
-        return self.env.env.metrics()
+        return self.env.env.metrics(as_lists=as_lists)
 
 
 @dataclasses.dataclass(slots=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
-from multigrid.core.metrics import episode_metrics
+from multigrid.core.metrics import episode_metrics, make_lists
 from multigrid.core.worlds import Worlds
 from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import NO_SEED
@@ -157,11 +157,16 @@ class ManyWorlds(OneCallAtATime):
             )
 
     @one_at_a_time
-    def metrics(self) -> dict[str, Any]:
-        """Return the `multigrid.core.metrics` of all episodes: by agent (num_worlds, N), others (num_worlds,)."""
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
+        """Return the `multigrid.core.metrics` of all episodes: by agent (num_worlds, N), others (num_worlds,).
+
+        Args:
+            as_lists: return lists in place of arrays, as JSON needs them.
+        """
         worlds = np.arange(self.num_worlds)
         self._check_have_reset(worlds)
-        return episode_metrics(self._world.measure(worlds))
+        metrics = episode_metrics(self._world.measure(worlds))
+        return make_lists(metrics) if as_lists else metrics
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute for each row, as Gymnasium's SyncVectorEnv does.

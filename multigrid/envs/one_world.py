@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core import pcg64
-from multigrid.core.metrics import world_metrics
+from multigrid.core.metrics import make_lists, world_metrics
 from multigrid.core.worlds import Worlds
 from multigrid.envs.annotations import State
 from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
@@ -189,14 +189,18 @@ class OneWorld(OneCallAtATime):
         self._world.restore(_FIRST_WORLD, [state], on_commit, any_generator=True)
 
     @one_at_a_time
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
         """Return the metrics of the episode so far, as `multigrid.core.metrics.world_metrics` defines them.
+
+        Args:
+            as_lists: return lists in place of arrays, as JSON needs them.
 
         Raises:
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        return world_metrics(self._world.measure(np.array([0])))
+        metrics = world_metrics(self._world.measure(np.array([0])))
+        return make_lists(metrics) if as_lists else metrics
 
     def _record_trail(self) -> None:
         """Record the locations that trails show; called before each step, in case the step is interrupted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 from multigrid._checks import unexpected_keywords
@@ -47,16 +47,16 @@ def resolve_options(function: Callable[..., Any], config: GridConfig | None, opt
     return resolve_config(config, **options)
 
 
-def one_agent_error(function: str, instead: str, given: Iterable[str], names: Collection[str]) -> TypeError:
+def one_agent_error(function: str, instead: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
     """Return the error for keywords that a function which creates environments of one agent does not have.
 
     Args:
         function: the function's name.
         instead: the name of the one in `multigrid` that has all fields of `GridConfig`.
-        given: all keywords that were given.
+        given: all keywords that were given, with their values.
         names: the keywords that the function has, of which not all are among the given ones.
 
-    >>> print(one_agent_error("GridWorldEnv", "parallel_env", ["num_agents"], ["size"]))
+    >>> print(one_agent_error("GridWorldEnv", "parallel_env", {"num_agents": 4}, ["size"]))
     GridWorldEnv() has one agent and no option num_agents; call multigrid.parallel_env(num_agents=...)
     """
     fields = [name for name in given if name in GridOptions.__annotations__ and name not in names]

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_grid, check_int, check_seed, shorten
+from multigrid._checks import check_int, check_seed, shorten
 from multigrid._files import read_bytes
+from multigrid._memory import check_grid
 from multigrid.maps.generators import maze, random_map, rooms, warehouse
 from multigrid.maps.movingai import load_map
 from multigrid.maps.text import ParsedMap, parse_map

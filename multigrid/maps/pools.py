@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_grid, shorten
+from multigrid._checks import shorten
+from multigrid._memory import check_grid
 from multigrid.maps.components import NO_TARGET
 from multigrid.maps.layouts import check_cells
 from multigrid.maps.target_lists import holds_lists, read_lists

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
@@ -26,12 +28,16 @@ def random_policy(generator: np.random.Generator) -> Policy:
     Args:
         generator: samples the actions.
 
+    Raises:
+        TypeError: `generator` is something else, such as a seed.
+
     >>> from multigrid import parallel_env
     >>> env = parallel_env(num_agents=2)
     >>> observations, _ = env.reset(seed=0)
     >>> random_policy(np.random.default_rng(0))(env, observations)
     {'agent_0': 3, 'agent_1': 2}
     """
+    _check_generator(generator)
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
@@ -53,12 +59,21 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         generator: samples the actions.
         sidestep: the probability of a random move after a block, from 0 to 1.
 
+    Raises:
+        TypeError: `generator` is something else, such as a seed, or `sidestep` is no number.
+        ValueError: `sidestep` is below 0 or above 1.
+
     >>> from multigrid import parallel_env
     >>> env = parallel_env(walls="a#A\n...")
     >>> observations, _ = env.reset()
     >>> shortest_path_policy(np.random.default_rng(0))(env, observations)
     {'agent_0': 1}
     """
+    _check_generator(generator)
+    if not isinstance(sidestep, Real) or isinstance(sidestep, bool):
+        raise TypeError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
+    if not 0 <= sidestep <= 1:
+        raise ValueError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
     cache: dict[tuple[int, ...], NDArray[np.int64]] = {}
     config: GridConfig | None = None
 
@@ -92,3 +107,11 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         return {agent: by_agent[agent] for agent in env.agents}
 
     return choose
+
+
+def _check_generator(generator: object) -> None:
+    if not isinstance(generator, np.random.Generator):
+        raise TypeError(
+            f"generator is {shorten(generator)} of type {type(generator).__name__}; expected a numpy.random.Generator, "
+            "such as np.random.default_rng(0)"
+        )

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
 
 from multigrid._checks import check_seed
 from multigrid.config import GridConfig
@@ -17,7 +18,15 @@ from multigrid.policies import Policy
 from multigrid.policies.gaps import LowerBounds, estimate_gap, gap_of
 from multigrid.policies.intervals import UNDEFINED, Estimate, bootstrap, wilson
 
-__all__ = ["FEWEST_PAIRS", "MEASURES", "Difference", "Evaluation", "estimate_measures", "evaluate", "measure_episode"]
+__all__ = [
+    "FEWEST_PAIRS",
+    "MEASURES",
+    "Difference",
+    "Evaluation",
+    "estimate_measures",
+    "evaluate",
+    "measure_episode",
+]
 
 MEASURES = ("success", *METRICS[2:])
 """The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not per agent, and *success*, which
@@ -52,6 +61,21 @@ class Difference(NamedTuple):
         """Whether 0 lies outside the interval; without one, whether at least 6 pairs all have the same winner."""
         is_one_sided = self.episodes >= FEWEST_PAIRS and self.episodes in (self.wins, self.losses)
         return is_one_sided or self.estimate.low > 0 or self.estimate.high < 0
+
+
+class _Differences(dict[str, Difference]):
+    """A dict with a `Difference` for each metric, whose text has a line for each.
+
+    >>> print(_Differences(makespan=Difference(Estimate(-2.5, -3.25, -1.5), episodes=40, wins=30, losses=2)))
+    makespan      -2.50 [-3.25, -1.50]  40 pairs, 30 better, 2 worse
+    """
+
+    def __str__(self) -> str:
+        """Return a line for each metric: the mean difference, its interval, and the numbers of pairs."""
+        return "\n".join(
+            f"{name:<13} {_show(one.estimate, '+')}  {one.episodes} pairs, {one.wins} better, {one.losses} worse"
+            for name, one in self.items()
+        )
 
 
 class Evaluation(dict[str, Estimate]):
@@ -104,7 +128,7 @@ class Evaluation(dict[str, Estimate]):
                 `allow_stay` may differ.
 
         Returns:
-            A `Difference` for each metric that both evaluations have.
+            A dict with a `Difference` for each metric that both evaluations have; ``print`` shows a line for each.
 
         Raises:
             TypeError: `other` is not an Evaluation.
@@ -114,7 +138,11 @@ class Evaluation(dict[str, Estimate]):
         >>> config, seeds = GridConfig(size=(6, 4), max_cycles=30), range(40)
         >>> policies = shortest_path_policy(np.random.default_rng(0)), random_policy(np.random.default_rng(0))
         >>> shortest, random = (evaluate(config, policy, seeds) for policy in policies)
-        >>> difference = shortest.difference(random)["success"]
+        >>> differences = shortest.difference(random)
+        >>> print(differences)  # doctest: +ELLIPSIS
+        success       +... pairs, ... better, 0 worse
+        ...
+        >>> difference = differences["success"]
         >>> difference.excludes_zero, difference.losses, difference.wins + difference.ties
         (True, 0, 40)
         """
@@ -127,19 +155,20 @@ class Evaluation(dict[str, Estimate]):
                 "the worlds differ; expected two evaluations in one world, with any observations and actions"
             )
         solved = self._values("success") * other._values("success") == 1
-        return {name: _compare(name, self._values(name), other._values(name), solved) for name in self if name in other}
+        names = [name for name in self if name in other]
+        return _Differences({name: _compare(name, self._values(name), other._values(name), solved) for name in names})
 
     def _values(self, name: str) -> NDArray[np.float64]:
         """Return a metric of each episode: float64 (K,)."""
         return np.array([episode[name] for episode in self.episodes], dtype=np.float64)
 
 
-def _show(estimate: Estimate) -> str:
+def _show(estimate: Estimate, sign: str = "") -> str:
     """Return a mean and its interval in square brackets; without the interval if there is none."""
     if np.isnan(estimate.mean):
         return "undefined"
-    interval = "" if np.isnan(estimate.low) else f" [{estimate.low:.2f}, {estimate.high:.2f}]"
-    return f"{estimate.mean:.2f}{interval}"
+    mean, low, high = (format(value, f"{sign}.2f") for value in estimate)
+    return mean if np.isnan(estimate.low) else f"{mean} [{low}, {high}]"
 
 
 def _compare(
@@ -164,7 +193,7 @@ def _rules_of(config: GridConfig) -> GridConfig:
 
 @overload
 def evaluate(
-    config: GridConfig,
+    world: GridConfig | ParallelEnv[str, Any, Any],
     policy: Policy,
     seeds: Iterable[int],
     *,
@@ -173,7 +202,7 @@ def evaluate(
 ) -> Evaluation: ...
 @overload
 def evaluate(
-    config: GridConfig,
+    world: GridConfig | ParallelEnv[str, Any, Any],
     policy: Callable[[int], Policy],
     seeds: Iterable[int],
     *,
@@ -183,7 +212,7 @@ def evaluate(
 
 
 def evaluate(
-    config: GridConfig,
+    world: GridConfig | ParallelEnv[str, Any, Any],
     policy: Any,
     seeds: Iterable[int],
     *,
@@ -198,8 +227,10 @@ def evaluate(
     `per_episode` the policy is seeded, too, and each episode can be repeated by itself.
 
     Args:
-        config: the world; its `max_cycles` is a number, so that every episode ends.
-        policy: a function of a `MultiGridEnv` and its last observations that returns an action for each agent in
+        world: a configuration; or an environment with one's own observations, rewards or rules: a `MultiGridEnv` in
+            wrappers of PettingZoo, or one of a subclass. Its `max_cycles` is a number, so that every episode ends. The
+            metrics are those of the `MultiGridEnv` itself.
+        policy: a function of the environment and its last observations that returns an action for each agent in
             ``env.agents``; see `multigrid.policies`. With `per_episode`, a function of an episode's seed that returns
             such a policy.
         seeds: K integers of at least 0, at least one.
@@ -215,8 +246,8 @@ def evaluate(
         which all agents arrived.
 
     Raises:
-        TypeError: `config` is not a GridConfig, `policy` cannot be called, a seed is not an integer, or `bounds` are
-            not LowerBounds.
+        TypeError: `world` is neither a GridConfig nor an environment with a MultiGridEnv inside, `policy` cannot be
+            called, a seed is not an integer, or `bounds` are not LowerBounds.
         ValueError: there are no seeds, a seed is negative, or `max_cycles` is None; with `bounds`, planners do not
             support the rules. Invalid actions of the policy cause the errors of `MultiGridEnv.step`.
 
@@ -229,11 +260,23 @@ def evaluate(
     >>> table, seventh = (evaluate(config, make, seeds, per_episode=True) for seeds in (range(20), [7]))
     >>> table.episodes[7]["makespan"] == seventh.episodes[0]["makespan"]
     True
+    >>> from pettingzoo.utils import BaseParallelWrapper
+    >>> class Reversed(BaseParallelWrapper):
+    ...     def step(self, actions):
+    ...         return super().step({agent: (action + 2) % 4 for agent, action in actions.items()})
+    >>> env = Reversed(MultiGridEnv(GridConfig(walls="a..A", max_cycles=9)))
+    >>> evaluate(env, lambda env, observations: {"agent_0": 2}, seeds=[0])["makespan"].mean
+    3.0
 
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
-    if not isinstance(config, GridConfig):
-        raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
+    env: Any = MultiGridEnv(world) if isinstance(world, GridConfig) else world
+    inner = env.unwrapped if isinstance(env, ParallelEnv) else None
+    if not isinstance(inner, MultiGridEnv):
+        raise TypeError(
+            f"world is of type {type(world).__name__}; expected a GridConfig, or an environment of "
+            "multigrid.parallel_env, which may be in wrappers"
+        )
     if not callable(policy):
         expected = "a function of a seed" if per_episode else "a function of an env and observations"
         raise TypeError(f"policy is of type {type(policy).__name__}; expected {expected}")
@@ -241,23 +284,24 @@ def evaluate(
         raise TypeError(f"seeds are of type {type(seeds).__name__}; expected integers, such as range(100)")
     if bounds is not None and not isinstance(bounds, LowerBounds):
         raise TypeError(f"bounds are of type {type(bounds).__name__}; expected LowerBounds or None")
-    if config.max_cycles is None:
+    if inner.max_cycles is None:
         raise ValueError("max_cycles is None, but each episode is played to its end; expected a number of steps")
     episode_seeds = [check_seed(seed, "") for seed in seeds]
     if not episode_seeds:
         raise ValueError("seeds are empty; expected at least one integer")
-    env = MultiGridEnv(config)
-    episodes = [_play(env, policy(seed) if per_episode else policy, seed, bounds) for seed in episode_seeds]
-    return Evaluation(config, episode_seeds, episodes)
+    episodes = [_play(env, inner, policy(seed) if per_episode else policy, seed, bounds) for seed in episode_seeds]
+    return Evaluation(inner.config, episode_seeds, episodes)
 
 
-def _play(env: MultiGridEnv, policy: Policy, seed: int, bounds: LowerBounds | None) -> dict[str, float]:
+def _play(
+    env: ParallelEnv[str, Any, Any], inner: MultiGridEnv, policy: Any, seed: int, bounds: LowerBounds | None
+) -> dict[str, float]:
     """Play one episode to its end and return its metrics."""
     observations, _ = env.reset(seed=seed)
-    bound = None if bounds is None else bounds.of(env)
+    bound = None if bounds is None else bounds.of(inner)
     while env.agents:
         observations, *_ = env.step(policy(env, observations))
-    measures = measure_episode(env.metrics())
+    measures = measure_episode(inner.metrics())
     return measures if bound is None else {**measures, "gap": gap_of(measures, bound)}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_seed, shorten
+from multigrid._checks import check_bool, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -88,8 +88,10 @@ class Pretrained:
         seed: int | np.random.Generator = 0,
         temperatures: Temperatures | None = None,
     ) -> None:
+        if not isinstance(weights, Weights):
+            raise TypeError(f"weights are {shorten(weights)}; expected what load_weights returns")
         self._weights = weights
-        self._shield = shield
+        self._shield = check_bool("shield", shield)
         if not isinstance(seed, np.random.Generator):
             seed = np.random.default_rng([check_seed(seed), _STREAM])
         self._generator = seed

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import math
+import zipfile
+import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multigrid._files import replace_file
+from multigrid._files import MOST_BYTES, read_bytes, replace_file
 from multigrid.planning.learned.network import NUM_WAYS, Weights
 from multigrid.planning.learned.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
 from multigrid.planning.team import NUM_SCORES
@@ -18,13 +24,20 @@ def load_weights(file: Path) -> Weights:
     """Return the weights in a file that `save_weights` has written.
 
     Raises:
-        ValueError: it has other arrays, or arrays of other shapes, such as those for another form of windows.
+        ValueError: it is no such file; it has other arrays, or arrays of other shapes, such as those for another form
+            of windows, or numbers that are not finite.
         OSError: the file cannot be read.
     """
-    with np.load(file) as arrays:
-        if missing := [name for name in Weights._fields if name not in arrays]:
-            raise ValueError(f"{file} lacks the arrays {', '.join(missing)}; expected a file of save_weights")
-        weights = Weights(*(np.ascontiguousarray(arrays[name], np.float32) for name in Weights._fields))
+    content = io.BytesIO(read_bytes(file))
+    try:
+        with zipfile.ZipFile(content) as archive:
+            there = set(archive.namelist())
+            if missing := [name for name in Weights._fields if f"{name}.npy" not in there]:
+                raise ValueError(f"{file} lacks the arrays {', '.join(missing)}; expected a file of save_weights")
+            weights = Weights(*(_read_array(archive, name, file) for name in Weights._fields))
+    # What zipfile raises for damaged, encrypted and unknown forms of archives.
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"{file} is no archive of arrays ({error}); expected a file of save_weights") from error
     first, second, third = (len(bias) for bias in (weights.bias, weights.second_bias, weights.third_bias))
     expected = Weights(
         ground=(NUM_CELLS, NUM_GROUNDS, first),
@@ -42,6 +55,33 @@ def load_weights(file: Path) -> Weights:
         if array.shape != shape:
             raise ValueError(f"{file} has {name} of shape {array.shape}; expected {shape}: it is of another version")
     return weights
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[np.float32]:
+    """Return an array of finite floats, float32 and C-contiguous; memory is allocated only for what is there."""
+    size = archive.getinfo(f"{name}.npy").file_size
+    if size > MOST_BYTES:
+        raise ValueError(f"{file} has {name} of {size} bytes; expected at most {MOST_BYTES}")
+    member = io.BytesIO(archive.read(f"{name}.npy"))
+    readers: dict[Any, Any] = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        shape, _, dtype = readers[np.lib.format.read_magic(member)](member)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{file} has {name} in an unknown form ({error}); expected a file of save_weights") from error
+    num_bytes = math.prod(shape) * dtype.itemsize
+    if dtype.kind != "f" or num_bytes != size - member.tell():
+        raise ValueError(
+            f"{file} has {name} of {dtype} {shape} in {size - member.tell()} bytes; expected floats, all of them there"
+        )
+    member.seek(0)
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(np.lib.format.read_array(member), np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{file} has {name} with numbers that are not finite; expected finite ones")
+    return array
 
 
 def save_weights(weights: Weights, file: Path) -> None:

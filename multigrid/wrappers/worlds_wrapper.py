@@ -50,6 +50,6 @@ class WorldsWrapper(gymnasium.vector.VectorWrapper):
         """
         self._worlds.set_state(states, worlds)
 
-    def metrics(self) -> dict[str, Any]:
-        """Return the env's metrics."""
-        return self._worlds.metrics()
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
+        """Return the env's metrics, as `multigrid.MultiGridVectorEnv.metrics`."""
+        return self._worlds.metrics(as_lists=as_lists)

@@ -12,9 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multigrid import MultiGridEnv, parallel_env
+import multigrid
+from multigrid import GridConfig, MultiGridEnv, parallel_env
 
 EPISODES = json.loads((Path(__file__).parents[1] / "golden" / "pogema_metrics.json").read_text())
+
+
+def test_metrics_are_json() -> None:
+    """As lists, the metrics of every face can be written as JSON, with the values that they have as arrays."""
+    settings: dict[str, Any] = {"walls": "a.A\nb.B", "max_cycles": 7}
+    faces = [MultiGridEnv(GridConfig(**settings)), multigrid.env(**settings), multigrid.vector_env(2, **settings)]
+    for env in (*faces, multigrid.GridWorldEnv(size=3)):
+        env.reset(seed=0)
+        metrics, written = env.metrics(), json.loads(json.dumps(env.metrics(as_lists=True)))
+        assert list(written) == list(metrics)
+        for name, value in metrics.items():
+            np.testing.assert_array_equal(written[name], value)
 
 
 def recorded(on_target: str) -> list[int]:

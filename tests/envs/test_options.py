@@ -93,6 +93,9 @@ def test_options_are_passed_on(name: str) -> None:
         *(("max_steps", "max_cycles"), ("max_episode_steps", "max_cycles"), ("obs_radius", "view_radius")),
         *(("collision_system", "collisions"), ("map", "walls"), ("shared_reward", "reward")),
         *(("width", "size=(width, height)"), ("height", "size=(width, height)"), ("colour", None)),
+        *(("view_size", "view_radius=3"), ("agent_view_size", "view_radius=3"), ("obs_range", "view_radius=3")),
+        *(("seed", "reset(seed=...)"), ("agents_xy", "reset(options={'agents': ..., 'targets': ...})")),
+        *(("desc", "walls"), ("density", "walls=multigrid.maps.random_map(width, height, density)")),
     ],
 )
 def test_a_wrong_keyword_names_the_right_one(create: Callable[..., Any], wrong: str, right: str | None) -> None:
@@ -102,7 +105,7 @@ def test_a_wrong_keyword_names_the_right_one(create: Callable[..., Any], wrong: 
     with pytest.raises(
         TypeError, match=rf"\(\) got an unexpected keyword argument '{wrong}'{meant}; expected .*{every}"
     ):
-        create(**{wrong: 4})
+        create(**{wrong: 7})
 
 
 def test_wrong_keywords_beside_the_fields() -> None:

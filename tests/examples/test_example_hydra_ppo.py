@@ -50,7 +50,7 @@ def test_keys_reach_the_world(keys: list[str], fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("grid.on_target=lave", "on_target is 'lave'; expected one of"),
+        ("grid.on_target=lave", r"on_target is 'lave' \(did you mean 'leave'\?\); expected one of"),
         ("grid.view_radius=x", "Error merging override grid.view_radius=x"),
         ("grid.num_agent=3", "Could not override 'grid.num_agent'"),
         ("steps=many", "Error merging override steps=many"),

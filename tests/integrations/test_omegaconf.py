@@ -55,7 +55,7 @@ def test_words_of_a_command_line(words: str, fields: dict[str, Any]) -> None:
         ("size=[3]", ConfigTypeError, "size is .* of type list; expected"),
         ("num_agents=2.5", ValidationError, "'2.5' of type 'float' could not be converted to Integer"),
         ("num_agents=26", ValueError, "num_agents is 26, but the grid .* has room for 25"),
-        ("on_target=lave", ValueError, "on_target is 'lave'; expected one of 'park', 'leave'"),
+        ("on_target=lave", ValueError, r"on_target is 'lave' \(did you mean 'leave'\?\); expected one of"),
         ("collisions=null", ValidationError, "Incompatible value 'None' for field of type 'str'"),
         ("observe=agent", ValidationError, "not a .*ListConfig, list,? or tuple"),
         ("observe=[goal]", ValueError, "a part of observe is 'goal'; expected one of"),

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pettingzoo import ParallelEnv
+from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
@@ -103,6 +105,40 @@ def test_each_seed_is_one_episode() -> None:
     assert starts == [[part.tolist() for part in observation.values()] for observation in resets]
 
 
+class Mirrored(BaseParallelWrapper[str, Any, Any]):
+    """Observations of one's own, and a rule: actions lead the other way round."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Return the distances to the targets."""
+        observations, infos = super().reset(seed=seed, options=options)
+        return {agent: infos[agent]["distance"] for agent in observations}, infos
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        """Play the opposite actions."""
+        return super().step({agent: (action + 2) % 4 for agent, action in actions.items()})
+
+
+@pytest.mark.parametrize("per_episode", [False, True])
+def test_an_environment_of_ones_own_is_measured(per_episode: bool) -> None:
+    """The policy gets the outermost env and its observations; the metrics are those of the world inside."""
+    seen: list[Any] = []
+
+    def west(env: Any, observations: Any) -> dict[str, int]:
+        seen.append((env, observations))
+        return dict.fromkeys(env.agents, 2)
+
+    env = Mirrored(BaseParallelWrapper(MultiGridEnv(CORRIDORS)))
+    policy: Any = (lambda seed: west) if per_episode else west
+    table = multigrid.evaluate(env, policy, range(3), per_episode=per_episode)
+    twin = multigrid.evaluate(CORRIDORS, east, range(3))
+    assert repr((dict(table), table.episodes)) == repr((dict(twin), twin.episodes))
+    assert table.config == CORRIDORS
+    assert {id(one) for one, _ in seen} == {id(env)}
+    assert seen[0][1] == {"agent_0": 3.0, "agent_1": 2.0}
+    with pytest.raises(TypeError, match=r"world is of type BaseParallelWrapper; expected a GridConfig, or an env"):
+        multigrid.evaluate(BaseParallelWrapper(ParallelEnv()), east, [0])
+
+
 def test_equal_generators_give_equal_tables() -> None:
     """A policy goes on with its generator over the episodes, and two equal ones give one table."""
     config = GridConfig(size=(4, 3), max_cycles=20)
@@ -129,7 +165,7 @@ def test_one_episode_has_no_interval_of_its_mean() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((None, east, [0]), TypeError, "config is of type NoneType; expected a GridConfig"),
+        ((None, east, [0]), TypeError, "world is of type NoneType; expected a GridConfig"),
         ((CORRIDORS, "random", [0]), TypeError, "policy is of type str; expected a function of an env and"),
         ((CORRIDORS, east, 7), TypeError, "seeds are of type int; expected integers, such as range(100)"),
         ((CORRIDORS, east, "07"), TypeError, "seed is '0' of type str; expected an integer of at least 0"),

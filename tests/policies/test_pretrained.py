@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.planning.learned.network import Weights, score
 from multigrid.planning.learned.surroundings import Surroundings, Windows
 from multigrid.planning.tables import Tables
+from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights
 
@@ -209,6 +213,55 @@ def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
     np.savez(file, **{name: part for name, part in weights._asdict().items() if name not in ("ways", "third_bias")})
     with pytest.raises(ValueError, match=r"old\.npz lacks the arrays ways, third_bias;"):
         load_weights(file)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1j, 1, "x"], ids=repr)
+def test_weights_are_finite_floats(tmp_path: Path, value: Any) -> None:
+    """Numbers that are not finite, and arrays of other types, are refused by the name of their array."""
+    weights, file = load_weights(FILE), tmp_path / "bad.npz"
+    bias = np.full_like(weights.bias, value, dtype=type(value) if value == "x" else np.asarray(value).dtype)
+    np.savez(file, **weights._replace(second_bias=bias)._asdict())
+    with pytest.raises(ValueError, match=rf"^{file} has second_bias "):
+        load_weights(file)
+
+
+def test_what_holds_no_weights_is_refused(tmp_path: Path) -> None:
+    """Damaged files, other files, and headers that claim more numbers than there are take no memory and are named."""
+    good, file = FILE.read_bytes(), tmp_path / "bad.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (10**9,)})
+    claims = io.BytesIO()
+    with zipfile.ZipFile(claims, "w") as archive:
+        for name in Weights._fields:
+            archive.writestr(f"{name}.npy", header.getvalue())
+    middle = len(good) // 2
+    damaged = good[:middle] + bytes(100) + good[middle + 100 :]
+    tracemalloc.start()
+    try:
+        for content in (b"", b"no archive", good[:middle], damaged, claims.getvalue(), claims.getvalue()[:-30]):
+            file.write_bytes(content)
+            with pytest.raises(ValueError, match=rf"^{file} (is no archive|has ground of float32 \(10000000)"):
+                load_weights(file)
+        assert tracemalloc.get_traced_memory()[1] < 2**28
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("create", [random_policy, shortest_path_policy])
+@pytest.mark.parametrize("generator", [0, None, np.random.RandomState(0), np.random, np.random.PCG64(0)], ids=type)
+def test_a_policy_is_made_of_a_generator(create: Any, generator: Any) -> None:
+    """What is no generator is refused when the policy is made, not when it first acts."""
+    with pytest.raises(TypeError, match=r"^generator is .*; expected a numpy\.random\.Generator, such as"):
+        create(generator)
+
+
+@pytest.mark.parametrize(
+    ("sidestep", "error"), [("0.5", TypeError), (None, TypeError), (1.5, ValueError), (np.nan, ValueError)]
+)
+def test_a_sidestep_is_a_probability(sidestep: Any, error: type[Exception]) -> None:
+    """What is no number from 0 to 1 is refused when the policy is made."""
+    with pytest.raises(error, match=r"^sidestep is .*; expected a number from 0 to 1"):
+        shortest_path_policy(np.random.default_rng(0), sidestep)
 
 
 def test_bad_input_is_refused() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import tyro
 
 import multigrid
-from multigrid._checks import check_memory
+from multigrid._memory import check_memory
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_address, check_map, check_numbers
 from multigrid.cli.rollout.models import check_hidden, count_weights
 from multigrid.cli.rollout.worlds import name_grid

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from multigrid._checks import check_name, check_seed
+from multigrid._checks import check_name, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.named_worlds import METRIC_NAMES
@@ -138,7 +138,7 @@ class MultiGridShareVecEnv:
         Raises:
             NotImplementedError: always.
         """
-        raise NotImplementedError(f"render({mode!r}): the worlds of a training are not drawn")
+        raise NotImplementedError(f"render({shorten(mode)}): the worlds of a training are not drawn")
 
     def close(self) -> None:
         """Close the worlds."""

@@ -1,0 +1,133 @@
+"""Check the memory that a configuration needs, before it is allocated."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from multigrid._checks import shorten
+from multigrid.parts import PARTS, Part, resolve_shape
+
+__all__ = ["check_grid", "check_memory", "check_observations", "check_worlds"]
+
+_MOST_BYTES = 2**36
+_MOST_BYTES_OF_AN_OBSERVATION = 2**30
+# Observations of more bytes come with a warning.
+_MANY_BYTES = 2**32
+# Allocations of more bytes are tried first.
+_UNTRIED_BYTES = 2**30
+# Measured, in bytes: for a cell of the arrays, for a cell while components are labelled, and for a map.
+_BYTES_OF_A_CELL, _BYTES_OF_A_SEARCHED_CELL, _BYTES_OF_A_MAP = 25, 100, 500
+
+
+def check_grid(width: int, height: int, num_maps: int | None) -> None:
+    """Check that the maps of a grid fit into memory.
+
+    Args:
+        width: the number of cells along x.
+        height: the number of cells along y.
+        num_maps: how many maps there are; None for a grid without walls.
+
+    Raises:
+        ValueError: the grid is too large; the message gives the bytes.
+
+    >>> check_grid(2**10, 2**10, num_maps=None)
+    """
+    cells = width * height
+    size = f"{shorten(width)} x {shorten(height)} cells"
+    if num_maps is None:
+        check_memory(f"size is {size}, which", cells * _BYTES_OF_A_CELL, "use a smaller size")
+    else:
+        needed = num_maps * (cells * _BYTES_OF_A_CELL + _BYTES_OF_A_MAP) + cells * _BYTES_OF_A_SEARCHED_CELL
+        check_memory(f"walls has {num_maps} maps of {size}, which", needed, "use smaller or fewer maps")
+
+
+def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
+    """Check that the observations fit into memory.
+
+    Args:
+        parts: the parts of an observation.
+        extents: as `multigrid.parts.name_extents` returns.
+        flatten: whether the parts are one float32 vector.
+
+    A warning says which part takes more than 4 GiB.
+
+    Raises:
+        ValueError: the observations are too large; the message gives the field and the bytes.
+
+    >>> check_observations(("agent", "view"), {"W": 5, "H": 5, "N": 2, "V": 5}, flatten=False)
+    """
+    width, height, num_agents = (extents[name] for name in "WHN")
+    whole_map = max(width, height) - 1
+    causes: dict[Part, tuple[str, str]] = {
+        "view": (
+            f"view_radius is {shorten(extents['V'] // 2)}",
+            f"use a smaller view_radius; {whole_map} shows the whole grid from each of its cells",
+        ),
+        "walls": (
+            f"the grid has {width} x {height} cells",
+            "leave 'walls' out of observe, or use a smaller grid or fewer agents",
+        ),
+        "others": (f"num_agents is {num_agents}", "leave 'others' out of observe, or use fewer agents"),
+    }
+    # Other parts are small.
+    for part in [part for part in causes if part in parts]:
+        field, advice = causes[part]
+        cause = f"{field}: the part {part!r} of observe"
+        numbers = math.prod(resolve_shape(PARTS[part].shape, extents))
+        itemsize = 4 if flatten else np.dtype(PARTS[part].dtype).itemsize
+        check_memory(f"{cause}, for one agent,", numbers * itemsize, advice, _MOST_BYTES_OF_AN_OBSERVATION)
+        # The arrays and a step's results have them, and an agent's space has two bounds, with masks.
+        needed = num_agents * numbers * (4 * itemsize + 2)
+        check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, advice)
+        if needed > _MANY_BYTES:
+            rest = tuple(name for name in parts if name != part)
+            warnings.warn(
+                f"{cause}, for {num_agents} agents, takes about {needed / 2**30:.0f} GiB; without it: observe={rest}",
+                stacklevel=2,
+            )
+
+
+def check_worlds(num_worlds: int, needed: int) -> None:
+    """Check that the arrays of the worlds fit into memory.
+
+    Args:
+        num_worlds: the number of worlds.
+        needed: the bytes of their arrays.
+
+    Raises:
+        ValueError: there are too many worlds; the message gives the bytes.
+
+    >>> check_worlds(1000, 10**6)
+    """
+    check_memory(f"num_worlds is {shorten(num_worlds)}, which", needed, "use fewer worlds")
+
+
+def check_memory(what: str, needed: int, advice: str, most: int = _MOST_BYTES) -> None:
+    """Check that something fits into memory.
+
+    Args:
+        what: takes the memory; the subject of the message.
+        needed: the bytes.
+        advice: what to do otherwise.
+        most: the most bytes that are allowed.
+
+    Raises:
+        ValueError: it takes more, or more than this machine has; the message gives the bytes.
+
+    >>> check_memory("the map", 10**12, "use a smaller one")
+    Traceback (most recent call last):
+    ValueError: the map takes about 1000000000000 bytes; expected at most 68719476736: use a smaller one
+    """
+    if needed > most:
+        raise ValueError(f"{what} takes about {shorten(needed)} bytes; expected at most {most}: {advice}")
+    if needed > _UNTRIED_BYTES:
+        try:
+            np.empty(needed, dtype=np.uint8)
+        except MemoryError as error:
+            raise ValueError(
+                f"{what} takes about {needed} bytes, which this machine does not have: {advice}"
+            ) from error
