@@ -66,7 +66,7 @@ def published(
     """
     check_name("kind", kind, get_args(Kind))
     if isinstance(sets, str):
-        raise TypeError(f"sets is {sets!r}; expected a list of names, or None for all sets")
+        raise TypeError(f"sets is {shorten(sets)}; expected a list of names, or None for all sets")
     names = SETS if sets is None else dict.fromkeys(check_name("a set", name, tuple(SETS)) for name in sets)
     return [row for name in names for row in _read_set(Clone(Path(clone), check), kind, name)]
 

@@ -50,8 +50,9 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
 
     - NEXT_STEP: on the step after, which ignores the world's actions and returns the first observations, rewards of 0
       and False flags;
-    - SAME_STEP: within the same step, with the final observations and infos in ``infos["final_obs"]`` and
-      ``infos["final_info"]``;
+    - SAME_STEP: within the same step. ``infos["final_obs"]`` is then an object array (num_envs,), as in Gymnasium: the
+      final observation of each row of a world that ended, a dict or float32 vector, and None in other rows, of which
+      ``infos["_final_obs"]``, bool (num_envs,), is False. ``infos["final_info"]`` has the final infos;
     - DISABLED: not at all; ``reset(options={"reset_mask": ...})`` does it.
 
     Under ``on_target="leave"`` the row of an agent that has left is zeros, with a reward of 0 and ``alive`` False, and
