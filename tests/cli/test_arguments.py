@@ -108,7 +108,6 @@ REFUSED = {
         ("--output old", "old exists already and is left alone"),
     ],
     "train": [
-        ("--vectorizer supersuit --on-target leave", "on_target is 'leave', but SuperSuit .*'park'.*'stay'.*'restart'"),
         ("--num-cpus 2", "--num-cpus is 2, but only SuperSuit .* use --vectorizer supersuit, or --num-threads"),
         ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
         ("--map old", "old is a folder that no `multigrid train` has written"),
