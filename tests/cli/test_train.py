@@ -235,7 +235,7 @@ def test_the_same_seed_gives_the_same_run(flags: str, folder: Path) -> None:
 
 @pytest.mark.usefixtures("no_pictures")
 def test_supersuit_does_the_default_task() -> None:
-    """SuperSuit plays the task of `multigrid train` without flags, whose agents leave, as the native vector env does."""
+    """Through SuperSuit, the task of `multigrid train` without flags, whose agents leave, is trained as natively."""
     flags = "--steps 1600 --copies 2 --rollout 100 --batch-size 100 --epochs 1 --hidden 8 --episodes 1 --evaluations 2"
     for vectorizer in ("native", "supersuit"):
         assert main(["train", *f"{flags} --vectorizer {vectorizer} --folder {vectorizer}".split()]) == 0
