@@ -49,6 +49,7 @@ EXCLUDED = {
     "multigrid.envs.grid_world.Actions": "an IntEnum, which is Python's",
     "multigrid.actions.check_action": "a helper, to which only the action comes from a user",
     "multigrid.integrations.supersuit": "starts as many processes as it is asked for",
+    "multigrid.integrations.supersuit_sb3": "made by to_sb3 alone, of SuperSuit's vector env",
     "multigrid.integrations.rllib": "needs Ray",
     **{f"multigrid.integrations.{name}.launcher": "trains, with a checkout of its own" for name in ("epymarl", "harl")},
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",

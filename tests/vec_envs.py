@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv  # noqa: TC002 - beside the 
 from helpers import frozen
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.integrations import sb3, supersuit
+from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
 from single_envs import METRICS, SingleEnvs, exact
 
 # Neither square nor even: three agents on 4 x 3 cells, whose episodes are short.
@@ -32,7 +33,7 @@ def make_native(config: GridConfig, num_worlds: int = 3, *, seed: Any = None, **
     return vec_env
 
 
-def make_supersuit(config: GridConfig, num_worlds: int = 3, **arguments: Any) -> supersuit.SuperSuitVecEnv:
+def make_supersuit(config: GridConfig, num_worlds: int = 3, **arguments: Any) -> SuperSuitVecEnv:
     """Return SuperSuit's bridge over some worlds."""
     return supersuit.to_sb3(config, num_worlds, **arguments)
 
@@ -88,12 +89,18 @@ class SingleRows:
     def reset(self) -> list[Any]:
         """Reset all envs, and return the observation of each row."""
         rows = self.singles.reset(self.seeds)
-        self.reset_infos = [self.info(info) for _, info in rows]
+        self.reset_infos = [self.info(info, first=True) for _, info in rows]
         return [observation for observation, _ in rows]
 
-    def info(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Return an info as it is returned: with the metrics but for SuperSuit, with `alive` where agents leave."""
-        left_out = (METRICS if self.as_supersuit else set()) | (set() if self.has_leaves else {"alive"})
+    def info(self, info: dict[str, Any], *, first: bool = False) -> dict[str, Any]:
+        """Return an info as it is returned: with the metrics but for SuperSuit, with `alive` where agents leave.
+
+        Through SuperSuit the first infos of an episode lack `alive`, and those of agents that have left all else.
+        """
+        if self.as_supersuit and not info["alive"]:
+            return {"alive": False}
+        left_out = set(METRICS) if self.as_supersuit else set()
+        left_out |= set() if self.has_leaves and not (self.as_supersuit and first) else {"alive"}
         return {name: value for name, value in info.items() if name not in left_out | {"final_obs", "final_info"}}
 
     def step(self, actions: list[int]) -> list[Any]:
@@ -104,7 +111,7 @@ class SingleRows:
             final, last = (info["final_obs"], info["final_info"]) if is_over else (observation, info)
             shown = self.info(last)
             if is_over:
-                self.reset_infos[row] = self.info(info)
+                self.reset_infos[row] = self.info(info, first=True)
                 # SuperSuit tells the new episode's distance and outcome then.
                 shown |= self.reset_infos[row] if self.as_supersuit else {}
             if done:

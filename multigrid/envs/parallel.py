@@ -81,7 +81,9 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         self._keys = config.observation_keys
         self._has_trails = render_mode is not None and render_trails > 0
         self._no_ends = dict.fromkeys(config.agents, False)
-        self.observation_spaces = {agent: spaces.observation_space(config) for agent in config.agents}
+        self.observation_spaces = {
+            agent: spaces.observation_space(config, spaces.PartsSpace) for agent in config.agents
+        }
         self.action_spaces = {agent: spaces.action_space(config) for agent in config.agents}
         self.state_space = spaces.state_space(config)
         self._index = {agent: index for index, agent in enumerate(config.agents)}

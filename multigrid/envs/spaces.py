@@ -11,7 +11,30 @@ from gymnasium.vector.utils import batch_space
 from multigrid.config import GridConfig
 from multigrid.parts import MASK, PARTS, Part, flat_slices
 
-__all__ = ["action_space", "observation_space", "rows_space", "state_space"]
+__all__ = ["PartsSpace", "action_space", "observation_space", "rows_space", "state_space"]
+
+
+class PartsSpace(spaces.Dict):
+    """A Dict that names `flatten` where a library needs a Box: in a message with the space, and for its bounds.
+
+    >>> space = observation_space(GridConfig(num_agents=1, observe=("target",)), PartsSpace)
+    >>> f"expected a Box, not {space}"
+    "expected a Box, not Dict('target': Box(0, 4, (2,), int64)); with flatten=True, observations are one Box"
+    """
+
+    def __format__(self, spec: str) -> str:
+        return format(f"{self!r}; {self._advice()}", spec)
+
+    @property
+    def low(self) -> Any:
+        """Raise an AttributeError, as any Dict does."""
+        raise AttributeError(f"observations are a Dict, which has no low and high; {self._advice()}")
+
+    high = low
+
+    def _advice(self) -> str:
+        masked = f" and no {MASK!r} in observe" if MASK in self.spaces else ""
+        return f"with flatten=True{masked}, observations are one Box"
 
 
 def action_space(config: GridConfig) -> spaces.Discrete:
@@ -23,10 +46,11 @@ def action_space(config: GridConfig) -> spaces.Discrete:
     return spaces.Discrete(config.num_actions)
 
 
-def observation_space(config: GridConfig) -> spaces.Space[Any]:
+def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict) -> spaces.Space[Any]:
     """Return the space of one agent's observation: a Dict of its parts, in their order.
 
-    With `flatten` it is one float32 Box, or with an action mask the Dict of that Box and the mask.
+    With `flatten` it is one float32 Box, or with an action mask the Dict of that Box and the mask. A Dict is
+    of the class `kind`.
 
     >>> observation_space(GridConfig(num_agents=1))
     Dict('agent': Box(0, 4, (2,), int64), 'target': Box(0, 4, (2,), int64))
@@ -36,13 +60,11 @@ def observation_space(config: GridConfig) -> spaces.Space[Any]:
     shapes = config.part_shapes
     # Gymnasium sorts the keys of a dict; pairs keep the order, which is that of the flat vector.
     if not config.flatten:
-        return spaces.Dict([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
+        return kind([(part, _part_space(config, part, shape)) for part, shape in shapes.items()])
     vector = _vector_space(config)
     if not config.observation_keys:
         return vector
-    return spaces.Dict(
-        list(zip(config.observation_keys, (vector, _part_space(config, MASK, shapes[MASK])), strict=True))
-    )
+    return kind(list(zip(config.observation_keys, (vector, _part_space(config, MASK, shapes[MASK])), strict=True)))
 
 
 def _vector_space(config: GridConfig) -> spaces.Box:

@@ -1,7 +1,10 @@
-"""A Stable-Baselines3 VecEnv over SuperSuit, with fixes for SuperSuit 3.11.
+"""Agents that leave, in SuperSuit's vector envs; and SuperSuit's vector env for Stable-Baselines3.
 
-SuperSuit's ``pettingzoo_env_to_vec_env_v1`` and ``concat_vec_envs_v1`` create the vector env. This module replaces
-SuperSuit's own Stable-Baselines3 wrapper, because of these defects:
+SuperSuit 3.11 expects that all agents stay until the episode is over. Its ``black_death_v3`` gives agents that have
+left rows of zeros, but reports no end in the step in which an agent leaves: all rows end together, one step after the
+last agent has left. `black_death` takes its place, and reports each end in its own step.
+
+`to_sb3` replaces SuperSuit's wrapper for Stable-Baselines3, because of these defects:
 
 - Copies are pickles of one env, so copies of an env that has been reset play the same episodes; and with processes,
   worker w seeds its j-th copy with seed + w + j, so that copies share seeds. Here copies are created from a fresh env
@@ -10,34 +13,99 @@ SuperSuit's own Stable-Baselines3 wrapper, because of these defects:
 - ``TimeLimit.truncated`` is never set, so learners treat the time limit as termination.
 - ``reset()`` without a seed returns malformed infos when there are processes, and processes that are not closed
   keep Python from ending.
-- An agent that leaves before the others causes an AssertionError, and ``black_death_v3`` supports no Dict. This is not
-  fixed here: `to_sb3` rejects such worlds.
+
+Only `to_sb3` imports Stable-Baselines3.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
-from multiprocessing import util
-from typing import Any
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from gymnasium.vector.utils import batch_space, create_empty_array, iterate
+from pettingzoo import ParallelEnv
+from pettingzoo.utils import BaseParallelWrapper
 
-from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.extras import missing_library
-from multigrid.integrations.training import map_parts
 
 try:
     import supersuit
-    from stable_baselines3.common.vec_env import VecEnv
-    from supersuit.vector.multiproc_vec import ProcConcatVec, decompress_info
 except ModuleNotFoundError as error:
-    raise missing_library(__name__, error, "train") from error
+    raise missing_library(__name__, error, "supersuit") from error
 
-__all__ = ["SuperSuitVecEnv", "to_sb3"]
+if TYPE_CHECKING:
+    from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
+
+__all__ = ["black_death", "to_sb3"]
+
+
+def black_death(env: ParallelEnv[str, Any, Any]) -> ParallelEnv[str, Any, Any]:
+    """Return a ParallelEnv whose agents stay in `agents` until its episode is over, as SuperSuit's vector env expects.
+
+    An agent that leaves before the others is terminated or truncated in that step, its last observation is in
+    ``infos[agent]["terminal_observation"]``, and its observation is zeros. From then on it has observations of zeros,
+    rewards of 0, and ``infos[agent]["alive"]`` False, and its actions are ignored. The end of the episode truncates it,
+    so that learners end the trajectory there. Infos of agents that end also have ``TimeLimit.truncated``, by which
+    Stable-Baselines3 tells a time limit from a termination.
+
+    Args:
+        env: a ParallelEnv, with Dict observations or others.
+
+    Raises:
+        TypeError: `env` is not a ParallelEnv.
+
+    >>> import multigrid
+    >>> env = black_death(multigrid.parallel_env(size=(5, 3), num_agents=3, on_target="leave"))
+    >>> envs = supersuit.concat_vec_envs_v1(supersuit.pettingzoo_env_to_vec_env_v1(env), 2)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["agent"].shape
+    (6, 2)
+    """
+    if not isinstance(env, ParallelEnv):
+        raise TypeError(
+            f"env is of type {type(env).__name__}; expected a PettingZoo ParallelEnv, as multigrid.parallel_env(...) "
+            "returns"
+        )
+    return _BlackDeath(env)
+
+
+class _BlackDeath(BaseParallelWrapper[str, Any, Any]):
+    def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
+        super().__init__(env)
+        self.agents: list[str] = []
+        spaces = {agent: env.observation_space(agent) for agent in env.possible_agents}
+        self._zeros = {
+            agent: next(iter(iterate(batch_space(space, 1), create_empty_array(space, n=1))))
+            for agent, space in spaces.items()
+        }
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self.agents = list(self.env.possible_agents)
+        # No `alive` here: SuperSuit overwrites the infos of an episode's last step by those of the reset after it.
+        absent = {agent: deepcopy(self._zeros[agent]) for agent in self.agents if agent not in observations}
+        return {**observations, **absent}, {**infos, **{agent: {} for agent in absent}}
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        returned: Any = self.env.step({agent: actions[agent] for agent in self.env.agents})
+        results = observations, rewards, terminations, truncations, infos = tuple(map(dict, returned))
+        is_over = not self.env.agents
+        for agent in self.agents:
+            alive = agent in observations
+            if not alive:
+                observations[agent], rewards[agent] = deepcopy(self._zeros[agent]), 0.0
+                terminations[agent], truncations[agent] = False, is_over
+            infos[agent] = info = {**infos.get(agent, {}), "alive": alive}
+            if terminations[agent] or truncations[agent]:
+                info["TimeLimit.truncated"] = bool(truncations[agent] and not terminations[agent])
+                if not is_over:  # else SuperSuit stores the last observation
+                    info["terminal_observation"] = observations[agent]
+                    observations[agent] = deepcopy(self._zeros[agent])
+        if is_over:
+            self.agents = []
+        return results
 
 
 def to_sb3(
@@ -45,123 +113,29 @@ def to_sb3(
 ) -> SuperSuitVecEnv:
     """Return a Stable-Baselines3 VecEnv of some copies of one world; row = copy * num_agents + agent.
 
+    Under ``on_target="leave"`` the rows of agents that have left are those of `black_death`.
+
     Args:
-        config: the world; any `on_target` but "leave".
+        config: the world.
         copies: the number of worlds that are played side by side.
         num_cpus: the number of worker processes; 0 plays all copies in this process.
         seed: copy k plays the episodes of seed + k; None samples a seed. ``PPO(seed=...)`` replaces it.
         render_mode: as for `multigrid.parallel_env`.
 
     Raises:
-        ValueError: `on_target` is "leave", or there are fewer than one copy or fewer than zero processes.
+        ModuleNotFoundError: Stable-Baselines3 is not installed.
+        ValueError: there are fewer than one copy or fewer than zero processes.
 
     >>> vec_env = to_sb3(GridConfig(num_agents=3), copies=2, seed=0)
     >>> vec_env.num_envs
     6
     """
-    if config.on_target == "leave":
-        raise ValueError(
-            "on_target is 'leave', but SuperSuit cannot vectorise agents that leave one by one; "
-            "use 'park' (arrived agents wait for the others), 'stay' or 'restart'"
-        )
+    from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
+
     if copies < 1 or num_cpus < 0:
         raise ValueError(f"copies is {copies} and num_cpus {num_cpus}; expected at least 1 and at least 0")
+    env: ParallelEnv[str, Any, Any] = MultiGridEnv(config, render_mode)
     make_one: Any = supersuit.pettingzoo_env_to_vec_env_v1  # SuperSuit has no type hints
     make_many: Any = supersuit.concat_vec_envs_v1
-    many = make_many(make_one(MultiGridEnv(config, render_mode)), copies, num_cpus=num_cpus, base_class="gymnasium")
-    return SuperSuitVecEnv(many, config, render_mode, seed)
-
-
-class SuperSuitVecEnv(VecEnv):
-    """A Stable-Baselines3 VecEnv over SuperSuit's vector env; `to_sb3` returns it."""
-
-    def __init__(self, venv: Any, config: GridConfig, render_mode: str | None, seed: int | None) -> None:
-        self._venv = venv
-        self._attributes: dict[str, Any] = {"render_mode": render_mode, "config": config}
-        self._seeded = False
-        # Runs once: on close(), on garbage collection, or at exit, before Python waits for its child processes.
-        workers = (venv.pipes, venv.procs) if isinstance(venv, ProcConcatVec) else ((), ())
-        self._stop_workers = util.Finalize(self, _stop, workers, exitpriority=0)
-        super().__init__(venv.num_envs, venv.observation_space, venv.action_space)
-        if seed is not None:
-            self.seed(seed)
-
-    def reset(self) -> Any:
-        """Reset every copy; the infos are in `reset_infos`."""
-        seed = self._seeds[0]
-        if seed is None and not self._seeded:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
-        self._seeded = True
-        if isinstance(self._venv, ProcConcatVec):
-            observations, self.reset_infos = self._reset_workers(seed)
-        else:
-            observations, infos = self._venv.reset(seed=seed)
-            self.reset_infos = list(infos)
-        self._reset_seeds()
-        self._reset_options()
-        return observations
-
-    def _reset_workers(self, seed: int | None) -> tuple[Any, list[dict[str, Any]]]:
-        """Reset the copies of every worker, with the same seeds as in one process."""
-        venv, num_agents = self._venv, self._attributes["config"].num_agents
-        for pipe, first_row in zip(venv.pipes, venv.idx_starts, strict=False):
-            pipe.send(("reset", (None if seed is None else seed + first_row // num_agents, None)))
-        spread: Any = decompress_info
-        infos = spread(self.num_envs, venv.idx_starts, venv._receive_info())  # noqa: SLF001 - no public method
-        return map_parts(np.copy, venv.observations_buffers), infos
-
-    def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Store the actions of the next step, one for each row."""
-        self._venv.step_async(actions)
-
-    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play the step; the info of a row that ended has ``TimeLimit.truncated``."""
-        observations, rewards, terminations, truncations, infos = self._venv.step_wait()
-        terminated, truncated = np.asarray(terminations, dtype=bool), np.asarray(truncations, dtype=bool)
-        dones = terminated | truncated
-        for row in np.flatnonzero(dones):
-            infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
-        return observations, rewards, dones, infos
-
-    def close(self) -> None:
-        """Stop the workers, if there are any; closing twice is fine."""
-        self._stop_workers()
-        self._venv.close()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute that all rows share: `render_mode` or `config`.
-
-        Raises:
-            AttributeError: any other; the copies may live in other processes.
-        """
-        if attr_name not in self._attributes:
-            raise AttributeError(
-                f"{shorten(attr_name)} is not available with SuperSuit; only {sorted(self._attributes)}"
-            )
-        return [self._attributes[attr_name]] * len(list(self._get_indices(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise a NotImplementedError: SuperSuit's copies cannot be accessed."""
-        raise NotImplementedError(f"{shorten(attr_name)} cannot be set on SuperSuit's copies; make a new GridConfig")
-
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Raise a NotImplementedError: SuperSuit's copies cannot be accessed."""
-        raise NotImplementedError(f"{method_name}() cannot be called on SuperSuit's copies")
-
-    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:  # noqa: ARG002
-        """Return False for each row: no copy has a Gymnasium wrapper."""
-        return [False] * len(list(self._get_indices(indices)))
-
-    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """Return the frame of the first copy, the only one that SuperSuit draws."""
-        return [self._venv.render()]
-
-
-def _stop(pipes: Sequence[Any], processes: Sequence[Any]) -> None:
-    """Stop worker processes, except those that Ctrl-C in the terminal has stopped already."""
-    for pipe, process in zip(pipes, processes, strict=True):
-        if process.is_alive() and not pipe.closed:
-            with contextlib.suppress(BrokenPipeError):
-                # SuperSuit's own message ends its workers with an AssertionError.
-                pipe.send("terminate")
-            process.join()
+    one = make_one(black_death(env) if config.on_target == "leave" else env)
+    return SuperSuitVecEnv(make_many(one, copies, num_cpus=num_cpus), config, render_mode, seed)

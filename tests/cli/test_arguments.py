@@ -119,7 +119,6 @@ REFUSED = {
         ("--output old", "old exists already and is left alone"),
     ],
     "train": [
-        ("--vectorizer supersuit --on-target leave", "on_target is 'leave', but SuperSuit .*'park'.*'stay'.*'restart'"),
         ("--num-cpus 2", "--num-cpus is 2, but only SuperSuit .* use --vectorizer supersuit, or --num-threads"),
         ("--vectorizer supersuit --num-threads 2", "--num-threads is 2, but SuperSuit .* use --vectorizer native"),
         ("--map old", "old is a folder that no `multigrid train` has written"),
@@ -348,7 +347,7 @@ def main_without(
         *(((name,), "train", 1, INSTALL.format(name, "train")) for name in OTHERS[:4]),
         (("ray", OTHERS[1]), "train --num-agents 3 --engine rllib --num-env-runners 8", 1, "--engine rllib needs ray"),
         (("ray", OTHERS[1]), "train --engine=rllib", 1, INSTALL.format("ray", "rllib")),
-        (("supersuit",), "train --vectorizer supersuit", 2, "is supersuit, which is not installed: pip install"),
+        (("supersuit",), "train --vectorizer supersuit", 2, r"supersuit, which is not installed: pip .*\[supersuit\]"),
         (OTHERS, "rollout --episodes 1 --gif", 1, INSTALL.format("imageio", "train")),
         (OTHERS, "rollout --episodes 1 --figures", 1, INSTALL.format("matplotlib", "train")),
     ],

@@ -283,6 +283,18 @@ def test_the_same_seed_gives_the_same_run(flags: str, folder: Path) -> None:
     np.testing.assert_array_equal(weights(again), weights(folder))
 
 
+@pytest.mark.usefixtures("no_pictures")
+def test_supersuit_does_the_default_task() -> None:
+    """Through SuperSuit, the task of `multigrid train` without flags, whose agents leave, is trained as natively."""
+    flags = "--steps 1600 --copies 2 --rollout 100 --batch-size 100 --epochs 1 --hidden 8 --episodes 1 --evaluations 2"
+    for vectorizer in ("native", "supersuit"):
+        assert main(["train", *f"{flags} --vectorizer {vectorizer} --folder {vectorizer}".split()]) == 0
+    assert read_json(Path("supersuit/config.json"))["grid"]["on_target"] == "leave"
+    np.testing.assert_array_equal(weights(Path("supersuit")), weights(Path("native")))
+    episodes = [[row["episodes"] for row in read_rows(Path(name) / "metrics.csv")] for name in ("native", "supersuit")]
+    assert episodes[0] == episodes[1] != [0]
+
+
 def test_another_seed_gives_another_run(folder: Path) -> None:
     """The seed reaches the training; and a second name for the outputs, in folders yet to be made, is taken."""
     assert main(["train", *f"{TINY} --seed 6 --folder some/where/else".split()]) == 0

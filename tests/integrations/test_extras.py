@@ -73,7 +73,7 @@ except ModuleNotFoundError as error:
 
 @pytest.mark.parametrize(
     ("module", "library", "extra"),
-    [("sb3", "stable_baselines3", "train"), ("supersuit", "supersuit", "train"), ("rllib", "ray", "rllib")],
+    [("sb3", "stable_baselines3", "train"), ("supersuit", "supersuit", "supersuit"), ("rllib", "ray", "rllib")],
 )
 def test_a_missing_library_says_how_to_install_it(module, library, extra):
     """Importing an integration without its library is an error with the command that installs it."""

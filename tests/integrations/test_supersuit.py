@@ -1,17 +1,23 @@
-"""The bridge from SuperSuit to Stable-Baselines3: the same play with and without processes, seeds, ends, refusals."""
+"""SuperSuit: rows of agents that leave, and the bridge to Stable-Baselines3, with and without processes."""
 
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import supersuit
+from gymnasium.spaces import Dict
 
-from helpers import run_python
-from multigrid.integrations.supersuit import SuperSuitVecEnv, to_sb3
-from vec_envs import WORLD, play
+from helpers import frozen, run_python
+from multigrid import GridConfig, env, parallel_env
+from multigrid.integrations.supersuit import black_death, to_sb3
+from multigrid.integrations.supersuit_sb3 import SuperSuitVecEnv
+from single_envs import exact
+from vec_envs import SETTINGS, WORLD, SingleRows, play, returned_rows, rows_of
 
 COPIES = 3
 STEPS = 150
@@ -32,6 +38,118 @@ def make() -> Iterator[Callable[..., SuperSuitVecEnv]]:
     yield make_one
     for vec_env in made:
         vec_env.close()
+
+
+@pytest.fixture
+def ended_workers() -> Iterator[None]:
+    """End SuperSuit's worker processes after the test, which close() does not."""
+    yield
+    for worker in multiprocessing.active_children():
+        worker.kill()
+
+
+@pytest.mark.usefixtures("ended_workers")
+@pytest.mark.parametrize(
+    "wrap", [lambda one: one, supersuit.clip_reward_v0], ids=["bare", "in a wrapper through an AECEnv"]
+)
+@pytest.mark.parametrize("num_cpus", [0, 2])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"on_target": "leave"},
+        {"on_target": "leave", "flatten": True, "max_cycles": 9, "reward": "shared"},
+        {"on_target": "park", "flatten": True},
+        {"on_target": "stay"},
+        {"on_target": "restart", "max_cycles": 11},
+    ],
+    ids=str,
+)
+def test_supersuits_own_functions_have_the_right_rows(
+    settings: dict[str, Any], num_cpus: int, wrap: Callable[[Any], Any]
+) -> None:
+    """Through `black_death`, rows of SuperSuit's vector env are those of single envs, each end in its own step."""
+    config = GridConfig(**(SETTINGS | settings))
+    one = supersuit.pettingzoo_env_to_vec_env_v1(black_death(wrap(parallel_env(config))))
+    envs = supersuit.concat_vec_envs_v1(one, 2, num_cpus=num_cpus)
+    singles = SingleRows(config, [20, 21], as_supersuit=True)
+    singles.has_leaves = True  # `alive` is there in any case
+    random = np.random.default_rng(4)
+    assert list(map(exact, rows_of(envs.reset(seed=20)[0]))) == singles.reset()
+    for _ in range(150):
+        actions = random.integers(0, 4, 6)
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        returned = observations, rewards, (terminated | truncated).astype(bool), infos
+        assert frozen(returned_rows(returned)) == frozen(singles.step(actions.tolist()))
+        out_of_time = [bool(info.get("TimeLimit.truncated")) for info in infos]
+        assert out_of_time == (truncated & ~terminated).astype(bool).tolist()
+    assert ({"alone", "dead"} <= set(singles.ends)) == (config.on_target == "leave")
+
+
+def test_an_aec_env_is_refused() -> None:
+    """An AECEnv, which SuperSuit's vector env refuses later, is a TypeError that names what was expected."""
+    with pytest.raises(TypeError, match="env is of type MultiGridAECEnv; expected a PettingZoo ParallelEnv"):
+        black_death(env(WORLD))
+
+
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "agent_indicator_v0": supersuit.agent_indicator_v0,
+    "black_death_v3": lambda one: supersuit.black_death_v3(one).reset(),
+    "color_reduction_v0": supersuit.color_reduction_v0,
+    "dtype_v0": lambda one: supersuit.dtype_v0(one, np.float32),
+    "flatten_v0": supersuit.flatten_v0,
+    "frame_stack_v1": supersuit.frame_stack_v1,
+    "frame_stack_v2": supersuit.frame_stack_v2,
+    "normalize_obs_v0": supersuit.normalize_obs_v0,
+    "observation_lambda_v0": lambda one: supersuit.observation_lambda_v0(one, lambda seen, _: seen),
+}
+
+
+@pytest.mark.parametrize("make_env", [parallel_env, env])
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_a_wrapper_without_dicts_names_flatten(name: str, make_env: Callable[..., Any]) -> None:
+    """A wrapper that refuses Dict observations says what makes them a Box, with an action mask, too."""
+    for settings, advice in (
+        ({}, "with flatten=True, observations are one Box"),
+        ({"flatten": True, "observe": ("agent", "action_mask")}, "flatten=True and no 'action_mask' in observe, "),
+    ):
+        with pytest.raises((AssertionError, AttributeError), match=advice):
+            WRAPPERS[name](make_env(**SETTINGS, **settings))
+
+
+def test_the_advice_changes_no_space() -> None:
+    """The space that names `flatten` is in all else a Dict: equal, printed and pickled as one, without bounds."""
+    space = parallel_env(WORLD).observation_space("agent_0")
+    plain = Dict([(part, one) for part, one in space.items()])
+    assert space == plain
+    assert plain == space
+    assert pickle.loads(pickle.dumps(space)) == plain
+    assert (str(space), repr(space)) == (str(plain), repr(plain))
+    assert not {"low", "high"} & {name for name in dir(space) if hasattr(space, name)}
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules.update(torch=None, stable_baselines3=None)  # so that importing them fails
+import multigrid, supersuit
+from multigrid.integrations.supersuit import black_death, to_sb3
+env = black_death(multigrid.parallel_env(on_target="leave"))
+envs = supersuit.concat_vec_envs_v1(supersuit.pettingzoo_env_to_vec_env_v1(env), 3)
+envs.reset(seed=0)
+print(len(envs.step([0] * 6)[1]))
+try:
+    to_sb3(multigrid.GridConfig())
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_nothing_but_to_sb3_needs_torch() -> None:
+    """Without torch and Stable-Baselines3 agents leave and envs step; `to_sb3` alone names the extra that it needs."""
+    done = run_python("-c", WITHOUT_TORCH)
+    steps, error = done.stdout.splitlines()
+    assert steps == "6", done.stderr
+    assert error.startswith("multigrid.integrations.supersuit.to_sb3 needs stable_baselines3, which is not ")
+    assert error.endswith('[train]"')
 
 
 def test_processes_change_nothing(make: Callable[..., SuperSuitVecEnv]) -> None:

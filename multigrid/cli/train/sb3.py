@@ -28,6 +28,7 @@ from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, de
 from multigrid.cli.train.report import Evaluations, print_finished, print_headline, print_report, write_evaluations
 from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import to_sb3
 from multigrid.integrations.training import SUMMED, training_seed
 
@@ -220,7 +221,7 @@ def _vec_env(options: SB3Options) -> VecEnv:
         if error.name != "supersuit":
             raise
         raise ValueError(
-            "--vectorizer is supersuit, which is not installed: pip install supersuit, or leave it at native"
+            f"--vectorizer is supersuit, which is not installed: {install_command('supersuit')}, or leave it at native"
         ) from error
     return supersuit.to_sb3(options.grid, options.copies, num_cpus=options.num_cpus)
 
