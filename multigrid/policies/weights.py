@@ -59,7 +59,12 @@ def load_weights(file: Path) -> Weights:
 
 def _read_array(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[np.float32]:
     """Return an array of finite floats, float32 and C-contiguous; memory is allocated only for what is there."""
-    size = archive.getinfo(f"{name}.npy").file_size
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(
+            f"{file} has {name} in a compression that NumPy does not write; expected a file of save_weights"
+        )
+    size = info.file_size
     if size > MOST_BYTES:
         raise ValueError(f"{file} has {name} of {size} bytes; expected at most {MOST_BYTES}")
     member = io.BytesIO(archive.read(f"{name}.npy"))
@@ -72,7 +77,7 @@ def _read_array(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[np.f
     except (ValueError, KeyError) as error:
         raise ValueError(f"{file} has {name} in an unknown form ({error}); expected a file of save_weights") from error
     num_bytes = math.prod(shape) * dtype.itemsize
-    if dtype.kind != "f" or num_bytes != size - member.tell():
+    if dtype.kind != "f" or min(shape, default=0) < 0 or num_bytes != size - member.tell():
         raise ValueError(
             f"{file} has {name} of {dtype} {shape} in {size - member.tell()} bytes; expected floats, all of them there"
         )

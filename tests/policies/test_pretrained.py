@@ -247,6 +247,20 @@ def test_what_holds_no_weights_is_refused(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("compression", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2], ids=["lzma", "bzip2"])
+def test_what_numpy_does_not_write_is_refused(tmp_path: Path, compression: int) -> None:
+    """Other compressions, whose damage raises other errors, and shapes below 0 are refused by file and array."""
+    file, header = tmp_path / "bad.npz", io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f2", "fortran_order": False, "shape": (-2, -3)})
+    members = {f"{name}.npy": header.getvalue() + bytes(12) for name in Weights._fields}
+    for form, complaint in ((compression, "a compression"), (zipfile.ZIP_DEFLATED, r"float16 \(-2, -3\)")):
+        with zipfile.ZipFile(file, "w", form) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        with pytest.raises(ValueError, match=rf"^{file} has {Weights._fields[0]} (in|of) {complaint}"):
+            load_weights(file)
+
+
 @pytest.mark.parametrize("create", [random_policy, shortest_path_policy])
 @pytest.mark.parametrize("generator", [0, None, np.random.RandomState(0), np.random, np.random.PCG64(0)], ids=type)
 def test_a_policy_is_made_of_a_generator(create: Any, generator: Any) -> None:
