@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +33,7 @@ from multigrid.cli.train.progress import TrainingBar
 from multigrid.cli.train.report import print_report
 from multigrid.core.compilation_bar import CompilationBar
 from multigrid.core.rules import RULES_VERSION
+from multigrid.integrations import sb3_buffers
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from multigrid.integrations.training import training_seed
 
@@ -490,3 +492,44 @@ def test_the_folder_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) 
     lines = capsys.readouterr().out.splitlines()
     assert "files in [bold]a[/x] :cat::" in lines
     assert any("multigrid train --resume '[bold]a[/x] :cat:'" in line for line in lines)
+
+
+@pytest.mark.parametrize("flags", ["", "--no-flatten"])
+@pytest.mark.parametrize("vectorizer", ["native", "supersuit"])
+def test_agents_that_have_left_are_not_learned_from(
+    vectorizer: str, flags: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each update goes through the observations of the agents that were present, each once, and through no other."""
+    acted: list[bytes] = []
+    learned: list[bytes] = []
+    updates = []
+
+    def as_bytes(observations: Any) -> list[bytes]:
+        parts = observations.values() if isinstance(observations, dict) else [observations]
+        return [b"".join(row.tobytes() for row in rows) for rows in zip(*map(np.asarray, parts), strict=True)]
+
+    on_step, get = train_module._Training._on_step, sb3_buffers._Present.get
+
+    def record(training: Any) -> bool:
+        obs = training.locals["obs_tensor"]
+        rows = as_bytes({name: part.numpy() for name, part in obs.items()} if isinstance(obs, dict) else obs.numpy())
+        acted.extend(row for row, info in zip(rows, training.locals["infos"], strict=True) if info.get("alive", True))
+        return on_step(training)
+
+    def yielded(buffer: Any, batch_size: int | None = None) -> Iterator[Any]:
+        for batch in get(buffer, batch_size):
+            learned.extend(as_bytes(batch.observations))
+            yield batch
+        updates.append((sorted(acted), sorted(learned)))
+        acted.clear()
+        learned.clear()
+
+    monkeypatch.setattr(train_module._Training, "_on_step", record)
+    monkeypatch.setattr(sb3_buffers._Present, "get", yielded)
+    world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 --vectorizer {vectorizer} {flags}"
+    small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
+    assert main(["train", *world.split(), *small.split(), "--folder", str(tmp_path / "run")]) == 0
+    assert len(updates) == 2
+    for present, used in updates:
+        assert 0 < len(present) < 240
+        assert used == present

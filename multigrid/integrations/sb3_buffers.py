@@ -1,0 +1,69 @@
+"""Rollout buffers of Stable-Baselines3 that leave out the rows of agents that have left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.integrations.extras import missing_library
+
+try:
+    from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
+except ModuleNotFoundError as error:
+    raise missing_library(__name__, error, "train") from error
+
+__all__ = ["PresentDictRolloutBuffer", "PresentRolloutBuffer"]
+
+
+class _Present:
+    """Yields the transitions of rows whose agents were present when they acted."""
+
+    buffer_size: int
+    n_envs: int
+    pos: int
+    generator_ready: bool
+
+    present: NDArray[np.bool_] | None = None
+    """bool (rows,), whose agents are present in the step that is added next; None for all. The infos have it as
+    ``alive``, and a callback, which is called before the step is added, sets it."""
+
+    def reset(self) -> None:
+        self._present = np.ones((self.buffer_size, self.n_envs), dtype=bool)
+        super().reset()  # type: ignore[misc]
+
+    def add(self, *args: Any, **keywords: Any) -> None:
+        if self.present is not None:
+            self._present[self.pos] = self.present
+        super().add(*args, **keywords)  # type: ignore[misc]
+
+    def get(self, batch_size: int | None = None) -> Iterator[Any]:
+        if not self.generator_ready:
+            next(super().get())  # type: ignore[misc] # prepares the arrays
+        rows = np.random.permutation(np.flatnonzero(self._present.T))  # noqa: NPY002 - Stable-Baselines3's own stream
+        batch_size = batch_size or len(rows)
+        for start in range(0, len(rows), batch_size):
+            yield self._get_samples(rows[start : start + batch_size])  # type: ignore[attr-defined]
+
+
+class PresentRolloutBuffer(_Present, RolloutBuffer):  # type: ignore[misc]
+    """A `RolloutBuffer` that yields no transition of an agent that has left, if `present` is set before each step.
+
+    >>> import multigrid, numpy as np
+    >>> from multigrid.integrations.sb3 import to_sb3
+    >>> from stable_baselines3 import PPO
+    >>> from stable_baselines3.common.callbacks import BaseCallback
+    >>> class SetPresent(BaseCallback):
+    ...     def _on_step(self):
+    ...         self.model.rollout_buffer.present = np.array([info["alive"] for info in self.locals["infos"]])
+    ...         return True
+    >>> envs = multigrid.vector_env(4, autoreset_mode="SameStep", on_target="leave", flatten=True)
+    >>> model = PPO("MlpPolicy", to_sb3(envs), n_steps=16, batch_size=64, rollout_buffer_class=PresentRolloutBuffer)
+    >>> _ = model.learn(total_timesteps=128, callback=SetPresent())
+    """
+
+
+class PresentDictRolloutBuffer(_Present, DictRolloutBuffer):  # type: ignore[misc]
+    """As `PresentRolloutBuffer`, for Dict observations."""
