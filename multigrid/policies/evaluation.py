@@ -193,7 +193,7 @@ def _rules_of(config: GridConfig) -> GridConfig:
 
 @overload
 def evaluate(
-    world: GridConfig | ParallelEnv[str, Any, Any],
+    config: GridConfig | ParallelEnv[str, Any, Any],
     policy: Policy,
     seeds: Iterable[int],
     *,
@@ -202,7 +202,7 @@ def evaluate(
 ) -> Evaluation: ...
 @overload
 def evaluate(
-    world: GridConfig | ParallelEnv[str, Any, Any],
+    config: GridConfig | ParallelEnv[str, Any, Any],
     policy: Callable[[int], Policy],
     seeds: Iterable[int],
     *,
@@ -212,7 +212,7 @@ def evaluate(
 
 
 def evaluate(
-    world: GridConfig | ParallelEnv[str, Any, Any],
+    config: GridConfig | ParallelEnv[str, Any, Any],
     policy: Any,
     seeds: Iterable[int],
     *,
@@ -227,7 +227,7 @@ def evaluate(
     `per_episode` the policy is seeded, too, and each episode can be repeated by itself.
 
     Args:
-        world: a configuration; or an environment with one's own observations, rewards or rules: a `MultiGridEnv` in
+        config: the world; or an environment with one's own observations, rewards or rules: a `MultiGridEnv` in
             wrappers of PettingZoo, or one of a subclass. Its `max_cycles` is a number, so that every episode ends. The
             metrics are those of the `MultiGridEnv` itself.
         policy: a function of the environment and its last observations that returns an action for each agent in
@@ -246,7 +246,7 @@ def evaluate(
         which all agents arrived.
 
     Raises:
-        TypeError: `world` is neither a GridConfig nor an environment with a MultiGridEnv inside, `policy` cannot be
+        TypeError: `config` is neither a GridConfig nor an environment with a MultiGridEnv inside, `policy` cannot be
             called, a seed is not an integer, or `bounds` are not LowerBounds.
         ValueError: there are no seeds, a seed is negative, or `max_cycles` is None; with `bounds`, planners do not
             support the rules. Invalid actions of the policy cause the errors of `MultiGridEnv.step`.
@@ -270,11 +270,11 @@ def evaluate(
 
     See the page "The pretrained policy" (docs/pretrained.md in the source).
     """
-    env: Any = MultiGridEnv(world) if isinstance(world, GridConfig) else world
+    env: Any = MultiGridEnv(config) if isinstance(config, GridConfig) else config
     inner = env.unwrapped if isinstance(env, ParallelEnv) else None
     if not isinstance(inner, MultiGridEnv):
         raise TypeError(
-            f"world is of type {type(world).__name__}; expected a GridConfig, or an environment of "
+            f"config is of type {type(config).__name__}; expected a GridConfig, or an environment of "
             "multigrid.parallel_env, which may be in wrappers"
         )
     if not callable(policy):

@@ -66,7 +66,7 @@ def make_grid(fields: Any) -> GridConfig:
         rows = zip(walls["maps"], walls["agents"], walls["targets"], strict=True)
         walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
     elif isinstance(walls, list):
-        walls = [parse_map(picture) for picture in walls]
+        walls = [parse_map(one) if isinstance(one, str) else one for one in walls]
     return GridConfig(**{**fields, "walls": walls})
 
 

@@ -135,7 +135,7 @@ def test_an_environment_of_ones_own_is_measured(per_episode: bool) -> None:
     assert table.config == CORRIDORS
     assert {id(one) for one, _ in seen} == {id(env)}
     assert seen[0][1] == {"agent_0": 3.0, "agent_1": 2.0}
-    with pytest.raises(TypeError, match=r"world is of type BaseParallelWrapper; expected a GridConfig, or an env"):
+    with pytest.raises(TypeError, match=r"config is of type BaseParallelWrapper; expected a GridConfig, or an env"):
         multigrid.evaluate(BaseParallelWrapper(ParallelEnv()), east, [0])
 
 
@@ -165,7 +165,7 @@ def test_one_episode_has_no_interval_of_its_mean() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((None, east, [0]), TypeError, "world is of type NoneType; expected a GridConfig"),
+        ((None, east, [0]), TypeError, "config is of type NoneType; expected a GridConfig"),
         ((CORRIDORS, "random", [0]), TypeError, "policy is of type str; expected a function of an env and"),
         ((CORRIDORS, east, 7), TypeError, "seeds are of type int; expected integers, such as range(100)"),
         ((CORRIDORS, east, "07"), TypeError, "seed is '0' of type str; expected an integer of at least 0"),
