@@ -61,7 +61,8 @@ class MultiGridVecEnv(VecEnv):
 
     Under ``on_target="leave"`` the episode of a row ends when its agent arrives. Until the world ends, the row then
     plays an empty episode: observations of zeros, rewards of 0, ignored actions, ``alive`` False in the infos. The end
-    of the world truncates it, so learners bootstrap from the value of zeros, which they learn to be 0. Wrappers that
+    of the world truncates it, so learners bootstrap from the value of zeros, which they learn to be 0, unless
+    `multigrid.integrations.sb3_buffers` leaves these rows out. Wrappers that
     count episodes, such as `VecMonitor`, also count empty ones; ``alive`` distinguishes them.
 
     If ``"action_mask"`` is among the observed parts, sb3-contrib's MaskablePPO uses `action_masks`. Observations are

@@ -27,16 +27,17 @@ class _Present:
     generator_ready: bool
 
     present: NDArray[np.bool_] | None = None
-    """bool (rows,), whose agents are present in the step that is added next; None for all. The infos have it as
-    ``alive``, and a callback, which is called before the step is added, sets it."""
+    """bool (rows,), whose agents were present in the last step; None once the step is added. The infos have it as
+    ``alive``, and a callback, which is called before each step is added, sets it."""
 
     def reset(self) -> None:
         self._present = np.ones((self.buffer_size, self.n_envs), dtype=bool)
         super().reset()  # type: ignore[misc]
 
     def add(self, *args: Any, **keywords: Any) -> None:
-        if self.present is not None:
-            self._present[self.pos] = self.present
+        if self.present is None:
+            raise ValueError("present is None; expected a callback that sets it in each step, as sb3_buffers shows")
+        self._present[self.pos], self.present = self.present, None
         super().add(*args, **keywords)  # type: ignore[misc]
 
     def get(self, batch_size: int | None = None) -> Iterator[Any]:
@@ -49,7 +50,10 @@ class _Present:
 
 
 class PresentRolloutBuffer(_Present, RolloutBuffer):  # type: ignore[misc]
-    """A `RolloutBuffer` that yields no transition of an agent that has left, if `present` is set before each step.
+    """A `RolloutBuffer` that yields no transition of an agent that has left; a callback sets `present` in each step.
+
+    Raises:
+        ValueError: `present` was not set in a step.
 
     >>> import multigrid, numpy as np
     >>> from multigrid.integrations.sb3 import to_sb3

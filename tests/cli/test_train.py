@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 from PIL import Image
 from rich.console import Console
 from stable_baselines3 import PPO
@@ -529,6 +530,8 @@ def test_agents_that_have_left_are_not_learned_from(
     world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 --vectorizer {vectorizer} {flags}"
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
     assert main(["train", *world.split(), *small.split(), "--folder", str(tmp_path / "run")]) == 0
+    with pytest.raises(ValueError, match="present is None; expected a callback"):
+        sb3_buffers.PresentRolloutBuffer(2, Discrete(3), Discrete(4)).add(*[None] * 6)  # type: ignore[arg-type]
     assert len(updates) == 2
     for present, used in updates:
         assert 0 < len(present) < 240
