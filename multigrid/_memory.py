@@ -85,8 +85,9 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
         check_memory(f"{cause}, for {num_agents} agents, with their spaces,", needed, advice)
         if needed > _MANY_BYTES:
             rest = tuple(name for name in parts if name != part)
+            other = f"observe={rest}" if rest else advice
             warnings.warn(
-                f"{cause}, for {num_agents} agents, takes about {needed / 2**30:.0f} GiB; without it: observe={rest}",
+                f"{cause}, for {num_agents} agents, takes about {needed / 2**30:.0f} GiB; without it: {other}",
                 stacklevel=2,
             )
 

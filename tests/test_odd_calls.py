@@ -51,6 +51,7 @@ EXCLUDED = {
     "multigrid.integrations.supersuit": "starts as many processes as it is asked for",
     "multigrid.integrations.supersuit_sb3": "made by to_sb3 alone, of SuperSuit's vector env",
     "multigrid.integrations.rllib": "needs Ray",
+    "multigrid.integrations.sb3_buffers": "buffers of Stable-Baselines3, which its learners make",
     **{f"multigrid.integrations.{name}.launcher": "trains, with a checkout of its own" for name in ("epymarl", "harl")},
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
     **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},

@@ -93,7 +93,7 @@ class Pretrained:
         self._weights = weights
         self._shield = check_bool("shield", shield)
         if not isinstance(seed, np.random.Generator):
-            seed = np.random.default_rng([check_seed(seed), _STREAM])
+            seed = np.random.default_rng([check_seed(seed, ""), _STREAM])
         self._generator = seed
         self._temperatures = TEMPERATURES if temperatures is None else temperatures
         self._env: Any = lambda: None

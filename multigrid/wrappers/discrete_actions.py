@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
@@ -22,6 +23,7 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
         disc_to_cont: the env's action for each index.
 
     Raises:
+        TypeError: it is no list of actions.
         ValueError: the list is empty.
 
     >>> from multigrid import Action, GridWorldEnv
@@ -33,6 +35,8 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorA
     def __init__(self, env: gymnasium.Env[Any, Any], disc_to_cont: Sequence[Any]) -> None:
         RecordConstructorArgs.__init__(self, disc_to_cont=disc_to_cont)
         gymnasium.ActionWrapper.__init__(self, env)
+        if not isinstance(disc_to_cont, Sequence | np.ndarray):
+            raise TypeError(f"disc_to_cont is {shorten(disc_to_cont)}; expected a list of the env's actions")
         if len(disc_to_cont) == 0:
             raise ValueError("disc_to_cont is empty; expected at least one action of the env")
         self.disc_to_cont = disc_to_cont

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
+from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
 from multigrid._checks import shorten
-
-if TYPE_CHECKING:
-    from pettingzoo import ParallelEnv
+from multigrid.wrappers.rewards import is_real
 
 __all__ = ["Potential", "PotentialReward", "PotentialRewardParallel", "minus_distance"]
 
@@ -49,6 +48,7 @@ class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         potential: a function of the observation and the info in a state; it must depend on the state alone.
 
     Raises:
+        TypeError: `gamma` is no real number, or `potential` cannot be called.
         ValueError: `gamma` is out of range.
 
     >>> from multigrid import Action, GridWorldEnv
@@ -94,6 +94,9 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
     The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
 
+    Raises:
+        TypeError, ValueError: as `PotentialReward`, or `env` is no ParallelEnv.
+
     >>> import multigrid
     >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)
     >>> layout = {"agents": [[0, 0], [3, 2]], "targets": [[2, 0], [0, 2]]}
@@ -103,6 +106,8 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
     """
 
     def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
+        if not isinstance(env, ParallelEnv):
+            raise TypeError(f"env is {shorten(env)} of type {type(env).__name__}; expected a PettingZoo ParallelEnv")
         super().__init__(env)
         self.gamma = _check(gamma, potential)
         self.potential = potential
@@ -152,6 +157,8 @@ class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
 
 def _check(gamma: float, potential: Any) -> float:
     """Check both arguments, and return the discount as a float."""
+    if not is_real(gamma):
+        raise TypeError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
     if not callable(potential):

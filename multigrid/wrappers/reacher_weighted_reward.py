@@ -7,6 +7,8 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
+from multigrid.wrappers.rewards import check_finite
+
 __all__ = ["ReacherRewardWrapper", "ReacherWeightedReward"]
 
 
@@ -19,6 +21,9 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstru
         env: an env whose infos have "reward_dist" and "reward_ctrl", as in Reacher.
         reward_dist_weight: the weight of the distance term.
         reward_ctrl_weight: the weight of the control term.
+
+    Raises:
+        TypeError, ValueError: a weight is no real number, or not finite.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_dist_weight: float, reward_ctrl_weight: float) -> None:
@@ -26,8 +31,8 @@ class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstru
             self, reward_dist_weight=reward_dist_weight, reward_ctrl_weight=reward_ctrl_weight
         )
         gymnasium.Wrapper.__init__(self, env)
-        self.reward_dist_weight = reward_dist_weight
-        self.reward_ctrl_weight = reward_ctrl_weight
+        self.reward_dist_weight = check_finite("reward_dist_weight", reward_dist_weight)
+        self.reward_ctrl_weight = check_finite("reward_ctrl_weight", reward_ctrl_weight)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step the env, and return the weighted sum as the reward.

@@ -34,7 +34,8 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         target_reward: the reward of the step that terminates, such as 100; None for the env's own, 1.
 
     Raises:
-        TypeError: the env observes something else, or `target_reward` is not a real number.
+        TypeError: the env observes something else, or a number is not a real one.
+        ValueError: `scale` is not finite.
 
     >>> from multigrid import Action, GridWorldEnv
     >>> env = DistanceReward(GridWorldEnv())
@@ -56,7 +57,7 @@ class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
                 f"target_reward is {shorten(target_reward)} of type {type(target_reward).__name__}; "
                 "expected a real number, or None for the env's own reward"
             )
-        self.scale = scale
+        self.scale = check_finite("scale", scale)
         self.target_reward = target_reward
 
     def step(self, action: Any) -> tuple[dict[str, NDArray[Any]], float, bool, bool, dict[str, Any]]:
@@ -103,6 +104,24 @@ class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Step the env, and add ``is_success`` to the info."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         return observation, reward, terminated, truncated, {**info, "is_success": bool(terminated)}
+
+
+def check_finite(name: str, value: Any) -> float:
+    """Return a finite real number, Python's or NumPy's, as it is.
+
+    Raises:
+        TypeError: it is no real number.
+        ValueError: it is infinite or NaN.
+
+    >>> check_finite("scale", 0.5)
+    0.5
+    """
+    if not is_real(value):
+        raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a real number")
+    if not np.isfinite(value):
+        raise ValueError(f"{name} is {shorten(value)}; expected a finite number")
+    number: float = value
+    return number
 
 
 def is_real(value: Any) -> bool:

@@ -17,6 +17,8 @@ from multigrid.wrappers import (
     GoalObservation,
     PixelObservation,
     PotentialReward,
+    PotentialRewardParallel,
+    ReacherWeightedReward,
     RelativePosition,
     SuccessInfo,
 )
@@ -87,3 +89,22 @@ def test_it_needs_the_two_cells(wrapper: Any) -> None:
     """An env that observes something else is refused by an error that names what it observes."""
     with pytest.raises(TypeError, match=r"observes Box\(.*\); expected a Dict with the Boxes 'agent' and 'target'"):
         wrapper(RelativePosition(GridWorldEnv()))
+
+
+@pytest.mark.parametrize(
+    ("create", "error", "message"),
+    [
+        (lambda env: PotentialReward(env, "x"), TypeError, "gamma is 'x'"),
+        (lambda env: PotentialReward(env, None), TypeError, "gamma is None"),
+        (lambda env: PotentialRewardParallel(env, 0.9), TypeError, "env is .*; expected a PettingZoo ParallelEnv"),
+        (lambda env: DistanceReward(env, scale="x"), TypeError, "scale is 'x'"),
+        (lambda env: DistanceReward(env, scale=float("nan")), ValueError, "scale is nan"),
+        (lambda env: ReacherWeightedReward(env, None, 1.0), TypeError, "reward_dist_weight is None"),
+        (lambda env: ReacherWeightedReward(env, 1.0, float("inf")), ValueError, "reward_ctrl_weight is inf"),
+        (lambda env: DiscreteActions(env, 0), TypeError, "disc_to_cont is 0"),
+    ],
+)
+def test_wrappers_check_what_they_store(create: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    """What would fail in a later step is refused when the wrapper is made."""
+    with pytest.raises(error, match=f"^{message}"):
+        create(GridWorldEnv())
