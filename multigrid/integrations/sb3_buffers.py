@@ -15,10 +15,10 @@ try:
 except ModuleNotFoundError as error:
     raise missing_library(__name__, error, "train") from error
 
-__all__ = ["PresentDictRolloutBuffer", "PresentRolloutBuffer"]
+__all__ = ["AliveDictRolloutBuffer", "AliveRolloutBuffer"]
 
 
-class _Present:
+class _Masked:
     """Yields the transitions of rows whose agents were present when they acted."""
 
     buffer_size: int
@@ -26,48 +26,48 @@ class _Present:
     pos: int
     generator_ready: bool
 
-    present: NDArray[np.bool_] | None = None
-    """bool (rows,), whose agents were present in the last step; None once the step is added. The infos have it as
-    ``alive``, and a callback, which is called before each step is added, sets it."""
+    alive: NDArray[np.bool_] | None = None
+    """bool (rows,): whether each row's agent was present in the last step; None once that step is added. A callback
+    sets it from the infos' ``alive``, before each step is added."""
 
     def reset(self) -> None:
-        self._present = np.ones((self.buffer_size, self.n_envs), dtype=bool)
+        self._mask = np.ones((self.buffer_size, self.n_envs), dtype=bool)
         super().reset()  # type: ignore[misc]
 
     def add(self, *args: Any, **keywords: Any) -> None:
-        if self.present is None:
-            raise ValueError("present is None; expected a callback that sets it in each step, as sb3_buffers shows")
-        self._present[self.pos], self.present = self.present, None
+        if self.alive is None:
+            raise ValueError("alive is None; a callback must set it in each step: see AliveRolloutBuffer")
+        self._mask[self.pos], self.alive = self.alive, None
         super().add(*args, **keywords)  # type: ignore[misc]
 
     def get(self, batch_size: int | None = None) -> Iterator[Any]:
         if not self.generator_ready:
             next(super().get())  # type: ignore[misc] # prepares the arrays
-        rows = np.random.permutation(np.flatnonzero(self._present.T))  # noqa: NPY002 - Stable-Baselines3's own stream
+        rows = np.random.permutation(np.flatnonzero(self._mask.T))  # noqa: NPY002 - Stable-Baselines3's own stream
         batch_size = batch_size or len(rows)
         for start in range(0, len(rows), batch_size):
             yield self._get_samples(rows[start : start + batch_size])  # type: ignore[attr-defined]
 
 
-class PresentRolloutBuffer(_Present, RolloutBuffer):  # type: ignore[misc]
-    """A `RolloutBuffer` that yields no transition of an agent that has left; a callback sets `present` in each step.
+class AliveRolloutBuffer(_Masked, RolloutBuffer):  # type: ignore[misc]
+    """A `RolloutBuffer` that yields no transition of an agent that has left; a callback sets `alive` in each step.
 
     Raises:
-        ValueError: `present` was not set in a step.
+        ValueError: `alive` was not set in a step.
 
     >>> import multigrid, numpy as np
     >>> from multigrid.integrations.sb3 import to_sb3
     >>> from stable_baselines3 import PPO
     >>> from stable_baselines3.common.callbacks import BaseCallback
-    >>> class SetPresent(BaseCallback):
+    >>> class SetAlive(BaseCallback):
     ...     def _on_step(self):
-    ...         self.model.rollout_buffer.present = np.array([info["alive"] for info in self.locals["infos"]])
+    ...         self.model.rollout_buffer.alive = np.array([info["alive"] for info in self.locals["infos"]])
     ...         return True
     >>> envs = multigrid.vector_env(4, autoreset_mode="SameStep", on_target="leave", flatten=True)
-    >>> model = PPO("MlpPolicy", to_sb3(envs), n_steps=16, batch_size=64, rollout_buffer_class=PresentRolloutBuffer)
-    >>> _ = model.learn(total_timesteps=128, callback=SetPresent())
+    >>> model = PPO("MlpPolicy", to_sb3(envs), n_steps=16, batch_size=64, rollout_buffer_class=AliveRolloutBuffer)
+    >>> _ = model.learn(total_timesteps=128, callback=SetAlive())
     """
 
 
-class PresentDictRolloutBuffer(_Present, DictRolloutBuffer):  # type: ignore[misc]
-    """As `PresentRolloutBuffer`, for Dict observations."""
+class AliveDictRolloutBuffer(_Masked, DictRolloutBuffer):  # type: ignore[misc]
+    """As `AliveRolloutBuffer`, for Dict observations."""

@@ -509,7 +509,7 @@ def test_agents_that_have_left_are_not_learned_from(
         parts = observations.values() if isinstance(observations, dict) else [observations]
         return [b"".join(row.tobytes() for row in rows) for rows in zip(*map(np.asarray, parts), strict=True)]
 
-    on_step, get = train_module._Training._on_step, sb3_buffers._Present.get
+    on_step, get = train_module._Training._on_step, sb3_buffers._Masked.get
 
     def record(training: Any) -> bool:
         obs = training.locals["obs_tensor"]
@@ -526,12 +526,12 @@ def test_agents_that_have_left_are_not_learned_from(
         learned.clear()
 
     monkeypatch.setattr(train_module._Training, "_on_step", record)
-    monkeypatch.setattr(sb3_buffers._Present, "get", yielded)
+    monkeypatch.setattr(sb3_buffers._Masked, "get", yielded)
     world = f"--size 5 4 --num-agents 3 --on-target leave --max-cycles 20 --vectorizer {vectorizer} {flags}"
     small = "--steps 480 --copies 4 --rollout 20 --batch-size 60 --epochs 1 --evaluations 2 --episodes 4"
     assert main(["train", *world.split(), *small.split(), "--folder", str(tmp_path / "run")]) == 0
-    with pytest.raises(ValueError, match="present is None; expected a callback"):
-        sb3_buffers.PresentRolloutBuffer(2, Discrete(3), Discrete(4)).add(*[None] * 6)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="alive is None; a callback must set it"):
+        sb3_buffers.AliveRolloutBuffer(2, Discrete(3), Discrete(4)).add(*[None] * 6)  # type: ignore[arg-type]
     assert len(updates) == 2
     for present, used in updates:
         assert 0 < len(present) < 240

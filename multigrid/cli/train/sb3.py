@@ -30,7 +30,7 @@ from multigrid.cli.train.sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
 from multigrid.integrations.sb3 import to_sb3
-from multigrid.integrations.sb3_buffers import PresentDictRolloutBuffer, PresentRolloutBuffer
+from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import SUMMED, training_seed
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Training(BaseCallback):
         counts = self._counts
         if self._options.grid.on_target == "leave":
             buffer: Any = self.model.rollout_buffer
-            buffer.present = np.array([info["alive"] for info in infos])
+            buffer.alive = np.array([info["alive"] for info in infos])
         self._lengths += 1
         # All rows of a world are done only at its end; for agents that left earlier it is the second time.
         for world in np.flatnonzero(dones.reshape(-1, self._num_agents).all(axis=1)).tolist():
@@ -233,7 +233,7 @@ def _vec_env(options: SB3Options) -> VecEnv:
 def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
     buffers: tuple[Any, ...] = (None, None)
     if options.grid.on_target == "leave":
-        buffers = PresentRolloutBuffer, PresentDictRolloutBuffer
+        buffers = AliveRolloutBuffer, AliveDictRolloutBuffer
     return PPO(
         "MultiInputPolicy" if options.grid.observation_keys else "MlpPolicy",
         vec_env,
