@@ -36,7 +36,7 @@ import sys
 sys.modules["numba"] = sys.modules["llvmlite"] = None
 import gymnasium, pettingzoo
 import multigrid
-from multigrid.core.compiled import KERNELS
+from multigrid.runtime.compiled import KERNELS
 assert KERNELS == "ahead of time", KERNELS
 env = multigrid.GridWorldEnv()
 env.reset(seed=0)
@@ -50,7 +50,7 @@ for num_threads in (1, 2):
     assert (envs._world._threads._pool is not None) == (num_threads == 2)
     envs.close()
 """
-LIBRARY = "multigrid/core/_kernels.abi3.so"
+LIBRARY = "multigrid/runtime/_kernels.abi3.so"
 FOREIGN = {
     *("agilerl", "benchmarl", "d3rlpy", "imitation", "momaland", "pufferlib", "ray", "skrl", "tensordict", "tianshou"),
     *("torchrl", "xuance"),

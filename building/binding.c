@@ -11,7 +11,7 @@
 #include "entries.h"
 
 #define MOST_ARGUMENTS 64 /* of these numbers; object_code.py asserts it */
-#define TABLE "multigrid.core.arrays.pack"
+#define TABLE "multigrid.runtime.arrays.pack"
 
 typedef int64_t (*kernel)(const int64_t *);
 
@@ -154,7 +154,7 @@ static int fill(PyObject *module)
 static PyMethodDef methods[] = {{"pack", pack, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};
 static struct PyModuleDef definition = {
-    .m_base = PyModuleDef_HEAD_INIT, .m_name = "multigrid.core._kernels", .m_methods = methods, .m_slots = slots};
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "multigrid.runtime._kernels", .m_methods = methods, .m_slots = slots};
 
 PyMODINIT_FUNC PyInit__kernels(void)
 {

@@ -59,7 +59,7 @@ class KernelsHook(BuildHookInterface[Any]):
         subprocess.run(command, check=True)
         build_data["pure_python"] = False
         build_data["tag"] = f"cp310-abi3-manylinux_2_17_{machine}.manylinux2014_{machine}"
-        build_data["force_include"][str(library)] = "multigrid/core/_kernels.abi3.so"
+        build_data["force_include"][str(library)] = "multigrid/runtime/_kernels.abi3.so"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was built."""

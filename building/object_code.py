@@ -18,9 +18,10 @@ from numba import carray, cfunc, types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from multigrid.core import invariants, metrics, observe, pcg64, rules, threads
-from multigrid.core.compiled import KERNELS
-from multigrid.core.sources import digest_sources, list_sources
+from multigrid.core import invariants, metrics, observe, rules, threads
+from multigrid.runtime import pcg64
+from multigrid.runtime.compiled import KERNELS
+from multigrid.runtime.sources import digest_sources, list_sources
 
 MOST_ARGUMENTS = 64  # of binding.c
 

@@ -18,7 +18,7 @@ import multigrid
 from multigrid import GridWorldEnv
 from multigrid.cli.bench.cases import CROWDS
 from multigrid.cli.bench.floors import GridWorldFloor, ParallelFloor
-from multigrid.core.compiled import KERNELS
+from multigrid.runtime.compiled import KERNELS
 
 ROUNDS, SECONDS = 40, 0.01
 

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 import multigrid
-from multigrid.core import calls, sharing
+from multigrid.core import calls
+from multigrid.runtime import sharing
 
 # As in conftest.py, which pytest alone reads.
 calls._FEWEST_AGENTS_THREADED = 0

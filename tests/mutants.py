@@ -71,7 +71,7 @@ TESTS = {
         "envs/test_parallel.py",
         "envs/test_contract.py",
     ],
-    "core/pcg64.py": ["core/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
+    "runtime/pcg64.py": ["runtime/test_pcg64.py", "envs/test_vector.py", "envs/test_contract.py"],
     "core/metrics.py": ["core/test_metrics.py"],
     "core/invariants.py": [
         "core/test_target_lists.py",
@@ -96,8 +96,8 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "core/generators.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_contract.py"],
-    "core/world_generators.py": [
+    "runtime/generators.py": ["envs/test_safety.py", "envs/test_documented.py", "envs/test_contract.py"],
+    "runtime/world_generators.py": [
         "envs/test_safety.py",
         "envs/test_documented.py",
         "envs/test_vector.py",
@@ -360,7 +360,7 @@ core/observe.py
     _scale
         flat, an absent coordinate is -1: Compare 1 -> _1 >= _2
         flat, y is scaled by the height: BinOp 1 -> 0
-core/pcg64.py
+runtime/pcg64.py
     _next_uint64
         the product's middle is carried into its upper half: BinOp 11 -> _1
         a sum of lower halves is carried: If 1 -> False
@@ -463,7 +463,7 @@ core/snapshots.py
         a bool of a state is 0 or 1: IfExp 1 -> _3
     _read_generator
         a state's PCG64 is copied to the stream: Expr 1 -> pass
-core/generators.py
+runtime/generators.py
     check_state
         an increment is odd: Compare 2 -> False
         MT19937's key has a bit: BoolOp 3 -> False
@@ -480,7 +480,7 @@ core/generators.py
     is_compiled
         a subclass of Generator is asked itself: Compare 1 -> isinstance(_1_2, _2)
         a bit generator of another kind is asked itself: Compare 2 -> _1_2_1 is not None
-core/world_generators.py
+runtime/world_generators.py
     WorldGenerators.update_streams
         a draw follows the generator that somebody holds: Expr 1 -> pass
         what was drawn outside is loaded: Compare 2 -> _2 is None

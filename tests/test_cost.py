@@ -9,7 +9,7 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
 from multigrid import MultiGridEnv, parallel_env
-from multigrid.core.compiled import JUST_IN_TIME
+from multigrid.runtime.compiled import JUST_IN_TIME
 
 pytestmark = pytest.mark.heavy
 

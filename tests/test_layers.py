@@ -21,6 +21,7 @@ LAYERS = [
     {"_checks", "_files", "_memory", "_processes", "_version", "actions", "parts"},
     {"maps"},
     {"config"},
+    {"runtime"},
     {"core"},
     {"rendering"},
     {"envs"},
@@ -107,7 +108,7 @@ def test_who_may_import_what(parts):
     others -= {"multigrid", "numpy", "__future__"} | sys.stdlib_module_names
     if any(top in layer for layer in LAYERS[:3]):
         assert others == set()
-    if top in ("core", "planning"):
+    if top in ("runtime", "core", "planning"):
         assert others <= {"numba", "llvmlite"}
     else:
         assert not others & {"numba", "llvmlite"}

@@ -38,6 +38,7 @@ CASES, LONG_CASES, BATCH = 2_000, 20_000, 2_000
 PUBLIC_PLANNERS = ("controllers", "expert", "problem")
 EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
+    "multigrid.runtime": "as multigrid.core",
     "multigrid.cli": "commands open windows, train and measure for minutes; their tests give them odd flags",
     "multigrid.examples": "they train, with libraries of their own",
     "multigrid.datasets": "writes to the folder of Minari; its tests give it odd arguments",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from multigrid.core.compilation_bar import Compilation, show_compilations
+from multigrid.runtime.compilation_bar import Compilation, show_compilations
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -30,7 +30,7 @@ def describe() -> str:
 
 def _kernels() -> str:
     try:
-        from multigrid.core.compiled import KERNELS
+        from multigrid.runtime.compiled import KERNELS
     except Exception as error:  # noqa: BLE001 - a broken library is what the report is about
         return f"unknown, for {type(error).__name__}: {error}"
     return KERNELS if KERNELS == "interpreted" else f"compiled {KERNELS}"

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.core import arrays as memory
 from multigrid.core import rules, snapshots
 from multigrid.core.allocation import with_room
-from multigrid.core.arrays import Arrays
-from multigrid.core.compiled import COMPILED, OFF
 from multigrid.core.invariants import SOUND, check_static, find_breach
 from multigrid.core.observe import observe_worlds, observe_worlds_flat, step_and_observe, step_and_observe_flat
-from multigrid.core.sharing import Sharing
 from multigrid.core.threads import PLAY, RESET, RESET_ENDED, Threads
-from multigrid.core.world_generators import WorldGenerators, interpret_with
+from multigrid.runtime import arrays as memory
+from multigrid.runtime.arrays import Arrays
+from multigrid.runtime.compiled import COMPILED, OFF
+from multigrid.runtime.sharing import Sharing
+from multigrid.runtime.world_generators import WorldGenerators, interpret_with
 
 __all__ = ["KernelCalls"]
 

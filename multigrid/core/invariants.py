@@ -1,8 +1,8 @@
 """The invariants that kernels rely on, and the checks of them.
 
-Compiled kernels read and write without bounds checks, and rely on these invariants of `multigrid.core.arrays.Arrays`.
-All input is checked once, by the guard in the table, before it is written to the arrays. W x H cells, N agents, M maps,
-E worlds, A actions; a rule is an index of `RULES`.
+Compiled kernels read and write without bounds checks, and rely on these invariants of
+`multigrid.runtime.arrays.Arrays`. All input is checked once, by the guard in the table, before it is written to the
+arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index of `RULES`.
 
 | array                    | invariant                                             | guard                             |
 |--------------------------|-------------------------------------------------------|-----------------------------------|
@@ -46,9 +46,6 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import Outcome
-from multigrid.core import pcg64
-from multigrid.core.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, unpack
-from multigrid.core.compiled import kernel
 from multigrid.core.rules import (
     COLLISIONS,
     LEAVE,
@@ -62,6 +59,9 @@ from multigrid.core.rules import (
     STAY,
 )
 from multigrid.maps.components import NO_TARGET, WALL
+from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, unpack
+from multigrid.runtime.compiled import kernel
 
 __all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
 

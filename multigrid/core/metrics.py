@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.arrays import unpack
-from multigrid.core.compiled import kernel
 from multigrid.core.rules import ON_TARGET, RESTART
+from multigrid.runtime.arrays import unpack
+from multigrid.runtime.compiled import kernel
 
 __all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "make_lists", "world_metrics", "write_metrics"]
 
@@ -102,7 +102,7 @@ def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
     """Write the metrics of the episodes of K worlds.
 
     Args:
-        address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
+        address_table: what `multigrid.runtime.arrays.pack` returned, for all worlds.
         worlds: int64 (K,).
         figures: float64 (7, K, N), written: `METRICS`, for each agent, also those that all agents share.
     """

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import Outcome
-from multigrid.core.arrays import LEFT, Arrays, unpack
-from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.rules import ALL_VALID, find_bad_action, play_worlds
 from multigrid.maps.components import WALL
 from multigrid.parts import PARTS
+from multigrid.runtime.arrays import LEFT, Arrays, unpack
+from multigrid.runtime.compiled import inlined, kernel, unsigned
 
 __all__ = [
     "global_states",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.core.arrays import NOBODY, Arrays
-from multigrid.core.compiled import kernel
-from multigrid.core.pcg64 import draw_integer
 from multigrid.maps.components import NO_TARGET, WALL
+from multigrid.runtime.arrays import NOBODY, Arrays
+from multigrid.runtime.compiled import kernel
+from multigrid.runtime.pcg64 import draw_integer
 
 __all__ = ["RANDOM", "draw_layout", "draw_map", "set_lists", "set_next_target"]
 

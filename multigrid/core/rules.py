@@ -50,10 +50,10 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.core.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
-from multigrid.core.compiled import inlined, kernel, unsigned
 from multigrid.core.placement import RANDOM, draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps.components import WALL
+from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
+from multigrid.runtime.compiled import inlined, kernel, unsigned
 
 __all__ = [
     "ALL_VALID",
@@ -123,10 +123,10 @@ def begin_worlds(  # noqa: PLR0917 - kernels have no keywords
     """Begin an episode in K worlds, with or without new streams and given layouts.
 
     Args:
-        address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
+        address_table: what `multigrid.runtime.arrays.pack` returned, for all worlds.
         worlds: int64 (K,), no two alike.
         maps: int64 (K,), the map of each, or `RANDOM`.
-        streams: uint64 (K, 6), see multigrid.core.pcg64; or (0, 6).
+        streams: uint64 (K, 6), see multigrid.runtime.pcg64; or (0, 6).
         layouts: int64 (K, N, 4), x, y, target x, target y of each agent; or (0, N, 4) for random ones.
         lists: the lists of targets of these layouts, int64 (K, N, T, 2), as `Arrays.target_lists`, which has room for
             them; or an empty array.
@@ -153,7 +153,7 @@ def restore_worlds(address_table: Any, states: Any, worlds: Any) -> None:
     """Copy the states of K worlds, streams included, from other arrays.
 
     Args:
-        address_table: what `multigrid.core.arrays.pack` returned, for all worlds.
+        address_table: what `multigrid.runtime.arrays.pack` returned, for all worlds.
         states: what it returned for the arrays with the K states.
         worlds: int64 (K,), no two alike.
     """

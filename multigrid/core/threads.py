@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.atomics import add, exchange_if, load, pause, store, yield_core
-from multigrid.core.compiled import inlined, kernel
 from multigrid.core.observe import observe_any_worlds
-from multigrid.core.raw_memory import clear_memory, copy_memory
 from multigrid.core.rules import play_worlds, reset_ended_worlds, reset_worlds
+from multigrid.runtime.atomics import add, exchange_if, load, pause, store, yield_core
+from multigrid.runtime.compiled import inlined, kernel
+from multigrid.runtime.raw_memory import clear_memory, copy_memory
 
 __all__ = ["PLAY", "RESET", "RESET_ENDED", "Threads"]
 

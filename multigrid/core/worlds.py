@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.core import pcg64, rules, snapshots
+from multigrid.core import rules, snapshots
 from multigrid.core.allocation import allocate
-from multigrid.core.arrays import LEFT, TRAVELLING
 from multigrid.core.calls import KernelCalls
-from multigrid.core.compiled import COMPILED
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.placement import RANDOM
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
+from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import LEFT, TRAVELLING
+from multigrid.runtime.compiled import COMPILED
 
 __all__ = ["Worlds"]
 
@@ -91,7 +92,7 @@ class Worlds(KernelCalls):
         Args:
             worlds: int64 (K,), no two alike.
             maps: int64 (K,), the map of each, or `RANDOM`.
-            streams: the new random streams, uint64 (K, 6), see `multigrid.core.pcg64`; None continues the old ones.
+            streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
             seeded: the worlds whose stream is new, which are detached from the generators that users hold.
             on_commit: as for `reset`.

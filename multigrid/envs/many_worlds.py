@@ -9,11 +9,11 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.core import pcg64
 from multigrid.core.metrics import episode_metrics, make_lists
 from multigrid.core.worlds import Worlds
 from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
 from multigrid.envs.reset_arguments import NO_SEED
+from multigrid.runtime import pcg64
 
 __all__ = ["ManyWorlds"]
 

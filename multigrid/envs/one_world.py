@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
-from multigrid.core import pcg64
 from multigrid.core.metrics import make_lists, world_metrics
 from multigrid.core.worlds import Worlds
 from multigrid.envs.annotations import State
@@ -25,6 +24,7 @@ from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
 from multigrid.rendering.window import Window
+from multigrid.runtime import pcg64
 
 __all__ = ["OneWorld"]
 

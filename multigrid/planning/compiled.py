@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from multigrid.core.compiled import has_compiler
-from multigrid.core.sources import list_sources as list_sources_of_core
+from multigrid.runtime.compiled import has_compiler
+from multigrid.runtime.sources import list_sources as list_sources_of_core
 
 __all__ = ["COMPILED", "borrowed", "inlined", "kernel", "list_sources"]
 
@@ -28,7 +28,7 @@ def list_sources() -> list[Path]:
 
 
 if COMPILED:
-    from multigrid.core.kernel_cache import KernelCache, compile_cached
+    from multigrid.runtime.kernel_cache import KernelCache, compile_cached
 
     _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the planners")
 

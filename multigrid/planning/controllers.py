@@ -10,12 +10,12 @@ import numpy as np
 
 from multigrid._checks import check_name, check_seed
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.plan import Plan
 from multigrid.planning.solver import compute_plan
 from multigrid.planning.windowed import Windowed
+from multigrid.runtime.arrays import LEFT
 
 __all__ = ["ControllerMethod", "controller"]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import STAY
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
@@ -19,6 +18,7 @@ from multigrid.planning.nodes import CLOSED, GOAL, NONE, NUM_EDGES, NUM_NODES, T
 from multigrid.planning.pibt import begin_step, choose_cells, end_step, sort_by_wait
 from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.team import UNDECIDED, Team
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["NO_BOUND", "add_start", "expand", "trace_back"]
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multigrid.core.arrays import NOBODY
 from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.timetable import Timetable
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["Group", "add_member", "empty_group", "make_group", "pick_group"]
 

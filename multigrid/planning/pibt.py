@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, PARK
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE, distance_tables
 from multigrid.planning.random_numbers import draw_bits
 from multigrid.planning.search import Budget, Found, Instance
 from multigrid.planning.team import UNDECIDED, Team, make_team
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["begin_step", "choose_cells", "end_step", "search", "sort_by_wait", "step_team"]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_limit, check_name, shorten
 from multigrid.config import Collisions, GridConfig, OnTarget
-from multigrid.core.arrays import TRAVELLING
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.layouts import START_ON_TARGET, check_cell, check_cells, check_layout
+from multigrid.runtime.arrays import TRAVELLING
 
 __all__ = ["Problem"]
 

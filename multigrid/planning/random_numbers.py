@@ -1,6 +1,6 @@
 """Random numbers of the planners' kernels: a congruential generator of 32 bits, without arithmetic that wraps around.
 
-The planners break ties with it; the random streams of the game are `multigrid.core.pcg64`.
+The planners break ties with it; the random streams of the game are `multigrid.runtime.pcg64`.
 """
 
 from __future__ import annotations

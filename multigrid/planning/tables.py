@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.arrays import LEFT
 from multigrid.planning.compiled import kernel
 from multigrid.planning.graph import NOWHERE, build_graph, fill_distances
+from multigrid.runtime.arrays import LEFT
 
 __all__ = ["States", "Tables"]
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.search import Rule
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["NUM_SCORES", "UNDECIDED", "Team", "make_team"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, STAY
 from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import NOWHERE
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["FOREVER", "NO_PATH", "Timetable", "enter", "find_path", "make_timetable", "remove"]
 

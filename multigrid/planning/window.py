@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multigrid.core.arrays import NOBODY
 from multigrid.core.rules import LEAVE, ON_TARGET_RULES, PARK, STAY
 from multigrid.planning.compiled import inlined
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.team import Team
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["NO_PATH", "Window", "clear", "enter", "find_path", "make_window", "price", "remove"]
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.arrays import NOBODY
 from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.groups import Group, add_member, empty_group, make_group
@@ -22,6 +21,7 @@ from multigrid.planning.pibt import sort_by_wait, step_team
 from multigrid.planning.random_numbers import draw_below, make_generator
 from multigrid.planning.team import Team
 from multigrid.planning.window import NO_PATH, Window, clear, enter, find_path, make_window, price, remove
+from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["Windowed"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT, Arrays
-from multigrid.core.blockers import find_blockers, find_requests
-from multigrid.core.repetition import Repetition, find_repetition
+from multigrid.rendering.blockers import find_blockers, find_requests
+from multigrid.rendering.repetition import Repetition, find_repetition
+from multigrid.runtime.arrays import LEFT, Arrays
 
 __all__ = ["Episode", "Scene", "Verdict", "find_settled", "scene_between", "scene_in", "scene_of"]
 
@@ -87,7 +87,7 @@ class Episode:
     metrics: dict[str, Any]
     """The metrics of the episode, as `multigrid.core.metrics` defines them."""
     actions: NDArray[np.int64] | None = None
-    """int64 (T + 1, N), the actions, `multigrid.core.blockers.NO_ACTION` for no action; None if they are not known."""
+    """int64 (T + 1, N), the actions, `blockers.NO_ACTION` for no action; None if they are not known."""
 
     @property
     def num_steps(self) -> int:
@@ -101,12 +101,12 @@ class Episode:
 
     @functools.cached_property
     def requests(self) -> NDArray[np.int64] | None:
-        """The cells that the agents asked for, as `multigrid.core.blockers.find_requests` returns them, or None."""
+        """The cells that the agents asked for, as `blockers.find_requests` returns them, or None."""
         return None if self.actions is None else find_requests(self.agents, self.actions)
 
     @functools.cached_property
     def blockers(self) -> NDArray[np.int64] | None:
-        """Who refused moves are due to, as `multigrid.core.blockers.find_blockers` returns it, or None."""
+        """Who refused moves are due to, as `multigrid.rendering.blockers.find_blockers` returns it, or None."""
         if self.actions is None:
             return None
         return find_blockers(self.agents, self.present, self.actions, self.outcomes)

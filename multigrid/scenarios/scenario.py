@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid._files import read_bytes, replace_file
 from multigrid.config import GridConfig
-from multigrid.core import generators
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.target_lists import holds_lists, to_lists
 from multigrid.maps.text import ParsedMap, format_map, parse_map
+from multigrid.runtime import generators
 
 __all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
 

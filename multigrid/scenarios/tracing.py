@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from multigrid.core.arrays import LEFT
-from multigrid.core.blockers import NO_ACTION
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.rendering.blockers import NO_ACTION
 from multigrid.rendering.scene import Episode
+from multigrid.runtime.arrays import LEFT
 from multigrid.scenarios.recording import replay
 from multigrid.scenarios.scenario import Scenario
 

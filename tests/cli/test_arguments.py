@@ -33,8 +33,8 @@ from multigrid.cli.rollout.options import RolloutOptions
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.train.command import parse_flags
 from multigrid.cli.train.options import RLlibOptions, SB3Options, check_rllib
-from multigrid.core.compiled import KERNELS
 from multigrid.policies.named import built_in_factory
+from multigrid.runtime.compiled import KERNELS
 from multigrid.scenarios import Scenario, load, save
 
 REFUSED = {

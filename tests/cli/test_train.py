@@ -32,11 +32,11 @@ from multigrid.cli.train.held_out import HeldOut
 from multigrid.cli.train.options import SB3Options
 from multigrid.cli.train.progress import TrainingBar
 from multigrid.cli.train.report import print_report
-from multigrid.core.compilation_bar import CompilationBar
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations import sb3_buffers
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from multigrid.integrations.training import training_seed
+from multigrid.runtime.compilation_bar import CompilationBar
 
 pytestmark = pytest.mark.heavy
 

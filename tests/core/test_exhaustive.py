@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from multigrid import GridConfig
-from multigrid.core import pcg64, rules
-from multigrid.core.arrays import LEFT, PARKED, TRAVELLING
-from multigrid.core.compiled import COMPILED
+from multigrid.core import rules
 from multigrid.core.worlds import Worlds
 from multigrid.maps.text import ParsedMap
+from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import LEFT, PARKED, TRAVELLING
+from multigrid.runtime.compiled import COMPILED
 from reference import MOVED, Reference, collide, requests, why_refused
 
 pytestmark = pytest.mark.heavy

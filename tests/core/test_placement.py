@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multigrid import GridConfig
-from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.maps.layouts import check_layout
 from multigrid.maps.target_lists import Layout
+from multigrid.runtime import pcg64
 from worldgen import components, oracle_layout, walls_of
 
 LAYOUTS = 2000

@@ -9,10 +9,10 @@ import pytest
 
 import judged
 from multigrid import GridConfig, parallel_env, vector_env
-from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.maps.target_lists import Layout
 from multigrid.maps.text import ParsedMap
+from multigrid.runtime import pcg64
 from worldgen import COLLISIONS, some_walls
 
 MAP = "...#.\n.#...\n....."

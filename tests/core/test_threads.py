@@ -21,11 +21,12 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from helpers import AROUND, frozen, run_python
 from multigrid import GridWorldEnv, MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
-from multigrid.core import sharing, threads
-from multigrid.core.arrays import Arrays
-from multigrid.core.compiled import COMPILED
+from multigrid.core import threads
 from multigrid.core.threads import PLAY
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
+from multigrid.runtime import sharing
+from multigrid.runtime.arrays import Arrays
+from multigrid.runtime.compiled import COMPILED
 
 # Newer Pythons warn of what is tested here: a process with threads forks.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")

@@ -12,8 +12,8 @@ from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig, planning
 from multigrid.core import rules
-from multigrid.core.compiled import COMPILED
 from multigrid.maps.text import ParsedMap
+from multigrid.runtime.compiled import COMPILED
 
 MAP = "....#..\n..#....\n......#\n.#....."
 STARTS = [[0, 0], [1, 0], [2, 0]]

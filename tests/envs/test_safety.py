@@ -20,9 +20,9 @@ from faces import WALLS, Parallel, Turns
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core import rules
-from multigrid.core.compiled import COMPILED
 from multigrid.core.invariants import RULES
 from multigrid.core.snapshots import StateBuffer
+from multigrid.runtime.compiled import COMPILED
 from multigrid.scenarios import Scenario
 
 PLAYER = Parallel("")  # plays any ParallelEnv

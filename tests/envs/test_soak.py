@@ -30,9 +30,9 @@ import multigrid
 from apart import compile_kernels, play_apart
 from helpers import frozen
 from multigrid import GridWorldEnv, MultiGridEnv
-from multigrid.core.compiled import COMPILED
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.runtime.compiled import COMPILED
 
 pytestmark = pytest.mark.heavy
 

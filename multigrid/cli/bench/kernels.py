@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multigrid.core.compiled import KERNELS
+from multigrid.runtime.compiled import KERNELS
 
 __all__ = ["AHEAD_OF_TIME", "INTERPRETED", "JUST_IN_TIME", "kernel_form"]
 
@@ -10,5 +10,5 @@ AHEAD_OF_TIME, JUST_IN_TIME, INTERPRETED = "compiled ahead of time", "compiled j
 
 
 def kernel_form() -> str:
-    """Return how the kernels were compiled, see `multigrid.core.compiled.KERNELS`."""
+    """Return how the kernels were compiled, see `multigrid.runtime.compiled.KERNELS`."""
     return INTERPRETED if KERNELS == INTERPRETED else f"compiled {KERNELS}"

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from multigrid.cli.bench.cases import restart_config
 from multigrid.cli.bench.kernels import AHEAD_OF_TIME, JUST_IN_TIME, kernel_form
 from multigrid.config import GridConfig
-from multigrid.core import pcg64
 from multigrid.core.worlds import Worlds
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.runtime import pcg64
 
 __all__ = ["cold_start_times", "memory_per_world", "startup_times"]
 

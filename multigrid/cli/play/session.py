@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from multigrid import planning
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
-from multigrid.core.arrays import LEFT
-from multigrid.core.blockers import NO_ACTION, NOBODY, find_blockers
 from multigrid.envs.annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
+from multigrid.rendering.blockers import NO_ACTION, NOBODY, find_blockers
 from multigrid.rendering.scene import Scene, find_settled
+from multigrid.runtime.arrays import LEFT
 from multigrid.scenarios import RecordEpisode, Scenario
 
 __all__ = ["Others", "Refusal", "Session", "moves_by_sight"]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Outcome
-from multigrid.core.blockers import MOST_BLOCKERS, NO_ACTION, NOBODY
 from multigrid.core.metrics import LABELS
+from multigrid.rendering.blockers import MOST_BLOCKERS, NO_ACTION, NOBODY
 from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
 from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.scene import Episode

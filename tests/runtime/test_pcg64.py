@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from multigrid.core import pcg64
+from multigrid.runtime import pcg64
 
 # 3 * 2**30 rejects a quarter of all draws, 2**31 + 1 nearly half; a power of two rejects none, and 1 draws nothing.
 LIMITS = [1, 2, 3, 5, 6, 10, 255, 2**16 + 1, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 2, 2**32 - 1]

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from helpers import AROUND
-from multigrid.core.compiled import JUST_IN_TIME
+from multigrid.runtime.compiled import JUST_IN_TIME
 
 if not JUST_IN_TIME:
     pytest.skip("Numba compiles nothing here", allow_module_level=True)
 
 import numba
 
-from multigrid.core import kernel_cache
-from multigrid.core.kernel_cache import KernelCache
+from multigrid.runtime import kernel_cache
+from multigrid.runtime.kernel_cache import KernelCache
 
 pytestmark = pytest.mark.heavy
 SOURCES = [Path(__file__)]
@@ -100,7 +100,7 @@ def test_what_others_compiled_is_left_to_them(kept, capfd, monkeypatch, place, c
     cache = KernelCache(SOURCES, Path("never"))
     assert not cache.is_empty
     with monkeypatch.context() as patched:
-        patched.setattr(f"multigrid.core.kernel_cache.{place}", changed)
+        patched.setattr(f"multigrid.runtime.kernel_cache.{place}", changed)
         cache = KernelCache(SOURCES, Path("never"))
         assert cache.is_empty  # so that the compilation is announced
         assert not found(cache.enable_for(numba.njit(polynomial)))
@@ -260,7 +260,7 @@ def script(tmp_path, text):
     path.write_text(
         "import sys, numba\n"
         "from pathlib import Path\n"
-        "from multigrid.core import kernel_cache\n"
+        "from multigrid.runtime import kernel_cache\n"
         "cache = kernel_cache.KernelCache([Path(__file__)], Path('never'))\n"
         "polynomial = cache.enable_for(numba.njit(lambda number: 3 * number * number + number - 5))\n" + text
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from multigrid.core.compiled import JUST_IN_TIME
+from multigrid.runtime.compiled import JUST_IN_TIME
 
 __all__ = ["add", "exchange_if", "load", "pause", "store", "yield_core"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from multigrid.core.sources import digest_sources, list_sources
+from multigrid.runtime.sources import digest_sources, list_sources
 
 __all__ = [
     "COMPILED",
@@ -58,7 +58,7 @@ def _load_library() -> Any:
     if any(os.environ.get(name, "") not in OFF for name in _SETTINGS):
         return None
     try:
-        library = importlib.import_module("multigrid.core._kernels")
+        library = importlib.import_module("multigrid.runtime._kernels")
     except ImportError:
         return None
     return library if digest_sources(list_sources()) == library.SOURCES else None
@@ -80,7 +80,7 @@ _PLAIN: dict[int, Callable[..., Any]] = {}
 """The function that Python can run, by the id of the one from the wheel."""
 
 if JUST_IN_TIME:
-    from multigrid.core.kernel_cache import KernelCache, compile_cached
+    from multigrid.runtime.kernel_cache import KernelCache, compile_cached
 
     _CACHE = KernelCache(list_sources(), Path(__file__).parent / "__pycache__", "the rules of the game")
 
@@ -108,7 +108,7 @@ def pack_table(table: Any) -> Any:
     """Return a table of arrays in the form in which compiled kernels get it.
 
     Args:
-        table: int64 (fields, columns), see `multigrid.core.arrays.pack`.
+        table: int64 (fields, columns), see `multigrid.runtime.arrays.pack`.
     """
     return _LIBRARY.pack(table) if _LIBRARY else table
 
@@ -155,7 +155,7 @@ def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., An
                 plain_called = _find_plain(called)
                 if id(called) in copies or (
                     isinstance(plain_called, types.FunctionType)
-                    and plain_called.__module__.startswith(__package__ + ".")
+                    and plain_called.__module__.startswith(("multigrid.core.", "multigrid.runtime."))
                 ):
                     scope[name] = copy_function(called)
         return copies[id(original)]

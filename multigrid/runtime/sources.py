@@ -10,14 +10,15 @@ __all__ = ["digest_sources", "list_sources"]
 
 
 def list_sources() -> list[Path]:
-    """Return the files that core's kernels depend on, including those of the constants that they import.
+    """Return the files that the kernels of the game depend on, including those of the constants that they import.
 
     >>> any(path.name == "rules.py" for path in list_sources())
     True
     """
-    here = Path(__file__).parent
+    package = Path(__file__).parents[1]
+    kernels = (path for folder in ("runtime", "core") for path in sorted((package / folder).glob("*.py")))
     others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
-    return [*sorted(here.glob("*.py")), *(here.parent / name for name in others)]
+    return [*kernels, *(package / name for name in others)]
 
 
 def digest_sources(sources: Iterable[Path]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.compiled import kernel
+from multigrid.runtime.compiled import kernel
 
 __all__ = [
     "HALF",

@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, cast, get_args, get_ty
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core.compiled import COMPILED, JUST_IN_TIME, pack_table
 from multigrid.parts import PARTS, PartSpec, resolve_shape
+from multigrid.runtime.compiled import COMPILED, JUST_IN_TIME, pack_table
 
 __all__ = [
     "CONSTANT",
@@ -72,7 +72,7 @@ class Arrays(NamedTuple):
     layout_lists: Annotated[Int64, "M N T 2", _CONSTANT]  # their lists of targets, as `target_lists`
 
     # The state, in full.
-    streams: Annotated[UInt64, "E S"]  # see multigrid.core.pcg64
+    streams: Annotated[UInt64, "E S"]  # see multigrid.runtime.pcg64
     map_index: Annotated[Int64, "E"]
     steps: Annotated[Int64, "E"]  # steps played in this episode; -1 before the first
     episode_over: Annotated[Bool, "E"]  # the episode has ended for everyone
@@ -229,7 +229,7 @@ if JUST_IN_TIME:
         """The type of `Arrays` in compiled code: a pointer to the table that `pack` returned."""
 
     register_model(_ArraysType)(models.OpaqueModel)
-    _ARRAYS = _ArraysType("multigrid.core.arrays.Arrays")
+    _ARRAYS = _ArraysType("multigrid.runtime.arrays.Arrays")
     _ARRAY_TYPES = {name: types.Array(from_dtype(dtype), _NDIMS[name], "C") for name, dtype in _DTYPES.items()}
 
     @infer_getattr

@@ -15,9 +15,9 @@ import pytest
 import multigrid
 import played
 from helpers import run_in_terminal, run_python
-from multigrid.core.compilation_bar import CompilationBar, show_compilations
-from multigrid.core.compiled import KERNELS
-from multigrid.core.sources import digest_sources, list_sources
+from multigrid.runtime.compilation_bar import CompilationBar, show_compilations
+from multigrid.runtime.compiled import KERNELS
+from multigrid.runtime.sources import digest_sources, list_sources
 
 PACKAGE = Path(multigrid.__file__).parent
 PLAYED = Path(played.__file__)
@@ -30,7 +30,7 @@ cached = pytest.mark.skipif(
 LOOK = """
 import numpy as np
 from multigrid import GridConfig
-from multigrid.core.pcg64 import draw_integer
+from multigrid.runtime.pcg64 import draw_integer
 from multigrid.core.worlds import Worlds
 Worlds(GridConfig(size=(4, 2)))
 moves = Worlds(GridConfig(size=(4, 2))).arrays.moves
@@ -38,7 +38,7 @@ print(moves[0, 0, 0].tolist(), draw_integer(np.array([[1, 2, 3, 5, 0, 0]], dtype
 """
 SEEN = "[0, 0, 2, 2] 762\n"
 """Two moves of four lead off the grid; NumPy draws 762, from the lower half of 64 bits, whose upper half gives 969."""
-FOLDER = "from multigrid.core import compiled; print(compiled._CACHE.folder)"
+FOLDER = "from multigrid.runtime import compiled; print(compiled._CACHE.folder)"
 
 COLD = "multigrid: compiling the rules of the game, once for this version ...\n"
 COLD_EVERY_TIME = (
@@ -118,7 +118,7 @@ def test_the_cache_notices_edits(package, tmp_path):
 
     assert look() == (SEEN, COLD)
     assert look() == (SEEN, "")
-    edit(package / "core" / "pcg64.py", "return bits & _MASK32", "return bits >> _32")
+    edit(package / "runtime" / "pcg64.py", "return bits & _MASK32", "return bits >> _32")
     edit(package / "actions.py", "[[1, 0], [0, 1], [-1, 0], ", "[[-1, 0], [0, -1], [1, 0], ")
     assert look() == ("[2, 2, 0, 2] 969\n", COLD)
     assert look() == ("[2, 2, 0, 2] 969\n", "")
@@ -126,7 +126,9 @@ def test_the_cache_notices_edits(package, tmp_path):
 
 def test_every_file_that_kernels_are_made_from_is_in_the_key():
     """The files with kernels, and all modules of ours that they import, are those whose digest names the cache."""
-    made_from, waiting = set(), [path for path in (PACKAGE / "core").glob("*.py") if "@kernel" in path.read_text()]
+    made_from = set()
+    both = (*PACKAGE.glob("core/*.py"), *PACKAGE.glob("runtime/*.py"))
+    waiting = [path for path in both if "@kernel" in path.read_text()]
     assert len(waiting) >= 3
     while waiting:
         path = waiting.pop()
@@ -163,7 +165,7 @@ def test_where_the_cache_is(package, tmp_path):
         printed, _ = run("-B", "-c", FOLDER, home=package.parent, XDG_CACHE_HOME=tmp_path / "xdg", **variables)
         return Path(printed.strip())
 
-    beside = package / "core" / "__pycache__"
+    beside = package / "runtime" / "__pycache__"
     assert folder(NUMBA_CACHE_DIR=tmp_path / "chosen").parent == tmp_path / "chosen"
     assert folder().parent == beside
     shutil.rmtree(beside)
@@ -251,7 +253,7 @@ def test_a_compilation_that_fails_leaves_no_bar():
 
 BESIDE = """
 import io, sys
-from multigrid.core.compilation_bar import CompilationBar, show_compilations
+from multigrid.runtime.compilation_bar import CompilationBar, show_compilations
 class Other(io.TextIOBase):
     isatty = lambda self: True
     fileno = lambda self: 2

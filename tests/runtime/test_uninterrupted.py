@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from multigrid.core import compiled
+from multigrid.runtime import compiled
 
 if not compiled.JUST_IN_TIME:
     pytest.skip("Numba compiles nothing here", allow_module_level=True)
@@ -22,9 +22,9 @@ from numba.core.compiler_machinery import PassManager
 from numba.core.typing.templates import builtin_registry
 from numba.extending import overload
 
-from multigrid.core import kernel_cache
-from multigrid.core.kernel_cache import KernelCache
-from multigrid.core.uninterrupted import check_stopped, run_uninterrupted
+from multigrid.runtime import kernel_cache
+from multigrid.runtime.kernel_cache import KernelCache
+from multigrid.runtime.uninterrupted import check_stopped, run_uninterrupted
 
 
 @pytest.fixture(autouse=True)

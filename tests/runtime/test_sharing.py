@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from multigrid.core import sharing
-from multigrid.core.sharing import Sharing
+from multigrid.runtime import sharing
+from multigrid.runtime.sharing import Sharing
 
 ALONE = 0.001
 """Seconds that one thread takes for a task."""

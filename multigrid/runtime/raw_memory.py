@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.core.compiled import JUST_IN_TIME
+from multigrid.runtime.compiled import JUST_IN_TIME
 
 __all__ = ["clear_memory", "copy_memory"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.core import generators, pcg64
-from multigrid.core.arrays import unpack
-from multigrid.core.compiled import make_interpreted, unsigned
+from multigrid.runtime import generators, pcg64
+from multigrid.runtime.arrays import unpack
+from multigrid.runtime.compiled import make_interpreted, unsigned
 
 __all__ = ["WorldGenerators", "interpret_with"]
 
@@ -32,11 +32,11 @@ class _Entry:
 class WorldGenerators:
     """The generators that users hold, by world; the others have only their streams.
 
-    Kernels draw from the streams. If `multigrid.core.generators.is_compiled` holds for a generator, its state is
+    Kernels draw from the streams. If `multigrid.runtime.generators.is_compiled` holds for a generator, its state is
     written to the stream before a kernel draws, and read back afterwards. Any other generator is called by the kernel.
 
     Args:
-        streams: uint64 (E, 6), see `multigrid.core.pcg64`.
+        streams: uint64 (E, 6), see `multigrid.runtime.pcg64`.
 
     >>> streams = pcg64.seed_streams(np.array([7], np.uint64))
     >>> generators = WorldGenerators(streams)
@@ -175,7 +175,7 @@ def interpret_with(kernel: Any, generator: np.random.Generator) -> Any:
 
     Args:
         kernel: compiled or not.
-        generator: one for which `multigrid.core.generators.is_compiled` is False.
+        generator: one for which `multigrid.runtime.generators.is_compiled` is False.
     """
     draw_integer = generators.make_draw_integer(generator)
     return make_interpreted(kernel, {unpack: _identity, unsigned: _identity, pcg64.draw_integer: draw_integer})

@@ -27,9 +27,9 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from multigrid.core.compilation_bar import CompilationBar, is_shown_elsewhere
-from multigrid.core.sources import digest_sources
-from multigrid.core.uninterrupted import check_stopped, run_uninterrupted
+from multigrid.runtime.compilation_bar import CompilationBar, is_shown_elsewhere
+from multigrid.runtime.sources import digest_sources
+from multigrid.runtime.uninterrupted import check_stopped, run_uninterrupted
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock

@@ -21,7 +21,7 @@ if sysconfig.get_platform() not in {"linux-x86_64", "linux-aarch64"}:
     pytest.skip("no wheel for this platform has compiled kernels", allow_module_level=True)
 
 ROOT = Path(multigrid.__file__).parents[1]
-WHICH = "from multigrid.core.compiled import KERNELS; print(KERNELS)"
+WHICH = "from multigrid.runtime.compiled import KERNELS; print(KERNELS)"
 WITHOUT_NUMBA = "import runpy, sys; sys.modules['numba'] = sys.modules['llvmlite'] = None; "
 NO_NUMBA = """
 import multigrid, sys
@@ -35,7 +35,8 @@ print([name for name in ("numba", "llvmlite") if name in sys.modules])
 WRONG = """
 import numpy as np
 from multigrid import GridConfig
-from multigrid.core import pcg64, rules
+from multigrid.runtime import pcg64
+from multigrid.core import rules
 from multigrid.core.worlds import Worlds
 world = Worlds(GridConfig(size=(4, 3), num_agents=2))
 table, streams, states = world._address_table, np.zeros((3, 6), np.uint64), np.zeros((3, 2), np.uint64)
@@ -138,6 +139,6 @@ def test_the_wheel_is_whole(home):
     (metadata,) = home.glob("*.dist-info")
     assert (metadata / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert "Root-Is-Purelib: false" in (metadata / "WHEEL").read_text()
-    for path in (ROOT / "multigrid" / "core").glob("*.py"):
+    for path in (*ROOT.glob("multigrid/core/*.py"), *ROOT.glob("multigrid/runtime/*.py")):
         packed = home / path.relative_to(ROOT)
         assert hashlib.sha256(packed.read_bytes()).digest() == hashlib.sha256(path.read_bytes()).digest()

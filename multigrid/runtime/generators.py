@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
-from multigrid.core import pcg64
+from multigrid.runtime import pcg64
 
 __all__ = ["check_state", "is_compiled", "make_bit_generator", "make_draw_integer", "write_checked_stream"]
 
@@ -77,7 +77,7 @@ def check_state(state: Any) -> None:
 
 
 def write_checked_stream(stream: NDArray[np.uint64], state: Any) -> None:
-    """Check the state of a NumPy PCG64, and write it to a stream: uint64 (6,), see `multigrid.core.pcg64`.
+    """Check the state of a NumPy PCG64, and write it to a stream: uint64 (6,), see `multigrid.runtime.pcg64`.
 
     Raises:
         ValueError: no PCG64 can reach this state; the stream is unchanged.
@@ -112,7 +112,7 @@ def make_bit_generator(state: Any) -> np.random.BitGenerator:
 
 
 def make_draw_integer(generator: np.random.Generator) -> Callable[[Any, int, int], int]:
-    """Return a function that draws from a generator, as `multigrid.core.pcg64.draw_integer` does from a stream.
+    """Return a function that draws from a generator, as `multigrid.runtime.pcg64.draw_integer` does from a stream.
 
     Raises:
         ValueError: by that function, if ``generator.integers(limit)`` is no integer from 0 to limit - 1.

@@ -1,0 +1,1 @@
+"""Steps worlds of any game: compiling and its cache, arrays, random streams, threads; NumPy and Numba only."""
