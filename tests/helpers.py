@@ -19,8 +19,8 @@ import numpy as np
 
 import multigrid.scenarios
 
-AROUND = {**os.environ, "PYTHONPATH": str(Path(multigrid.__file__).parents[1])}
-"""The environment of a Python in another process that imports the package under test."""
+AROUND = {**os.environ, "PYTHONPATH": f"{Path(multigrid.__file__).parents[1]}{os.pathsep}{Path(__file__).parents[1]}"}
+"""The environment of a Python in another process that imports the package under test, and what lies beside it."""
 
 
 WALLS = """

@@ -40,7 +40,7 @@ EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
     "multigrid.runtime": "as multigrid.core",
     "multigrid.cli": "commands open windows, train and measure for minutes; their tests give them odd flags",
-    "multigrid.examples": "they train, with libraries of their own",
+    "multigrid.examples": "says where the examples are",
     "multigrid.datasets": "writes to the folder of Minari; its tests give it odd arguments",
     "multigrid.policies.named": "a helper of commands, for names that are checked already",
     "multigrid.rendering": "draws what the faces have checked; a part of it opens windows",

@@ -37,12 +37,12 @@ _EMPTY = "multigrid train --size 5 4 --num-agents 2 --max-cycles 20 --episodes 1
 
 LEARNERS = (
     Learner(
-        *("PyTorch alone", "", "torch", "multigrid.examples.ppo --size 5 4 --steps {steps} --episodes 10"),
+        *("PyTorch alone", "", "torch", "examples.ppo --size 5 4 --steps {steps} --episodes 10"),
         *(1, 100_000, 1_300_000, "PPO", "2026-11-21"),
     ),
     Learner(
         *("Stable-Baselines3", "", "stable-baselines3"),
-        "multigrid.examples.sb3_algorithms --algorithm ppo_dict --steps {steps} --episodes 10",
+        "examples.sb3_algorithms --algorithm ppo_dict --steps {steps} --episodes 10",
         *(1, 20_000, 200_000, "PPO, A2C, DQN, QR-DQN, MaskablePPO, HER", "2026-11-21"),
     ),
     Learner(
@@ -57,11 +57,11 @@ LEARNERS = (
     ),
     Learner(
         *("BenchMARL", "benchmarl", "benchmarl"),
-        "multigrid.examples.benchmarl_mappo --frames {steps} --interval 1048576 --episodes 10",
+        "examples.benchmarl_mappo --frames {steps} --interval 1048576 --episodes 10",
         *(2, 4096, 110_592, "IPPO, MAPPO, QMIX, VDN", "2026-11-23"),
     ),
     Learner(
-        *("TorchRL", "torchrl", "torchrl", "multigrid.examples.torchrl_ppo --steps {steps} --episodes 10"),
+        *("TorchRL", "torchrl", "torchrl", "examples.torchrl_ppo --steps {steps} --episodes 10"),
         *(2, 2000, 46_000, "PPO", "2026-11-21"),
     ),
     Learner(
@@ -80,23 +80,23 @@ LEARNERS = (
         "tensorboardX==2.6.5 setproctitle==1.3.8 absl-py==2.5.1 PyYAML==6.0.3",
     ),
     Learner(
-        *("PufferLib", "pufferlib", "pufferlib", "multigrid.examples.pufferlib_ppo --steps {steps} --episodes 10"),
+        *("PufferLib", "pufferlib", "pufferlib", "examples.pufferlib_ppo --steps {steps} --episodes 10"),
         *(1, 40_000, 680_000, "PPO", "2026-11-23"),
     ),
     Learner(
-        *("XuanCe", "xuance", "xuance", "multigrid.examples.xuance_mappo --steps {steps} --episodes 10"),
+        *("XuanCe", "xuance", "xuance", "examples.xuance_mappo --steps {steps} --episodes 10"),
         *(32, 300, 1500, "MAPPO", "2026-11-23"),
     ),
     Learner(
-        *("skrl", "skrl", "skrl", "multigrid.examples.skrl_ippo --steps {steps} --episodes 10"),
+        *("skrl", "skrl", "skrl", "examples.skrl_ippo --steps {steps} --episodes 10"),
         *(2, 2000, 24_000, "IPPO", "2026-11-21"),
     ),
     Learner(
-        *("Tianshou", "tianshou", "tianshou", "multigrid.examples.tianshou_dqn --steps {steps} --episodes 10"),
+        *("Tianshou", "tianshou", "tianshou", "examples.tianshou_dqn --steps {steps} --episodes 10"),
         *(1, 6000, 30_000, "DQN", "2026-11-21"),
     ),
     Learner(
-        *("AgileRL", "agilerl", "agilerl", "multigrid.examples.agilerl_ippo --steps {steps} --episodes 10"),
+        *("AgileRL", "agilerl", "agilerl", "examples.agilerl_ippo --steps {steps} --episodes 10"),
         *(1, 6144, 67_584, "IPPO", "2026-11-21"),
     ),
 )

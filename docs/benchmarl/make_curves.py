@@ -3,7 +3,7 @@
 The training needs the environment of .ci/recipes/benchmarl.txt, the drawing matplotlib.
 
 IPPO, MAPPO, QMIX and VDN of BenchMARL train on the corridor of docs/central and on three maps of the suite, five seeds
-each, with the settings of `multigrid.examples.benchmarl_mappo` and an entropy bonus. In the corridor agents observe
+each, with the settings of `examples.benchmarl_mappo` and an entropy bonus. In the corridor agents observe
 their surroundings, too. figures.json has the success of every evaluation and is written after each training; the same
 command goes on with those that are missing, in 40 minutes of one core in all. curves.svg and table.md have means over
 the seeds and 95 % intervals by Student's t, of the worlds that all algorithms have trained on with two seeds at least.
@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from examples.qmix import MAP
 from multigrid import GridConfig
 from multigrid._files import replace_file
-from multigrid.examples.qmix import MAP
 from multigrid.scenarios import find_world
 
 FOLDER = Path(__file__).parent
@@ -59,7 +59,7 @@ def train(name: str, config: GridConfig, algorithm: str, seed: int) -> dict[str,
     from benchmarl.experiment import Experiment
     from benchmarl.models.mlp import MlpConfig
 
-    from multigrid.examples import benchmarl_mappo
+    from examples import benchmarl_mappo
     from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask
 
     torch.set_num_threads(1)

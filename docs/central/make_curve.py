@@ -1,6 +1,6 @@
 """Draw docs/central: `python docs/central/make_curve.py`, a minute or two on one core.
 
-The learning curves of QMIX and of its rivals in `multigrid.examples.qmix`, with equal nets, rewards, worlds and steps,
+The learning curves of QMIX and of its rivals in `examples.qmix`, with equal nets, rewards, worlds and steps,
 go to curve.png and, as numbers, to curve.json; give_way.svg is the map, and how it is solved. `--grid` tries other
 settings of independent learning instead, as long, and writes grid.json.
 """
@@ -15,10 +15,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import multigrid
+from examples.qmix import MAP, main
 from multigrid import Action
 from multigrid._files import replace_file
 from multigrid.cli._figures import write_figure
-from multigrid.examples.qmix import MAP, main
 from multigrid.scenarios import RecordEpisode
 
 FOLDER = Path(__file__).parent

@@ -38,10 +38,10 @@ def test_a_rate_is_of_the_steps_between_two_trainings(monkeypatch: pytest.Monkey
         ("PyTorch alone", [500.0, 500.0]),
         ("TorchRL", [2000.0, 2000.0]),
     ]
-    names = ["multigrid.examples.ppo"] * 2 + ["multigrid.examples.torchrl_ppo"] * 2
+    names = ["examples.ppo"] * 2 + ["examples.torchrl_ppo"] * 2
     assert calls == names * 2
     page = (tmp_path / "new" / "learners.md").read_text()
-    cells = ("TorchRL", "1.torchrl", "2026-11-21", "PPO", "`multigrid.examples.torchrl_ppo`", "2,000 (2,000 to 2,000)")
+    cells = ("TorchRL", "1.torchrl", "2026-11-21", "PPO", "`examples.torchrl_ppo`", "2,000 (2,000 to 2,000)")
     assert f"| {' | '.join(cells)} |" in page
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import examples
 import multigrid
 
 pytestmark = pytest.mark.heavy
@@ -22,22 +23,26 @@ ELSEWHERE = {
     "multigrid.cli._ray": "rllib",
     "multigrid.cli.benchmark.cluster": "rllib",
     "multigrid.cli.train.rllib": "rllib",
-    "multigrid.examples.agilerl_ippo": "agilerl",
-    "multigrid.examples.benchmarl_mappo": "benchmarl",
-    "multigrid.examples.d3rlpy_cql": "d3rlpy",
-    "multigrid.examples.imitation_bc": "imitation",
-    "multigrid.examples.momaland_wrappers": "momaland",
-    "multigrid.examples.pufferlib_ppo": "pufferlib",
-    "multigrid.examples.skrl_ippo": "skrl",
-    "multigrid.examples.tianshou_dqn": "tianshou",
-    "multigrid.examples.torchrl_ppo": "torchrl",
-    "multigrid.examples.xuance_mappo": "xuance",
+    "examples.agilerl_ippo": "agilerl",
+    "examples.benchmarl_mappo": "benchmarl",
+    "examples.d3rlpy_cql": "d3rlpy",
+    "examples.imitation_bc": "imitation",
+    "examples.momaland_wrappers": "momaland",
+    "examples.pufferlib_ppo": "pufferlib",
+    "examples.skrl_ippo": "skrl",
+    "examples.tianshou_dqn": "tianshou",
+    "examples.torchrl_ppo": "torchrl",
+    "examples.xuance_mappo": "xuance",
 }
 # __main__ would start a command.
+FOUND = [
+    *pkgutil.walk_packages(multigrid.__path__, "multigrid."),
+    *pkgutil.iter_modules(examples.__path__, "examples."),
+]
 MODULES = ["multigrid"] + [
     module.name
-    for module in pkgutil.walk_packages(multigrid.__path__, "multigrid.")
-    if not module.name.endswith("__main__") and module.name not in ELSEWHERE
+    for module in FOUND
+    if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, "multigrid.examples"}
 ]
 
 
@@ -56,7 +61,7 @@ def test_examples_elsewhere(name):
     """A module that cannot be imported here has an environment, and tests there that import it and run its examples."""
     environment = ELSEWHERE[name]
     tests = (ROOT / "tests" / "recipes" / f"test_{environment}.py").read_text()
-    assert name.removeprefix("multigrid.") in tests.replace("from multigrid.examples import ", "examples.")
+    assert name.removeprefix("multigrid.") in tests.replace("from examples import ", "examples.")
     assert "doctest.testmod(" in tests
     assert (ROOT / ".ci" / "recipes" / f"{environment}.txt").read_text().startswith("# install: pip install -c ")
     with pytest.raises(ModuleNotFoundError):

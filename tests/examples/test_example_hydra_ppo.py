@@ -10,10 +10,10 @@ from hydra import compose, initialize
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
+from examples import ppo
+from examples.hydra_ppo import make_schema
 from helpers import run_python
 from multigrid import GridConfig
-from multigrid.examples import ppo
-from multigrid.examples.hydra_ppo import make_schema
 
 pytestmark = pytest.mark.heavy
 
@@ -65,7 +65,7 @@ def test_bad_keys_are_refused(key: str, message: str) -> None:
 def test_it_trains(tmp_path: Path) -> None:
     """The command trains in the world of its keys, and Hydra writes them down."""
     keys = ["grid.size=[4,3]", "grid.max_cycles=20", "steps=2000", "worlds=8", "episodes=10", "hydra.run.dir=run"]
-    result = run_python("-m", "multigrid.examples.hydra_ppo", *keys, cwd=tmp_path)
+    result = run_python("-m", "examples.hydra_ppo", *keys, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "10 held-out episodes" in result.stdout
     written = OmegaConf.load(tmp_path / "run" / ".hydra" / "config.yaml")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from multigrid.examples import imitation
+from examples import imitation
 
 pytestmark = pytest.mark.heavy
 

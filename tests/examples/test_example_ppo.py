@@ -1,4 +1,4 @@
-"""The recipe `multigrid.examples.ppo`: it learns, repeats itself, and counts only what was played."""
+"""The recipe `examples.ppo`: it learns, repeats itself, and counts only what was played."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import torch
 import tyro
 from gymnasium.wrappers.vector import TransformReward
 
+from examples import ppo
+from examples.ppo import Options, advantages_of, main, make_net
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.examples import ppo
-from multigrid.examples.ppo import Options, advantages_of, main, make_net
 from multigrid.integrations.tyro import grid_registry
 
 pytestmark = pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""The recipe `multigrid.examples.qmix`: the task is as its text says, and QMIX learns it."""
+"""The recipe `examples.qmix`: the task is as its text says, and QMIX learns it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import multigrid
+from examples.qmix import MAP, Agents, Mixer, Replay, Worlds, evaluate, main
 from multigrid import Action
-from multigrid.examples.qmix import MAP, Agents, Mixer, Replay, Worlds, evaluate, main
 
 pytestmark = pytest.mark.heavy
 

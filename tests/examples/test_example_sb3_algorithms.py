@@ -1,4 +1,4 @@
-"""The recipes of `multigrid.examples.sb3_algorithms`: each learns, from a seed, and by what its text says."""
+"""The recipes of `examples.sb3_algorithms`: each learns, from a seed, and by what its text says."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import VecCheckNan
 
+from examples import sb3_algorithms
+from examples.sb3_algorithms import RECIPES, evaluate, main
 from multigrid import vector_env
-from multigrid.examples import sb3_algorithms
-from multigrid.examples.sb3_algorithms import RECIPES, evaluate, main
 from multigrid.integrations.sb3 import to_sb3
 
 pytestmark = pytest.mark.heavy

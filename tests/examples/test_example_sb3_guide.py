@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multigrid.examples import sb3_her, sb3_pixels, sb3_shaping
+from examples import sb3_her, sb3_pixels, sb3_shaping
 
 pytestmark = pytest.mark.heavy
 

@@ -52,7 +52,7 @@ for flags in sys.argv[2:]:
     sys.argv, code, out, error = [name, *flags.split()], 0, io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         try:
-            runpy.run_module(f"multigrid.examples.{name}", run_name="__main__", alter_sys=True)
+            runpy.run_module(f"examples.{name}", run_name="__main__", alter_sys=True)
         except SystemExit as end:
             code = end.code
     if isinstance(code, str):  # Python prints it, and exits with 1

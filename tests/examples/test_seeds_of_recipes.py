@@ -12,9 +12,9 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 
+from examples import ppo, sb3_algorithms
+from examples.ppo import Options
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv
-from multigrid.examples import ppo, sb3_algorithms
-from multigrid.examples.ppo import Options
 
 pytestmark = pytest.mark.heavy
 

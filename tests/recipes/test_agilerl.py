@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     from agilerl.vector import AsyncPettingZooVecEnv
     from agilerl.wrappers.agent import AsyncAgentsWrapper
 
-    from multigrid.examples import agilerl_ippo
+    from examples import agilerl_ippo
 
 NAN = np.nan
 

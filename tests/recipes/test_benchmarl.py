@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     # To import BenchMARL is enough for it: TorchRL's own classes have its own deprecated base.
     warnings.filterwarnings("ignore", message=".* which inherits from WeightUpdaterBase is deprecated")
     from benchmarks import benchmarl as benchmark
-    from multigrid.examples import benchmarl_mappo
+    from examples import benchmarl_mappo
     from multigrid.integrations import benchmarl as integration
     from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask, final_metrics
 

@@ -5,8 +5,8 @@ import doctest
 import numpy as np
 import pytest
 
+from examples import d3rlpy_cql
 from multigrid import datasets
-from multigrid.examples import d3rlpy_cql
 from pages import blocks_of_recipe, run_block
 
 

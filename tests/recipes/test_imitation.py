@@ -7,8 +7,8 @@ import minari
 import numpy as np
 import pytest
 
+from examples import imitation_bc
 from multigrid import datasets
-from multigrid.examples import imitation_bc
 from pages import blocks_of_recipe, run_block
 
 # imitation 1.0.1 logs its losses in a way that newer versions of torch warn about; what is learned is the same.

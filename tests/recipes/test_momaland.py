@@ -9,7 +9,7 @@ from momaland.utils.parallel_wrappers import LinearizeReward, NormalizeReward, R
 from pettingzoo.test import parallel_api_test
 
 import multigrid
-from multigrid.examples import momaland_wrappers
+from examples import momaland_wrappers
 from pages import blocks_of_recipe, run_block
 
 CORRIDORS = "a.A..\nb...B"

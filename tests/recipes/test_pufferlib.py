@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import multigrid
-from multigrid.examples import pufferlib_ppo
+from examples import pufferlib_ppo
 from multigrid.wrappers import StandardParallel, standard_config
 from pages import blocks_of_recipe, run_block
 

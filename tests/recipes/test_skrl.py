@@ -7,7 +7,7 @@ import torch
 from skrl.multi_agents.torch.ippo import IPPO, IPPO_CFG
 
 import multigrid
-from multigrid.examples import skrl_ippo
+from examples import skrl_ippo
 from pages import blocks_of_recipe, run_block
 
 WORLD = {"size": (5, 4), "num_agents": 2, "flatten": True, "max_cycles": 20}

@@ -10,7 +10,7 @@ from tianshou.env import DummyVectorEnv, PettingZooEnv
 from tianshou.utils.torch_utils import policy_within_training_step
 
 import multigrid
-from multigrid.examples import tianshou_dqn
+from examples import tianshou_dqn
 from pages import blocks_of_recipe, run_block
 
 WORLD = multigrid.GridConfig(size=(4, 3), num_agents=2, flatten=True, max_cycles=10)

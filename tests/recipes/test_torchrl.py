@@ -15,7 +15,7 @@ from pages import blocks_of_recipe, run_block
 with warnings.catch_warnings():
     # To import TorchRL is enough for it: its own classes have its own deprecated base.
     warnings.filterwarnings("ignore", message=".* which inherits from WeightUpdaterBase is deprecated")
-    from multigrid.examples import torchrl_ppo
+    from examples import torchrl_ppo
 
 WORLD = multigrid.GridConfig(size=(5, 4), num_agents=2, on_target="leave", max_cycles=20)
 

@@ -7,7 +7,7 @@ import pytest
 from xuance.environment import XuanCeMultiAgentEnvWrapper
 
 import multigrid
-from multigrid.examples import xuance_mappo
+from examples import xuance_mappo
 from multigrid.wrappers import StandardParallel, standard_config
 from pages import blocks_of_recipe, run_block
 

@@ -1,7 +1,7 @@
-"""The training of `multigrid.examples.ppo` under Hydra, with every field of its options, and of the world, as a key.
+"""The training of `examples.ppo` under Hydra, with every field of its options, and of the world, as a key.
 
 Install: ``pip install "multigrid-marl" hydra-core torch``. Run:
-``python -m multigrid.examples.hydra_ppo 'grid.size=[6,4]' grid.on_target=leave steps=100000``, or with
+``python -m examples.hydra_ppo 'grid.size=[6,4]' grid.on_target=leave steps=100000``, or with
 ``--multirun grid.num_agents=1,2,3`` for a training of each.
 """
 
@@ -16,8 +16,8 @@ import hydra
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
+from examples import ppo
 from multigrid import GridConfig
-from multigrid.examples import ppo
 
 __all__ = ["main", "make_schema"]
 

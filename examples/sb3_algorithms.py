@@ -1,7 +1,7 @@
 """Train A2C, DQN, QR-DQN, MaskablePPO and PPO, each with one policy for all agents, on the native vector env.
 
 Install: ``pip install "multigrid-marl[examples]"``.
-Run: ``python -m multigrid.examples.sb3_algorithms --algorithm dqn``.
+Run: ``python -m examples.sb3_algorithms --algorithm dqn``.
 
 Every agent of every world is a row of the VecEnv that `to_sb3` returns. Consequences:
 

@@ -5,7 +5,7 @@ the distance reward of Gymnasium's guide, which can change the optimal policy. F
 callbacks measure success on the documented env, in held-out episodes with the longest shortest path as time limit.
 
     pip install "multigrid-marl[train]"
-    python -m multigrid.examples.sb3_shaping
+    python -m examples.sb3_shaping
 
 The potential is minus a tenth of the distance. The theorem also holds for minus the distance, but the returns would be
 about twenty times the documented ones, and PPO's value network would learn them more slowly than PPO learns the task.

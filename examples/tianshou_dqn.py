@@ -1,7 +1,7 @@
 """Train DQN with Tianshou 2: one network for all agents, through PettingZoo's agent-by-agent interface (AEC).
 
 Install: ``pip install "multigrid-marl" "tianshou==2.0.1"`` (Python 3.11 or newer). Run:
-``python -m multigrid.examples.tianshou_dqn``.
+``python -m examples.tianshou_dqn``.
 
 ``on_target`` may be "park" or "stay". Under "leave", Tianshou ends the whole episode when the first agent arrives, and
 a further step raises an AssertionError (found here, in 2.0.1).

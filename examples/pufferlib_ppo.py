@@ -1,7 +1,7 @@
 """Train with PufferLib's PuffeRL on the native vector env: shared weights and action masks.
 
 Install: ``pip install "multigrid-marl" torch``, and PufferLib 3.0.0, which is compiled, as the first line of
-.ci/recipes/pufferlib.txt does. Run: ``python -m multigrid.examples.pufferlib_ppo``.
+.ci/recipes/pufferlib.txt does. Run: ``python -m examples.pufferlib_ppo``.
 
 `Worlds` is all that PufferLib needs of an environment; every ``on_target`` trains with it. An observation has the mask
 of actions at its end, which the network reads. The rows of agents that have left are zeros, with reward 0, until their

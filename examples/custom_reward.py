@@ -1,7 +1,7 @@
-"""Train `multigrid.examples.ppo` with rewards of one's own, and compare the policies by the same measures.
+"""Train `examples.ppo` with rewards of one's own, and compare the policies by the same measures.
 
     pip install "multigrid-marl[train]"
-    python -m multigrid.examples.custom_reward
+    python -m examples.custom_reward
 
 A reward is a function of the arrays that a step of the vector env returns, as `multigrid.wrappers.VectorReward` takes
 it. The held-out episodes before and after count successes, steps, and the env's own reward.
@@ -19,8 +19,8 @@ if __name__ == "__main__":
 
 import tyro
 
+from examples import ppo
 from multigrid import GridConfig, Outcome
-from multigrid.examples import ppo
 from multigrid.wrappers.vector_reward import RewardFunction
 
 __all__ = ["REWARDS", "main", "nearness", "step_cost"]

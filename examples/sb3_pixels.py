@@ -3,7 +3,7 @@
 `PixelObservation` scales the env's frames down to uint8 (3, 84, 84), colour first, as CnnPolicy expects.
 
     pip install "multigrid-marl[train]"
-    python -m multigrid.examples.sb3_pixels
+    python -m examples.sb3_pixels
 
 CnnPolicy's network needs at least 36 pixels; ``main(pixels=36)`` trains several times as fast.
 """

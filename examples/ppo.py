@@ -1,6 +1,6 @@
 """Train one policy for all agents with PPO, on many worlds at once. Read this file from top to bottom, and copy it.
 
-Install: ``pip install "multigrid-marl" torch``. Run: ``python -m multigrid.examples.ppo --steps 300000 --size 5``. All
+Install: ``pip install "multigrid-marl" torch``. Run: ``python -m examples.ppo --steps 300000 --size 5``. All
 flags of `multigrid.GridConfig` are flags here; every ``on_target`` and ``reward`` mode trains.
 
 Every agent of every world is a row: R = worlds * agents rows share one actor and one critic, whose input is a row's own

@@ -1,7 +1,7 @@
 """Learn offline with d3rlpy 2: a Minari dataset of a planner whose agents often make random moves, and DiscreteCQL.
 
 Install: ``pip install "multigrid-marl[datasets]" torch gym structlog dataclasses-json tqdm scikit-learn``, then
-``pip install --no-deps "d3rlpy==2.8.1"``, which pins Gymnasium 1.0. Run: ``python -m multigrid.examples.d3rlpy_cql``.
+``pip install --no-deps "d3rlpy==2.8.1"``, which pins Gymnasium 1.0. Run: ``python -m examples.d3rlpy_cql``.
 
 Each row of a dataset is an episode of d3rlpy. d3rlpy's own ``get_minari`` takes only datasets of a registered
 environment whose observations are a Box, or a Dict with a goal.

@@ -1,7 +1,7 @@
 """Train PPO with TorchRL's collector and loss: shared weights for agents that leave one after the other.
 
 Install: ``pip install "multigrid-marl" "torchrl==0.14.1" "tensordict<0.15"``. Run:
-``python -m multigrid.examples.torchrl_ppo``.
+``python -m examples.torchrl_ppo``.
 
 The environment is `multigrid.integrations.torchrl.MultiGridTorchRLEnv`, many worlds in one. Every ``on_target`` works;
 here it is "leave": an agent that has left keeps a row of zeros, where ``("agents", "mask")`` is False, and

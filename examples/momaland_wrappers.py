@@ -1,7 +1,7 @@
 """Train with two rewards for each agent, arrivals and effort, which MOMAland's wrappers weight.
 
 Install: ``pip install "multigrid-marl" requests && pip install --no-deps "momaland==0.2.0"``. Run:
-``python -m multigrid.examples.momaland_wrappers``.
+``python -m examples.momaland_wrappers``.
 
 `EffortReward` converts the reward to a vector, as in environments of MOMAland. On top of it, `RecordEpisodeStatistics`
 sums the vectors, and `LinearizeReward` computes their weighted sum for a learner with scalar rewards; here that is

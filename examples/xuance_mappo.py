@@ -1,7 +1,7 @@
 """Train MAPPO with XuanCe: shared weights, action masks, and a critic that sees the global state.
 
 Install: ``pip install "multigrid-marl" "xuance==1.4.4" torch`` in an environment of its own, for XuanCe needs NumPy
-below 2. Run: ``python -m multigrid.examples.xuance_mappo``.
+below 2. Run: ``python -m examples.xuance_mappo``.
 
 `World` is all that XuanCe needs of an environment; every ``on_target`` trains with it. XuanCe reads a row of every
 agent in each step. So an agent that has left keeps a row of zeros, which the losses exclude.

@@ -1,6 +1,6 @@
 """Train independent PPO (IPPO) with skrl: each agent has its own policy and value, with skrl's agents and trainer.
 
-Install: ``pip install "multigrid-marl" "skrl==2.1.1" torch``. Run: ``python -m multigrid.examples.skrl_ippo``.
+Install: ``pip install "multigrid-marl" "skrl==2.1.1" torch``. Run: ``python -m examples.skrl_ippo``.
 
 skrl trains with ``on_target`` "park", "stay" or "restart". Not with "leave": skrl's environment wrapper accepts it, but
 `IPPO` needs an observation of every possible agent at every step (found here, in 2.1.1: KeyError in ``IPPO.act`` one

@@ -1,7 +1,7 @@
 """Imitate a planner: PIBT labels the states of all rows of a vector environment, and a network learns its actions.
 
     pip install "multigrid-marl" torch tyro
-    python -m multigrid.examples.imitation
+    python -m examples.imitation
 
 The expert reads the whole state, the network a window of it. After the first round the network plays, so that it learns
 what to do in the states that it leads to (Ross, Gordon and Bagnell, AISTATS 2011).

@@ -1,6 +1,6 @@
 """Train IPPO with AgileRL: one actor and one critic for all agents, in worlds that agents leave one by one.
 
-Install: ``pip install "multigrid-marl" "agilerl==2.58.0" peft``. Run: ``python -m multigrid.examples.agilerl_ippo``.
+Install: ``pip install "multigrid-marl" "agilerl==2.58.0" peft``. Run: ``python -m examples.agilerl_ippo``.
 
 AgileRL's own AsyncPettingZooVecEnv plays the worlds, each in its own process. It accepts every ``on_target``; under
 "leave" the row of an agent that has left is NaN until its world ends. Keep ``flatten=True``: the integers of a Dict

@@ -10,8 +10,8 @@ team: a net that reads `state()` mixes the agents' values. It acts with the agen
 the independent learners. VDN sums the agents' values and does not read the state.
 
     pip install "multigrid-marl" torch
-    python -m multigrid.examples.qmix                  # QMIX
-    python -m multigrid.examples.qmix --method iql     # independent learners; --n-step 10 for longer returns
+    python -m examples.qmix                  # QMIX
+    python -m examples.qmix --method iql     # independent learners; --n-step 10 for longer returns
 
 Several learners are trained in one batch. `on_target` must be "park" or "stay": the agents of a world end together.
 """

@@ -4,7 +4,7 @@ On 12 x 12 cells random play hardly ever reaches the target within 30 steps, so 
 from. With `GoalObservation`, `HerReplayBuffer` computes the rewards of an episode as if its last cell were the target.
 
     pip install "multigrid-marl[train]"
-    python -m multigrid.examples.sb3_her
+    python -m examples.sb3_her
 
 The buffer does not change the done flags of the transitions that it relabels (DLR-RM/stable-baselines3 issue 627), so
 the values near a target are too high. This example does not work around it: with the flags of `compute_terminated`,

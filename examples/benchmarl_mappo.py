@@ -1,6 +1,6 @@
 """Train MAPPO, IPPO, QMIX or VDN with BenchMARL, on any world, with action masks and the state.
 
-Install: ``pip install "multigrid-marl[benchmarl]"``. Run: ``python -m multigrid.examples.benchmarl_mappo``, or
+Install: ``pip install "multigrid-marl[benchmarl]"``. Run: ``python -m examples.benchmarl_mappo``, or
 with ``--algorithm qmix`` and ``--world delivery-17x13-8``. Its pins are in .ci/recipes/benchmarl.txt.
 
 A task is `MultiGridTask`; the rest is BenchMARL's own. `experiment_config` has BenchMARL's settings for small worlds:

@@ -2,7 +2,7 @@
 
 Install: ``pip install "multigrid-marl[datasets]" stable-baselines3 tqdm``, then
 ``pip install --no-deps "imitation==1.0.1"``, which pins Gymnasium 0.29 and Stable-Baselines3 2.2. Run:
-``python -m multigrid.examples.imitation_bc``.
+``python -m examples.imitation_bc``.
 
 Each row of a dataset is a trajectory of imitation: one agent's observations and actions. The action masks are left out,
 for `BC` has no use for them.
