@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
-from helpers import frozen
-from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
-from multigrid.envs.grid_world_vector import GridWorldVectorEnv
-from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.maps.text import ParsedMap
-from reference import STAYED, Reference
-from worldgen import COLLISIONS, PARTS, oracle_layout
+from multigrid import GridConfig, MultiGridEnv
+from reference import Reference
+from worldgen import COLLISIONS, PARTS
 
 TRAVELLING, PARKED, LEFT = range(3)
-FIELDS = ("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step")
-SAID = ("rewards", "terminated", "truncated", "num_ended", "outcomes", "distances")
+DTYPES = dict.fromkeys(PARTS[:4], "int64") | {"view": "uint8", "walls": "uint8", "action_mask": "int8"}
 STREAM = ("state", "inc")
-
-
-def one_by_one(env: Any) -> list[dict[str, Any]]:
-    """The state of each world by itself, with its stream in the form of a single env's."""
-    return split(env.get_state())
 
 
 def split(state: dict[str, Any]) -> list[dict[str, Any]]:
@@ -44,13 +32,6 @@ def pcg64_of(words: Any) -> dict[str, Any]:
     high, low, inc_high, inc_low, has_half, half = (int(word) for word in words)
     inner = {"state": high << 64 | low, "inc": inc_high << 64 | inc_low}
     return {"bit_generator": "PCG64", "state": inner, "has_uint32": has_half, "uinteger": half}
-
-
-def generator_of(state: dict[str, Any]) -> np.random.Generator:
-    """A generator in a state."""
-    bits = getattr(np.random, state["bit_generator"])()
-    bits.state = copy.deepcopy(state)
-    return np.random.Generator(bits)
 
 
 @functools.lru_cache(maxsize=512)
@@ -197,140 +178,64 @@ def breaches(config: GridConfig, state: dict[str, Any]) -> list[str]:  # noqa: P
     return broken
 
 
-class Shadow:
-    """The reference in the state of one world, from which it plays on."""
-
-    def __init__(self, config: GridConfig, state: dict[str, Any]) -> None:
-        """Take the state of one world."""
-        self.config = config
-        self.generator = generator_of(state["np_random"])
-        walls, _ = _map(config, int(state["map_index"]))
-        self.game = Reference(config, state["location"], state["target"], walls, self.generator)
-        status = state["status"].tolist()
-        self.game.at = {i: cell for i, cell in self.game.at.items() if status[i] != LEFT}
-        self.game.parked = {i for i, one in enumerate(status) if one == PARKED}
-        lists = lists_of(state["target_lists"]) if "target_lists" in state else []
-        self.game.lists = lists if any(lists) else None
-        self.game.reached = state["arrivals"].tolist()
-        self.game.steps, self.over = int(state["steps"]), bool(state["episode_over"])
-
-    def step(self, actions: np.ndarray) -> dict[int, Any]:
-        """Play a step; what it is for each agent that was here."""
-        expected = self.game.step({i: int(actions[i]) for i in self.game.at})
-        self.over = self.game.over
-        return expected
-
-    def check(self, state: dict[str, Any], expected: dict[int, Any]) -> None:
-        """Refuse a state after a step that is not the one expected."""
-        n = self.config.num_agents
-        absent = (None, 0.0, False, False, 0.0, STAYED)
-        rows = [expected.get(i, absent) for i in range(n)]
-        for column, name in enumerate(("rewards", "terminated", "truncated", "distances", "outcomes"), 1):
-            theirs = [row[column] for row in rows]
-            ours = state[name].tolist()
-            assert all(abs(a - b) < 1e-12 for a, b in zip(ours, theirs, strict=True)), f"{name}: {ours}, not {theirs}"
-        ours = [
-            [*at, *goal] if status != LEFT else [-1] * 4
-            for at, goal, status in zip(
-                state["location"].tolist(), state["target"].tolist(), state["status"].tolist(), strict=True
-            )
-        ]
-        assert ours == self.game.state(), f"agents and targets are {ours}, not {self.game.state()}"
-        assert (int(state["steps"]), bool(state["episode_over"])) == (self.game.steps, self.over), "steps or over"
-        assert frozen(state["np_random"]) == frozen(self.generator.bit_generator.state), "the stream has gone elsewhere"
-        broken = breaches(self.config, state)
-        assert not broken, broken
-
-    def restart(self, state: dict[str, Any]) -> None:
-        """Refuse a state after a reset that is not the one that the stream gives, and play on from it."""
-        config = self.config
-        maps = [np.zeros((config.width, config.height), dtype=bool)] if config.maps is None else list(config.maps)
-        if isinstance(config.walls, ParsedMap):
-            index = int(self.generator.integers(len(maps)))
-            agents, targets = config.walls.agents[index].tolist(), config.walls.targets[index].tolist()
-            if config.walls.targets.ndim == 4:
-                lists = lists_of(targets)
-                assert lists_of(state["target_lists"]) == lists, "other lists"
-                targets = [one[0] for one in lists]
-        else:
-            assert "target_lists" not in state, "lists without a reason"
-            index, agents, targets = oracle_layout(maps, config.num_agents, self.generator)
-        assert int(state["map_index"]) == index, "another map"
-        ours = [[tuple(cell) for cell in state[name].tolist()] for name in ("location", "target")]
-        theirs = [[tuple(map(int, cell)) for cell in cells] for cells in (agents, targets)]
-        assert ours == theirs, f"the layout is {ours}, not {theirs}"
-        assert frozen(state["np_random"]) == frozen(self.generator.bit_generator.state), "the stream has gone elsewhere"
-        assert int(state["steps"]) == 0
-        broken = breaches(config, state)
-        assert not broken, broken
-        self.__init__(config, state)  # type: ignore[misc]
+def random_actions(env: MultiGridEnv, random: np.random.Generator) -> dict[str, int]:
+    """An action for everyone who is still there."""
+    drawn = random.integers(0, env.config.num_actions, len(env.agents)).tolist()
+    return dict(zip(env.agents, drawn, strict=True))
 
 
-def check_observation(seen: Any, expected: Any) -> None:
-    """Refuse an observation, a dict or flat, that is not the reference's."""
-    for part, array in expected.items() if isinstance(expected, dict) else [(None, expected)]:
-        ours = seen if part is None else seen[part]
-        assert np.array_equal(ours, array), f"{part}: {ours.tolist()}, not {array.tolist()}"
+def play_episode(config: GridConfig, seed: int, options: Any = None) -> MultiGridEnv:
+    """Play an episode at random, and refuse all that is not as in the reference, or impossible; return the env."""
+    env = MultiGridEnv(config)
+    observations, infos = env.reset(seed=seed, options=options)
+    state, drawn = env.get_state(), copy.deepcopy(env.np_random)
+    walls, _ = _map(config, int(state["map_index"]))
+    reference = Reference(config, state["location"], state["target"], walls, drawn)
+    reference.lists = lists_of(state["target_lists"]) if "target_lists" in state else None
+    for i, agent in enumerate(env.agents):
+        np.testing.assert_equal(observations[agent], reference.observe(i, reference.at[i]))
+        _assert_belongs(env, agent, observations[agent], infos[agent])
+    random = np.random.default_rng(seed)
+    while env.agents:
+        assert breaches(config, env.get_state()) == []
+        present, actions = list(env.agents), random_actions(env, random)
+        observations, rewards, terminations, truncations, infos = env.step(actions)
+        expected = reference.step({env.possible_agents.index(agent): action for agent, action in actions.items()})
+        assert list(observations) == [env.possible_agents[i] for i in expected] == present
+        for agent, (seen, reward, terminated, truncated, distance, outcome) in zip(
+            present, expected.values(), strict=True
+        ):
+            np.testing.assert_equal(observations[agent], seen)
+            _assert_belongs(env, agent, observations[agent], infos[agent])
+            returned = (rewards[agent], terminations[agent], truncations[agent])
+            assert [type(value) for value in returned] == [float, bool, bool]
+            assert abs(rewards[agent] - reward) < 1e-12
+            assert returned[1:] == (terminated, truncated)
+            arrived = reference.arrived[env.possible_agents.index(agent)]
+            assert infos[agent] == {"distance": distance, "outcome": outcome, "arrived": arrived}
+        assert env.state().tolist() == reference.state()
+        assert env.state_space.contains(env.state())
+        assert (not env.agents) == reference.over
+    assert breaches(config, env.get_state()) == []
+    assert env.np_random.bit_generator.state == drawn.bit_generator.state
+    return env
 
 
-def play(env: Any, steps: int, random: np.random.Generator) -> None:
-    """Play some steps at random, with a reset where an episode is over, and compare all with the reference."""
-    config = env.config
-    if isinstance(env, MultiGridEnv) and env.max_cycles != config.max_cycles:
-        config = dataclasses.replace(config, max_cycles=env.max_cycles)
-    (_play_many if isinstance(env, MultiGridVectorEnv) else _play_one)(env, config, steps, random)
-
-
-def _play_one(env: Any, config: GridConfig, steps: int, random: np.random.Generator) -> None:
-    (state,) = one_by_one(env)
-    shadow = Shadow(config, state)
-    for _ in range(steps):
-        if shadow.over:
-            env.reset()
-            shadow.restart(*one_by_one(env))
-        actions = random.integers(0, config.num_actions, config.num_agents)
-        expected = shadow.step(actions)
-        if isinstance(env, MultiGridEnv):
-            returned = env.step({agent: int(actions[int(agent[6:])]) for agent in env.agents})
-            assert sorted(returned[0]) == sorted(f"agent_{i}" for i in expected), "the wrong agents were there"
-            watched = int(random.choice(list(expected)))
-            check_observation(returned[0][f"agent_{watched}"], expected[watched][0])
-        else:
-            seen, *_ = env.step(int(actions[0]))
-            check_observation(seen, expected[0][0])
-        (state,) = one_by_one(env)
-        shadow.check(state, expected)
-
-
-def _play_many(env: MultiGridVectorEnv, config: GridConfig, steps: int, random: np.random.Generator) -> None:
-    n, mode = config.num_agents, env.autoreset_mode
-    shadows = [Shadow(config, state) for state in one_by_one(env)]
-    for _ in range(steps):
-        over = [shadow.over for shadow in shadows]
-        if mode is not AutoresetMode.NEXT_STEP and any(over):
-            # In SAME_STEP mode only a state that was set can be over.
-            env.reset(options={"reset_mask": np.repeat(over, n)})
-            for shadow, state, was_over in zip(shadows, one_by_one(env), over, strict=True):
-                if was_over:
-                    shadow.restart(state)
-        actions = random.integers(0, config.num_actions, (env.num_worlds, n))
-        seen, rewards, terminated, _, infos = env.step(actions.reshape(-1))
-        for e, (shadow, state) in enumerate(zip(shadows, one_by_one(env), strict=True)):
-            if mode is AutoresetMode.NEXT_STEP and shadow.over:
-                shadow.restart(state)
-                continue
-            expected = shadow.step(actions[e])
-            watched = int(random.choice(list(expected)))
-            row = e * n + watched
-            assert abs(rewards[row] - expected[watched][1]) < 1e-12
-            assert bool(terminated[row]) == expected[watched][2]
-            if mode is AutoresetMode.SAME_STEP and shadow.over:
-                check_observation(infos["final_obs"][row], expected[watched][0])
-                shadow.restart(state)
-                continue
-            shown = {part: array[row] for part, array in seen.items()} if isinstance(seen, dict) else seen[row]
-            check_observation(shown, expected[watched][0])
-            shadow.check(state, expected)
+def _assert_belongs(env: MultiGridEnv, agent: str, observation: Any, info: dict[str, Any]) -> None:
+    """An observation is of the space, its parts in order and, which `contains` does not ask, of the very dtype."""
+    assert {key: type(value) for key, value in info.items()} == {"distance": float, "outcome": int, "arrived": int}
+    space = env.observation_space(agent)
+    assert space.contains(observation)
+    if env.config.flatten:
+        if "action_mask" in env.config.parts:
+            assert list(observation) == list(space.spaces) == ["observation", "action_mask"]
+            assert observation["action_mask"].dtype == np.int8
+            observation, space = observation["observation"], space["observation"]
+        assert (type(observation), observation.dtype, observation.shape) == (np.ndarray, np.float32, space.shape)
+    else:
+        assert type(observation) is dict
+        assert list(observation) == list(space.spaces) == list(env.config.parts)
+        assert all(str(seen.dtype) == DTYPES[part] for part, seen in observation.items())
 
 
 ON_TARGET = ("park", "leave", "stay", "restart")
@@ -376,28 +281,3 @@ def some_config(number: int) -> GridConfig:
         allow_stay=bool(random.integers(2)),
         max_cycles=(None, 6, 40)[int(random.integers(3))],
     )
-
-
-MODES = ("NextStep", "SameStep", "Disabled")
-
-
-def some_env(number: int, random: np.random.Generator, threads: int = 1) -> Any:
-    """One of the faces, with a game under way: seeded, and played for some steps."""
-    seed = int(random.integers(2**31))
-    kind = number % 5
-    config = some_config(number // 5 % 211)
-    env: Any
-    if kind == 0:
-        env = GridWorldEnv(size=int(random.integers(2, 6)))
-    elif kind in (1, 2):
-        env = MultiGridEnv(config)
-    else:
-        settings = {"autoreset_mode": MODES[number // 3 % 3], "num_threads": threads}
-        count = int(random.integers(1, 5))
-        if number % 25 == 3:
-            env = GridWorldVectorEnv(count, size=3, max_episode_steps=9, **settings)
-        else:
-            env = MultiGridVectorEnv(config, count, **settings)
-    env.reset(seed=seed)
-    play(env, int(random.choice([0, 1, 3, 9])), random)
-    return env

@@ -28,40 +28,6 @@ def joint_actions(steps=60, seed=3):
     return np.random.default_rng(seed).choice([0, 1, 2, 3, 4, 4], (steps, 3))
 
 
-def history(env, options, steps=40):
-    """What a ParallelEnv shows of a seeded episode with these options: states, rewards, infos."""
-    env.reset(seed=5, options=options)
-    shown = [env.get_state()]
-    for actions in joint_actions(steps):
-        observations, rewards, *_, infos = env.step(dict(zip(env.possible_agents, actions.tolist(), strict=True)))
-        shown.append([observations, rewards, infos, env.get_state(), env.metrics()["throughput"]])
-    return shown
-
-
-def test_metrics_count_every_arrival():
-    """The throughput is the number of arrivals by step, repeated targets included."""
-    env = multigrid.parallel_env(CONFIG)
-    shown = history(env, {"agents": STARTS, "targets": [[[0, 0], [0, 0], [0, 1]], [[1, 0], [1, 1]], [[2, 0]]]})
-    arrivals = sum(info["arrived"] for step in shown[1:] for info in step[2].values())
-    assert env.get_state()["arrivals"].sum() == arrivals > 5
-    assert env.metrics()["throughput"] == arrivals / 40
-
-
-def test_turns_and_rounds_are_one_game():
-    """The AEC env plays the same episode with lists."""
-    parallel, turns = multigrid.parallel_env(CONFIG), multigrid.env(CONFIG)
-    parallel.reset(seed=5, options=LAYOUT)
-    turns.reset(seed=5, options=LAYOUT)
-    for number, actions in enumerate(joint_actions(40)):
-        parallel.step(dict(zip(parallel.possible_agents, actions.tolist(), strict=True)))
-        for agent, action in zip(turns.possible_agents, actions.tolist(), strict=True):
-            assert turns.agent_selection == agent
-            turns.step(action)
-        assert frozen(turns.get_state()) == frozen(parallel.get_state())
-        if number == 20:
-            turns.set_state(parallel.get_state())
-
-
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_worlds_with_and_without_lists(mode, num_threads):
@@ -138,16 +104,6 @@ def test_as_many_worlds_as_agents():
     assert worlds.get_state()["target_lists"].tolist() == [cells[:, :2].tolist()] * 3
 
 
-def test_targets_may_be_shared_and_be_starts():
-    """Agents may have targets in common at once, in every place of their lists, and start on their own."""
-    env = multigrid.parallel_env(CONFIG)
-    env.reset(options={"agents": STARTS, "targets": [[[0, 0], [3, 3]], [[0, 0], [3, 3]], [[0, 0]]]})
-    assert env.state()[:, 2:].tolist() == [[0, 0]] * 3
-    rewards = env.step({"agent_0": 4, "agent_1": 4, "agent_2": 4})[1]
-    assert rewards == {"agent_0": 1.0, "agent_1": 0.0, "agent_2": 0.0}
-    assert env.state()[:, 2:].tolist() == [[3, 3], [0, 0], [0, 0]]
-
-
 BAD = [
     ([[], LISTS[1], LISTS[2]], ValueError, "the list of agent_0 in options['targets'] is empty; expected at least one"),
     ([LISTS[0], LISTS[1], [[-1, -1]]], ValueError, "the list of agent_2 in options['targets'] is empty"),
@@ -208,16 +164,6 @@ def test_unreachable_targets_are_refused():
         ValueError, match=re.escape("target 2 in the list of agent_0 in options['targets'], [3, 1], cannot")
     ):
         env.reset(options={"agents": [[0, 0]], "targets": [[[1, 0], [1, 1], [3, 1], [4, 0]]]})
-
-
-def test_starts_are_checked_as_without_lists():
-    """Agents begin in cells of their own, from which they can walk, whatever their lists are."""
-    env = multigrid.parallel_env(CONFIG)
-    with pytest.raises(ValueError, match=r"agent_0 and agent_2 in .* have the same location"):
-        env.reset(options={"agents": [[0, 0], [1, 0], [0, 0]], "targets": LISTS})
-    alone = multigrid.parallel_env(walls="..#.\n..##", num_agents=1, on_target="restart")
-    with pytest.raises(ValueError, match=r"agent_0 at \[3, 0\] can reach no other cell"):
-        alone.reset(options={"agents": [[3, 0]], "targets": [[[3, 0]]]})
 
 
 @pytest.mark.parametrize(
