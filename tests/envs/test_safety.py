@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import gc
 import pickle
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from faces import WALLS, Parallel, Turns
+from faces import WALLS, Face, Parallel, Turns
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core import rules
@@ -109,51 +110,75 @@ def test_a_generator_that_a_user_holds_follows_a_reset() -> None:
 
 
 class Odd(np.random.Generator):
-    """A generator whose integers are what a test wants."""
+    """A generator that draws some good numbers, and then one that a test wants, or raises it, or calls it."""
 
-    answer: Any = None
+    def __init__(self, bits: np.random.BitGenerator, good: int, answer: Any) -> None:
+        super().__init__(bits)
+        self.good, self.answer = good, answer
 
     def integers(self, *args: Any, **kwargs: Any) -> Any:
-        """Return or raise the answer, from the third draw on."""
-        self.draws = getattr(self, "draws", 0) + 1
-        if self.draws < 3:
+        """Draw, or answer."""
+        self.good -= 1
+        if self.good != -1:
             return super().integers(*args, **kwargs)
         if isinstance(self.answer, BaseException):
             raise self.answer
-        return self.answer
+        return self.answer(self, *args, **kwargs) if callable(self.answer) else self.answer
+
+
+ANSWERS: list[Any] = [
+    *(-1, 10**12, 2**63 - 1, 2**64, -(10**30), 0.0, 1.5, np.nan, 1j, "1", b"0", None, True, [0], (0,), {}, ...),
+    *(np.array([0]), np.array([0, 1]), np.array(-1), np.float64(1), np.int64(-1), lambda _, limit: limit),
+    *(KeyError("x"), KeyboardInterrupt()),
+]
+DRAWING = [Face("GridWorldEnv"), Parallel("MultiGridEnv", on_target="restart")]
+
+
+def assert_is_like_new(face: Face, env: Any) -> None:
+    """After a reset with a seed, an env plays as one that was just made."""
+    other = face.make()
+    assert frozen(face.reset(env, seed=3)) == frozen(face.reset(other, seed=3))
+    assert frozen(face.play(env)) == frozen(face.play(other))
 
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
-@pytest.mark.parametrize("answer", [10**12, -1, 1.5, "1", None, True, KeyError("x"), KeyboardInterrupt()], ids=repr)
-def test_numbers_of_a_generator_are_checked(answer: Any, bits: Any) -> None:
+@pytest.mark.parametrize("good", [0, 2, 5, 40])
+@pytest.mark.parametrize("face", DRAWING, ids=lambda face: face.name)
+def test_numbers_of_a_generator_are_checked(face: Face, good: int, bits: Any) -> None:
     """A generator of the user's is asked itself; a number that is none is an error, and the env waits for a reset."""
-    env = started()
-    env.np_random = generator = Odd(bits(3))
-    generator.answer = answer
-    error = type(answer) if isinstance(answer, BaseException) else ValueError
-    with pytest.raises(error, match=None if error is not ValueError else r"np_random\.integers\(\d\) is "):
-        env.reset()
-    for call in (env.get_state, env.state, lambda: env.step({}), lambda: env.agents, env.metrics, copy.copy):
-        if call is not copy.copy:
+    actions = face.joint(face.started(), int)
+    for answer in ANSWERS:
+        env = face.started()
+        env.np_random = generator = Odd(bits(3), good, answer)
+        error = type(answer) if isinstance(answer, BaseException) else ValueError
+        with pytest.raises(error, match=None if error is not ValueError else r"np_random\.integers\(\d\) is "):  # noqa: PT012
+            while generator.good >= 0 and env.reset():
+                face.play(env, 20)
+        for name, *given in (["get_state"], ["metrics"], ["step", actions]):
             with pytest.raises(RuntimeError, match=r"interrupted a reset or a step .* call reset\(\)"):
-                call()
-    env.reset(seed=3)
-    assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3)))
+                getattr(env, name)(*given)
+        assert_is_like_new(face, env)
+        assert env.np_random is not generator, "the user's generator was seeded"
 
 
 @pytest.mark.parametrize(
     ("bits", "spoil"),
     [
         (np.random.MT19937, lambda state: state["state"].update(pos=10**9)),
+        (np.random.MT19937, lambda state: state["state"].update(pos=-1)),
         (np.random.MT19937, lambda state: state["state"].update(key=np.zeros(624, np.uint32))),
         (np.random.Philox, lambda state: state.update(buffer_pos=-(10**9))),
+        (np.random.Philox, lambda state: state.update(buffer_pos=5)),
         (np.random.PCG64DXSM, lambda state: state["state"].update(inc=4)),
     ],
-    ids=["MT19937 pos", "MT19937 key", "Philox buffer_pos", "PCG64DXSM inc"],
+    ids=["MT19937 pos", "MT19937 -1", "MT19937 key", "Philox -", "Philox +", "PCG64DXSM inc"],
 )
-def test_bit_generators_that_are_not_safe_are_not_drawn_from(bits: Any, spoil: Callable[[Any], None]) -> None:
+@pytest.mark.parametrize("face", DRAWING, ids=lambda face: face.name)
+def test_bit_generators_that_are_not_safe_are_not_drawn_from(
+    face: Face, bits: Any, spoil: Callable[[Any], None]
+) -> None:
     """States with which NumPy crashes or stands still, which its own setters may take, are refused."""
-    env = started()
+    env, twin = face.started(), face.started()
     state = bits(3).state
     spoil(state)
     with pytest.raises(ValueError, match="np_random in the state"):
@@ -166,9 +191,9 @@ def test_bit_generators_that_are_not_safe_are_not_drawn_from(bits: Any, spoil: C
     env.np_random = np.random.Generator(unsafe)
     with pytest.raises(ValueError, match="np_random is in a state that is not safe to draw from"):
         env.reset()
-    assert frozen(env.state()) == frozen(started().state())
-    env.np_random = np.random.default_rng(1)
-    assert env.get_state()["steps"] == started().get_state()["steps"]
+    env.np_random = twin.np_random
+    assert frozen(env.get_state()) == frozen(twin.get_state())
+    assert_is_like_new(face, env)
 
 
 # Signals ---------------------------------------------------------------------------------------------------------
@@ -325,21 +350,24 @@ def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
     assert env._call is None
 
 
-def test_the_call_under_way_is_named() -> None:
-    """An error tells who calls an env from within a call which one is under way."""
-    env = started()
+@pytest.mark.parametrize("face", DRAWING, ids=lambda face: face.name)
+def test_the_call_under_way_is_named(face: Face) -> None:
+    """A generator that calls the env that draws from it gets an error, which names both calls; the draws go on."""
+    started = face.started()
+    calls = {"step": [face.joint(started, int)], "reset": [], "set_state": [started.get_state()], "get_state": []}
+    for name, arguments in calls.items():
+        env, twin = face.started(), face.started()
+        call = functools.partial(getattr(env, name), *arguments)
 
-    class Calls(Odd):
-        def integers(self, *args: Any, **kwargs: Any) -> Any:
-            env.step({})
-            raise AssertionError("unreachable")
+        def call_back(generator: Odd, *given: Any, call: Any = call, name: str = name) -> Any:
+            with pytest.raises(RuntimeError, match=rf"{name}\(\) was called while reset\(\) of the same environment"):
+                call()
+            return np.random.Generator.integers(generator, *given)
 
-    env.np_random = Calls(np.random.PCG64(0))
-    with pytest.raises(
-        RuntimeError, match=r"step\(\) was called while reset\(\) of the same environment was under way"
-    ):
-        env.reset()
-    env.reset(seed=0)
+        env.np_random, twin.np_random = Odd(np.random.PCG64(1), 0, call_back), np.random.default_rng(1)
+        for _ in range(2):
+            assert frozen(env.reset()) == frozen(twin.reset())
+        assert env.np_random.good < 0
 
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.SFC64])
