@@ -5,12 +5,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid._checks import check_int, check_keywords, check_limit, check_name, check_parts, check_size, shorten
+from multigrid._checks import (
+    check_bool,
+    check_int,
+    check_keywords,
+    check_limit,
+    check_name,
+    check_parts,
+    check_size,
+    shorten,
+)
 from multigrid._memory import check_grid, check_observations
 from multigrid.maps.components import WALL, label_components
 from multigrid.maps.pools import stack_maps
@@ -35,33 +45,39 @@ _LEAVE_OUT = (
     "dataclasses.replace(config, walls=..., size=None, num_agents=None)"
 )
 
-if TYPE_CHECKING:
-    _Value = TypeVar("_Value")
-    _Given = TypeVar("_Given")
+_Value = TypeVar("_Value")
+_Given = TypeVar("_Given")
+_Hint = TypeVar("_Hint")
 
-    class _Field(Generic[_Value, _Given]):
-        """The type of a field whose argument and attribute differ in type: a descriptor has two types."""
+if TYPE_CHECKING:
+    _Name: TypeAlias = Annotated[_Value, str]
+
+    class _Field(Generic[_Value, _Given, _Hint]):
+        """The type of a field whose attribute and argument differ in type: a descriptor has two types."""
 
         def __get__(self, config: Any, owner: Any = None) -> _Value: ...
         def __set__(self, config: Any, value: _Given) -> None: ...
-
-    _Size = _Field[int | tuple[int, int], Size | None]
-    _Count = _Field[int, int | None]
-    _Walls = _Field[Any, Walls | None]
-    _Parts = _Field[tuple[Part, ...] | None, Sequence[Part] | None]
-    _Collisions: TypeAlias = Collisions
-    _OnTarget: TypeAlias = OnTarget
-    _Reward: TypeAlias = Reward
 else:
-    # OmegaConf takes neither a tuple in a union nor a Literal, and reads the first of the two types alone. The second
-    # is the exact one, for the flags of the command line.
-    _Size = Annotated[Any, int | tuple[int, int] | None]
-    _Count = int | None
-    _Walls = Any
-    _Parts = Annotated[tuple[str, ...] | None, tuple[Part, ...] | None]
-    _Collisions = Annotated[str, Collisions]
-    _OnTarget = Annotated[str, OnTarget]
-    _Reward = Annotated[str, Reward]
+    # OmegaConf takes neither a Literal nor a tuple in a union. Of an Annotated it reads the first type alone; the
+    # second is the exact one, for the flags of the command line.
+    class _Name:
+        def __class_getitem__(cls, names):
+            return Annotated[str, names]
+
+    class _Field:
+        def __class_getitem__(cls, types):
+            return types[2]
+
+
+_Size: TypeAlias = _Field[int | tuple[int, int], Size | None, Annotated[Any, int | tuple[int, int] | None]]
+_Count: TypeAlias = _Field[int, int | None, int | None]
+_Walls: TypeAlias = _Field[Any, Walls | None, Any]
+_Parts: TypeAlias = _Field[
+    tuple[Part, ...] | None, Sequence[Part] | None, Annotated[tuple[str, ...] | None, tuple[Part, ...] | None]
+]
+_Collisions: TypeAlias = _Name[Collisions]
+_OnTarget: TypeAlias = _Name[OnTarget]
+_Reward: TypeAlias = _Name[Reward]
 
 
 class GridOptions(TypedDict, total=False):
@@ -146,10 +162,7 @@ class GridConfig:
         for name, names in (("collisions", Collisions), ("on_target", OnTarget), ("reward", Reward)):
             set_field(self, name, check_name(name, getattr(self, name), get_args(names)))
         for name in ("flatten", "allow_stay"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
-            set_field(self, name, bool(value))
+            set_field(self, name, check_bool(name, getattr(self, name)))
         if self.observe is not None:
             set_field(self, "observe", check_parts(self.observe))
         self._check_coordinates()
@@ -161,12 +174,12 @@ class GridConfig:
         """The walls alone: bool (M, W, H), or None."""
         return self.walls.walls if isinstance(self.walls, ParsedMap) else self.walls
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The number of cells along x."""
         return _pair(self.size)[0]
 
-    @property
+    @cached_property
     def height(self) -> int:
         """The number of cells along y."""
         return _pair(self.size)[1]
@@ -176,29 +189,30 @@ class GridConfig:
         """4, or 5 with `allow_stay`."""
         return 5 if self.allow_stay else 4
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of an observation, in order, with the default filled in."""
         if self.observe is not None:
             return self.observe
         return ("agent", "target") if self.num_agents == 1 else ("agent", "target", "others")
 
-    @property
-    def extents(self) -> dict[str, int]:
+    @cached_property
+    def extents(self) -> MappingProxyType[str, int]:
         """The extents by which `multigrid.parts` names shapes: W, H, N, A, ..."""
-        return name_extents(self.width, self.height, self.num_agents, self.num_actions, self.view_radius)
+        sides = self.width, self.height
+        return MappingProxyType(name_extents(*sides, self.num_agents, self.num_actions, self.view_radius))
 
-    @property
-    def part_shapes(self) -> dict[Part, tuple[int, ...]]:
+    @cached_property
+    def part_shapes(self) -> MappingProxyType[Part, tuple[int, ...]]:
         """The shape of each part of one agent's observation, in order."""
-        return {part: resolve_shape(PARTS[part].shape, self.extents) for part in self.parts}
+        return MappingProxyType({part: resolve_shape(PARTS[part].shape, self.extents) for part in self.parts})
 
     @property
     def observation_keys(self) -> tuple[str, ...]:
         """The keys of an observation's Dict, in order, as `multigrid.parts.list_keys`; none for a single array."""
         return list_keys(self.parts, flatten=self.flatten)
 
-    @property
+    @cached_property
     def agents(self) -> tuple[str, ...]:
         """The agents' names, in index order: agent_0, agent_1, ..."""
         return tuple(f"agent_{index}" for index in range(self.num_agents))

@@ -91,8 +91,13 @@ def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
     >>> resolve_shape("3 V V", {"V": 5}), resolve_shape("2 3*V", {"V": 5})
     ((3, 5, 5), (2, 15))
     """
-    axes = (axis.split("*") for axis in shape.split())
-    return tuple(math.prod(int(name) if name.isdigit() else extents[name] for name in names) for names in axes)
+    sides = []
+    for axis in shape.split():
+        side = 1
+        for name in axis.split("*"):
+            side *= int(name) if name.isdigit() else extents[name]
+        sides.append(side)
+    return tuple(sides)
 
 
 def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:
