@@ -144,12 +144,12 @@ TESTS = {
     "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
     "planning/window.py": ["planning/test_window_paths.py", "planning/test_controllers.py"],
     "planning/windowed.py": ["planning/test_controllers.py"],
-    "planning/cbs/pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs/tree.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs_pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs_spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs_paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs_joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs_clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/cbs_tree.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
 }
 
 # By file and function, the rule that each mutant takes away, and its address.
@@ -600,13 +600,13 @@ planning/window.py
 planning/windowed.py
     _move_on
         agents that are somewhere else get a new window: If 1 -> True
-planning/cbs/pairs.py
+planning/cbs_pairs.py
     is_conflict
         two agents in one cell are a conflict: If 1 -> False
         a swap is a conflict: Return 2 -> return False
     list_options
         one of a pair that has left is nowhere: IfExp 1 -> _3
-planning/cbs/spaces.py
+planning/cbs_spaces.py
     is_stop
         no path stops too early: BoolOp 1 -> _1 and _3
     first_stop
@@ -616,11 +616,11 @@ planning/cbs/spaces.py
     is_open
         forbidden actions are not taken: If 1 -> False
         forbidden cells are not entered: Return 2 -> return True
-planning/cbs/paths.py
+planning/cbs_paths.py
     list_conflicts
         agents in one cell are listed: If 2 -> False
         agents that swap are listed: If 5 -> False
-planning/cbs/joint.py
+planning/cbs_joint.py
     list_moves
         in a joint search, who has left is nowhere: IfExp 1 -> _3
         in a joint search, who parks stays: UnaryOp 2 -> True
@@ -628,12 +628,12 @@ planning/cbs/joint.py
         in a joint search, no two agents are in conflict: If 1 -> False
     expand
         a joint search keeps the horizon: Compare 9 -> _1 <= _2
-planning/cbs/clusters.py
+planning/cbs_clusters.py
     has_conflict
         in a cluster, no two agents are in conflict: If 1 -> False
     cell_at
         in a cluster, who has left is nowhere: IfExp 1 -> _3
-planning/cbs/tree.py
+planning/cbs_tree.py
     _split_costs
         one of a pair may pay less: BinOp 5 -> _1 - 2
         the other of a pair pays no more than it has to: BinOp 7 -> _1 + _2 + 1

@@ -15,9 +15,9 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
-from multigrid.planning.learned.network import Weights, score
-from multigrid.planning.learned.patience import Patience, Temperatures
-from multigrid.planning.learned.surroundings import Surroundings
+from multigrid.planning.network import Weights, score
+from multigrid.planning.patience import Patience, Temperatures
+from multigrid.planning.surroundings import Surroundings
 from multigrid.planning.tables import States, Tables
 from multigrid.policies.weights import load_weights
 
@@ -35,7 +35,7 @@ def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> 
     r"""Return the learned policy that comes with this package.
 
     One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
-    each cell is to its target, the other agents and where they want to go; see `multigrid.planning.learned`. The
+    each cell is to its target, the other agents and where they want to go; see `multigrid.planning.surroundings`. The
     lengths of ways are knowledge of the map. Each agent samples its action by itself: nearly always the best one, but
     the longer it has come no nearer to its target, the more at random. A policy plays one environment at a time: with
     another one it forgets the past, so make one for each.

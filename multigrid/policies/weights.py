@@ -1,4 +1,4 @@
-"""Files of the weights of `multigrid.planning.learned.network`."""
+"""Files of the weights of `multigrid.planning.network`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid._files import MOST_BYTES, read_bytes, replace_file
-from multigrid.planning.learned.network import NUM_WAYS, Weights
-from multigrid.planning.learned.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
+from multigrid.planning.network import NUM_WAYS, Weights
+from multigrid.planning.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
 from multigrid.planning.team import NUM_SCORES
 
 __all__ = ["load_weights", "save_weights"]

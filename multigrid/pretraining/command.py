@@ -12,7 +12,7 @@ import torch
 import tyro
 
 from multigrid.cli._options import Range, check_numbers, parse
-from multigrid.planning.learned.network import Weights
+from multigrid.planning.network import Weights
 from multigrid.policies.weights import save_weights
 from multigrid.pretraining.held_out import measure
 from multigrid.pretraining.imitation import Settings, count_rounds, imitate

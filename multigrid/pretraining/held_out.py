@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import maze, random_map
-from multigrid.planning.learned.network import Weights
+from multigrid.planning.network import Weights
 from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
 from multigrid.pretraining.worlds import make_world

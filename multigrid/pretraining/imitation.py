@@ -19,8 +19,8 @@ from torch.nn.functional import cross_entropy
 from multigrid._files import open_file, replace_file
 from multigrid._processes import worker_pool
 from multigrid.cli._options import LARGEST_SEED, Range
-from multigrid.planning.learned.network import Weights
-from multigrid.planning.learned.surroundings import Windows
+from multigrid.planning.network import Weights
+from multigrid.planning.surroundings import Windows
 from multigrid.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
 from multigrid.pretraining.labels import Labels, join
 from multigrid.pretraining.network import Network

@@ -20,10 +20,10 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.graph import Graph, build_graph
 from multigrid.planning.lacam import search
-from multigrid.planning.learned.network import Weights, score
-from multigrid.planning.learned.patience import Patience, Temperatures
-from multigrid.planning.learned.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
+from multigrid.planning.network import Weights, score
+from multigrid.planning.patience import Patience, Temperatures
 from multigrid.planning.search import Budget, Instance, count_costs
+from multigrid.planning.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
 from multigrid.planning.tables import States
 from multigrid.planning.windowed import Windowed
 from multigrid.pretraining.worlds import sample_world

@@ -1,4 +1,4 @@
-"""The network in torch, with the weights of `multigrid.planning.learned.network`."""
+"""The network in torch, with the weights of `multigrid.planning.network`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multigrid.planning.learned.network import (
+from multigrid.planning.network import (
     NUM_WAYS,
     Weights,
     add_gradients,
     add_vectors,
     describe_ways,
 )
-from multigrid.planning.learned.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
+from multigrid.planning.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
 from multigrid.planning.team import NUM_SCORES
 
 __all__ = ["Network"]
@@ -67,7 +67,7 @@ class Network(nn.Module):
         return scores
 
     def weights(self) -> Weights:
-        """Return a copy of the weights for `multigrid.planning.learned.network.score`."""
+        """Return a copy of the weights for `multigrid.planning.network.score`."""
         layers = [
             part for layer in (self.ways, self.second, self.third, self.last) for part in (layer.weight.T, layer.bias)
         ]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from multigrid._files import open_file, replace_file
 from multigrid._processes import worker_pool
-from multigrid.planning.learned.network import Weights
+from multigrid.planning.network import Weights
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.rollouts import PlaySettings, Samples, collect
 from multigrid.pretraining.settings import check_settings

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning.learned.network import Weights, score
-from multigrid.planning.learned.patience import Patience, Temperatures
-from multigrid.planning.learned.surroundings import RADIUS, Surroundings, Windows
+from multigrid.planning.network import Weights, score
+from multigrid.planning.patience import Patience, Temperatures
+from multigrid.planning.surroundings import RADIUS, Surroundings, Windows
 from multigrid.planning.tables import Tables
 from multigrid.policies.learned import TEMPERATURES
 from multigrid.pretraining.network import Network

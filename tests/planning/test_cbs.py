@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from helpers import AROUND, run_python
-from multigrid.planning.cbs import groups, search
-from multigrid.planning.cbs.clusters import IMPOSSIBLE
-from multigrid.planning.cbs.cover import cover
-from multigrid.planning.cbs.paths import list_conflicts
-from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL
-from multigrid.planning.cbs.world import World
+from multigrid.planning import cbs
+from multigrid.planning.cbs import search
+from multigrid.planning.cbs_clusters import IMPOSSIBLE
+from multigrid.planning.cbs_cover import cover
+from multigrid.planning.cbs_paths import list_conflicts
+from multigrid.planning.cbs_spaces import FORBID_CELL, REQUIRE_CELL
+from multigrid.planning.cbs_world import World
 from multigrid.planning.graph import build_graph
 from multigrid.planning.search import Budget, Instance
 
@@ -170,10 +171,10 @@ def test_tree_and_joint_search_agree(monkeypatch, on_target):
     num_proven = 0
     for k in range(5):
         problem = draw_problem(rng, (3, 3) if k % 2 else (2, 4), 3, on_target, density=0.1)
-        monkeypatch.setattr(groups, "_MAX_STATES", 10**9)
-        monkeypatch.setattr(groups, "_STATES_PER_NODE", 10**9)
+        monkeypatch.setattr(cbs, "_MAX_STATES", 10**9)
+        monkeypatch.setattr(cbs, "_STATES_PER_NODE", 10**9)
         full, _ = solve(*problem, on_target, max_expansions=500)
-        monkeypatch.setattr(groups, "_MAX_STATES", 0)
+        monkeypatch.setattr(cbs, "_MAX_STATES", 0)
         found, cells = solve(*problem, on_target, max_expansions=40)
         if full.status == "unknown":
             continue

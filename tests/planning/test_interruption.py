@@ -11,7 +11,7 @@ from multigrid.planning import bounds, cbs, lacam, solve, solver
 from multigrid.planning.search import Found, Interrupted
 
 PACKAGE = Path(planning.__file__).parent
-SEARCHES = {"lacam": (lacam, PACKAGE / "lacam.py"), "cbs": (cbs, PACKAGE / "cbs" / "groups.py")}
+SEARCHES = {"lacam": (lacam, PACKAGE / "lacam.py"), "cbs": (cbs, PACKAGE / "cbs.py")}
 
 
 def interrupt_search(monkeypatch, module, file, after):

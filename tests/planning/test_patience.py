@@ -9,8 +9,8 @@ import pytest
 
 from multigrid import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning.learned.patience import Patience, Temperatures
-from multigrid.planning.learned.surroundings import Surroundings
+from multigrid.planning.patience import Patience, Temperatures
+from multigrid.planning.surroundings import Surroundings
 from multigrid.planning.tables import Tables
 
 WALLS = "....#..\n.##....\n....#.."

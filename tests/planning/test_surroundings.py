@@ -10,7 +10,7 @@ import pytest
 
 from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
-from multigrid.planning.learned.surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
+from multigrid.planning.surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
 from multigrid.planning.tables import Tables
 
 FIELDS = Surroundings.FIELDS

@@ -13,8 +13,8 @@ from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.maps.components import label_components
 from multigrid.planning.batch import Batch
 from multigrid.planning.graph import build_graph
-from multigrid.planning.learned.network import Weights
-from multigrid.planning.learned.surroundings import ARRIVED, HERE, NUM_CELLS, REFUSED, Surroundings
+from multigrid.planning.network import Weights
+from multigrid.planning.surroundings import ARRIVED, HERE, NUM_CELLS, REFUSED, Surroundings
 from multigrid.planning.tables import Tables
 from multigrid.planning.windowed import Windowed
 from multigrid.pretraining import labels as labelling

@@ -17,8 +17,8 @@ import torch
 
 from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.planning.learned.network import Weights, describe_ways, score
-from multigrid.planning.learned.surroundings import (
+from multigrid.planning.network import Weights, describe_ways, score
+from multigrid.planning.surroundings import (
     CAME,
     NUM_AGENT_BITS,
     NUM_CELLS,

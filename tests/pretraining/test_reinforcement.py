@@ -12,8 +12,8 @@ import torch
 
 from multigrid import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning.learned.network import score
-from multigrid.planning.learned.surroundings import RADIUS
+from multigrid.planning.network import score
+from multigrid.planning.surroundings import RADIUS
 from multigrid.policies.learned import TEMPERATURES
 from multigrid.pretraining import rollouts
 from multigrid.pretraining.network import Network

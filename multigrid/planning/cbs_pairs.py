@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.spaces import is_open, is_stop
+from multigrid.planning.cbs_spaces import is_open, is_stop
 from multigrid.planning.compiled import inlined, kernel
 
 __all__ = ["Side", "find_joint_costs", "make_staircase"]

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.clusters import GAVE_UP, IMPOSSIBLE
-from multigrid.planning.cbs.cover import cover
-from multigrid.planning.cbs.parts import Node, Part
-from multigrid.planning.cbs.spaces import FORBID_CELL, REQUIRE_CELL, Constraint
-from multigrid.planning.cbs.world import KnownPaths, Space, World
+from multigrid.planning.cbs_clusters import GAVE_UP, IMPOSSIBLE
+from multigrid.planning.cbs_cover import cover
+from multigrid.planning.cbs_parts import Node, Part
+from multigrid.planning.cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
+from multigrid.planning.cbs_world import KnownPaths, Space, World
 from multigrid.planning.graph import FAR
 
 __all__ = ["Tree"]

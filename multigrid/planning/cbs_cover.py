@@ -1,7 +1,7 @@
 """The least sum of costs that all pairs of agents allow.
 
 This is the WDG heuristic of Li et al. (IJCAI 2019), a weighted vertex cover. Here a pair of agents has a staircase, see
-`multigrid.planning.cbs.pairs.make_staircase`, instead of a single weight. A surplus is the cost of an agent above its
+`multigrid.planning.cbs_pairs.make_staircase`, instead of a single weight. A surplus is the cost of an agent above its
 smallest cost.
 """
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.pairs import is_conflict
-from multigrid.planning.cbs.paths import INSIDE, OUTSIDE, Moves, Pool, Tables, add_path
+from multigrid.planning.cbs_pairs import is_conflict
+from multigrid.planning.cbs_paths import INSIDE, OUTSIDE, Moves, Pool, Tables, add_path
 from multigrid.planning.compiled import inlined, kernel
 
 __all__ = ["GAVE_UP", "IMPOSSIBLE", "Cluster", "plan_cluster"]

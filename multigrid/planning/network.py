@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.compiled import inlined, kernel
-from multigrid.planning.learned.surroundings import NUM_CELLS, Windows
+from multigrid.planning.surroundings import NUM_CELLS, Windows
 from multigrid.planning.team import NUM_SCORES
 
 __all__ = ["NUM_WAYS", "Weights", "add_gradients", "add_vectors", "describe_ways", "score"]

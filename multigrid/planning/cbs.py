@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.joint import Joint, count_states
-from multigrid.planning.cbs.parts import Part, Single
-from multigrid.planning.cbs.tree import Tree
-from multigrid.planning.cbs.world import World
+from multigrid.planning.cbs_joint import Joint, count_states
+from multigrid.planning.cbs_parts import Part, Single
+from multigrid.planning.cbs_tree import Tree
+from multigrid.planning.cbs_world import World
 from multigrid.planning.graph import FAR
 from multigrid.planning.search import Budget, Found, Instance, Interrupted, Status, count_costs
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.world import KnownPaths, Space
+from multigrid.planning.cbs_world import KnownPaths, Space
 
 __all__ = ["Node", "Part", "Single"]
 

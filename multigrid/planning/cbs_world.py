@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.clusters import Cluster, plan_cluster
-from multigrid.planning.cbs.pairs import Side, find_joint_costs, make_staircase
-from multigrid.planning.cbs.paths import Group, Moves, Pool, Tables, choose_paths, list_conflicts, opposite_actions
-from multigrid.planning.cbs.spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
+from multigrid.planning.cbs_clusters import Cluster, plan_cluster
+from multigrid.planning.cbs_pairs import Side, find_joint_costs, make_staircase
+from multigrid.planning.cbs_paths import Group, Moves, Pool, Tables, choose_paths, list_conflicts, opposite_actions
+from multigrid.planning.cbs_spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
 from multigrid.planning.graph import FAR, distance_tables
 from multigrid.planning.search import Instance
 
@@ -189,7 +189,7 @@ class World:
     def plan_cluster(
         self, spaces: list[Space], fixed: NDArray[np.int32], paths: NDArray[np.int32], members: list[int]
     ) -> int:
-        """Plan a few agents of a group together; see `multigrid.planning.cbs.clusters.plan_cluster`.
+        """Plan a few agents of a group together; see `multigrid.planning.cbs_clusters.plan_cluster`.
 
         Args:
             spaces: those of the group.

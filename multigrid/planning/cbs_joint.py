@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs.pairs import is_conflict
-from multigrid.planning.cbs.world import World
+from multigrid.planning.cbs_pairs import is_conflict
+from multigrid.planning.cbs_world import World
 from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import FAR
 
