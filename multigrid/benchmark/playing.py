@@ -17,11 +17,11 @@ from multigrid.benchmark.published import Row
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.evaluation.estimates import measure_episode
 from multigrid.integrations.extras import list_versions
 from multigrid.planning import Plan
 from multigrid.planning.solver import compute_plan
 from multigrid.policies import Policy
-from multigrid.policies.evaluation import measure_episode
 
 __all__ = ["SEARCHES", "Contestant", "Player", "Search", "Task", "blind"]
 

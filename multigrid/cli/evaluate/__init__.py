@@ -16,9 +16,9 @@ from multigrid.cli.evaluate.report import WorldResult, list_rows, print_report
 from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.policies import PolicyFactory, make_policy_factory
 from multigrid.cli.rollout.worlds import find_worlds, fit_world, let_wait
+from multigrid.evaluation.estimates import LowerBounds
+from multigrid.evaluation.playing import evaluate
 from multigrid.policies import Policy
-from multigrid.policies.evaluation import evaluate
-from multigrid.policies.gaps import LowerBounds
 
 __all__ = ["EvaluateOptions", "compare", "main"]
 

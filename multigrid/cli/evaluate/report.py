@@ -23,7 +23,7 @@ from multigrid.cli._estimates import (
 from multigrid.cli.evaluate.options import EvaluateOptions
 from multigrid.cli.rollout.play import NamedConfig
 from multigrid.cli.rollout.report import describe_episodes
-from multigrid.policies.evaluation import Difference, Evaluation
+from multigrid.evaluation.results import Difference, Evaluation
 
 __all__ = ["WorldResult", "list_rows", "print_report"]
 

@@ -11,8 +11,8 @@ from multigrid.cli.rollout.policies import PolicyFactory
 from multigrid.config import GridConfig
 from multigrid.datasets.writer import DatasetWriter
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.policies.evaluation import Evaluation, measure_episode
-from multigrid.policies.gaps import LowerBounds, gap_of
+from multigrid.evaluation.estimates import LowerBounds, gap_of, measure_episode
+from multigrid.evaluation.results import Evaluation
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
 from multigrid.scenarios.tracing import EpisodeTrace
@@ -39,7 +39,7 @@ class EpisodeResult:
     steps: int
     """The number of steps."""
     measures: dict[str, float]
-    """The metrics, as `multigrid.policies.evaluation.measure_episode` returns them, and the gap if it was asked for."""
+    """The metrics, as `measure_episode` returns them, and the gap if it was asked for."""
     episode: Episode | None
     """The episode as arrays, or None if `watch` was False."""
     recording: Scenario | None
