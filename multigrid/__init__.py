@@ -69,7 +69,6 @@ _MODULES = {
     ),
     "evaluate": "multigrid.evaluation.playing",
     "parallel_env": "multigrid.envs.parallel",
-    "replay": "multigrid.scenarios.replay_page",
     "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }

@@ -81,17 +81,9 @@ EXCLUDED = {
     "multigrid.evaluation.results": "holds what `evaluate` has measured; tests of its own",
     "multigrid.integrations.training": "a helper of trainings, for the probabilities of a network",
     "multigrid.maps.target_lists": "a helper, to which only the cells come from a user",
-    "multigrid.benchmark.clone": "a helper of the reader, which gives it paths of its own",
     "multigrid.benchmark.instances.Instance": "a dataclass, which holds what the reader has checked",
-    "multigrid.benchmark.engines": "a helper of the command, for tasks that the reader has made",
     "multigrid.benchmark.playing": "plays tasks that the reader has made",
-    "multigrid.benchmark.checks": "a helper, to which only the rows come from a user",
-    "multigrid.benchmark.locks": "a helper, for an open file",
     "multigrid.benchmark.own_policies.ObservationOptions": "a type for type checkers",
-    **{
-        f"multigrid.benchmark.{name}": "a helper, for rows that are checked already"
-        for name in ("rows.RowFile", "rows.check_runs", "rows.key_of", "scores.instance_of")
-    },
     "multigrid.policies.weights": "a helper of the learned policy, for files of its own",
     "multigrid.policies.learned.Pretrained": "holds a network; what a user gives comes through `pretrained`",
     **{

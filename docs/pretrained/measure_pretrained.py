@@ -25,7 +25,7 @@ import multigrid
 from multigrid._files import replace_file
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig, OnTarget
 from multigrid.evaluation.estimates import LowerBounds
 from multigrid.evaluation.results import Evaluation

@@ -34,7 +34,7 @@ from multigrid._files import replace_file
 from multigrid.cli._estimates import numbers_of
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv

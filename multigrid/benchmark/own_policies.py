@@ -21,8 +21,6 @@ from multigrid.core.rules import RULES_VERSION
 from multigrid.parts import Part
 from multigrid.policies import Policy
 
-__all__ = ["ObservationOptions", "play"]
-
 
 class ObservationOptions(TypedDict, total=False):
     """The fields of `multigrid.GridConfig` that say what agents observe, as keywords."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import platform
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+import numpy as np
+
 from multigrid._checks import shorten
+from multigrid._processes import worker_pool
 from multigrid._version import __version__
 from multigrid.actions import Action
 from multigrid.benchmark.instances import Instance
@@ -18,16 +23,20 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation.estimates import measure_episode
+from multigrid.evaluation.playing import play
 from multigrid.integrations.extras import list_versions
 from multigrid.planning import Plan
+from multigrid.planning.graph import build_graph, distance_tables
 from multigrid.planning.solver import compute_plan
 from multigrid.policies import Policy
-
-__all__ = ["SEARCHES", "Contestant", "Player", "Search", "Task", "blind"]
 
 Search: TypeAlias = Literal["lacam", "cbs"]
 """The algorithms that plan a whole episode, within the time limit."""
 SEARCHES: tuple[Search, ...] = get_args(Search)
+
+# The tasks for each process that are sent to it before it needs them.
+_WAITING = 2
+_LOSS = "a process that played ended before its task did; is there enough memory?"
 
 
 class Contestant(NamedTuple):
@@ -104,13 +113,14 @@ class Player:
             plan = compute_plan(scenario, task.algorithm, self.time_limit, seed, None)
             env = MultiGridEnv(blind(scenario.config))
             _play(env, _follow(plan), seed)
-            status, seconds, bound = plan.status, plan.seconds, _bound_of(plan)
+            status, seconds = plan.status, plan.seconds
+            bound = None if status == "unsolvable" else float(plan.lower_bound)
         else:
             contestant, config = self._prepare(task.algorithm, scenario.config)
             env = MultiGridEnv(config)
             seconds = _play(env, contestant.make(seed), seed)
             status = "played"
-            bound = _bound_of(compute_plan(scenario, "lacam", 0.0, 0, None)) if instance.kind == "mapf" else None
+            bound = _sum_shortest_paths(instance) if instance.kind == "mapf" else None
         return {
             **dict(zip(("kind", "set", "map", "seed", "agents"), instance.key, strict=True)),
             "algorithm": task.algorithm,
@@ -134,16 +144,26 @@ class Player:
         return contestant, config
 
 
+class _Timed:
+    """A policy, with the seconds of its decisions."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.seconds = 0.0
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        began = time.perf_counter()
+        actions = self._policy(env, observations)
+        self.seconds += time.perf_counter() - began
+        return actions
+
+
 def _play(env: MultiGridEnv, policy: Policy, seed: int) -> float:
     """Play an episode to its end, and return the seconds of the policy's decisions."""
-    observations, _ = env.reset(seed=seed)
-    seconds = 0.0
-    while env.agents:
-        began = time.perf_counter()
-        actions = policy(env, observations)
-        seconds += time.perf_counter() - began
-        observations, *_ = env.step(actions)
-    return seconds
+    timed = _Timed(policy)
+    for _ in play(env, timed, seed):
+        pass
+    return timed.seconds
 
 
 def _follow(plan: Plan) -> Policy:
@@ -171,10 +191,58 @@ def _figures(env: MultiGridEnv) -> dict[str, float | None]:
     return {**figures, "steps": float(env.get_state()["steps"])}
 
 
-def _bound_of(plan: Plan) -> float | None:
-    return None if plan.status == "unsolvable" else float(plan.lower_bound)
+def _sum_shortest_paths(instance: Instance) -> float | None:
+    """Return a sum of costs that no plan is below; None if an agent's target is out of reach."""
+    graph = build_graph(instance.walls)
+    targets = np.array([cells[0] for cells in instance.targets])
+    starts, goals = (graph.index[tuple(cells.T)] for cells in (instance.starts, targets))
+    away = distance_tables(graph.neighbours, goals)[np.arange(len(starts)), starts]
+    # Who begins on the target has arrived after the first step.
+    return None if away.max() > instance.steps else float(np.maximum(away, 1).sum())
 
 
 def _versions() -> dict[str, Any]:
     numba = list_versions("numba").get("numba", "")
     return {"rules": RULES_VERSION, "python": platform.python_version(), "numba": numba}
+
+
+def play_tasks(player: Player, tasks: Sequence[Task], processes: int = 1) -> Iterator[Row]:
+    """Yield the row of each task, as it is done.
+
+    Args:
+        player: plays a task; with several processes it is pickled.
+        tasks: the tasks.
+        processes: the number of processes; with 1, this one plays.
+
+    Raises:
+        ChildProcessError: a process ended before its task did, for example because the machine ran out of memory.
+    """
+    if processes == 1:
+        yield from map(player, tasks)
+    else:
+        yield from _play_apart(player, tasks, processes)
+
+
+def _play_apart(player: Player, tasks: Sequence[Task], processes: int) -> Iterator[Row]:
+    running: set[Future[Row]] = set()
+    rest = iter(tasks)
+    with worker_pool(min(processes, len(tasks) or 1), _LOSS) as pool:
+        while True:
+            # A few tasks wait, so that no process does, and an interruption finds few of them.
+            while len(running) < _WAITING * processes and (task := next(rest, None)) is not None:
+                running.add(pool.submit(_play_kept, player, task))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+
+
+def _play_kept(player: Player, task: Task) -> Row:
+    """Return the row of a task; the first of equal players plays, which keeps its policies from task to task."""
+    return _keep(player)(task)
+
+
+@functools.cache
+def _keep(player: Player) -> Player:
+    return player

@@ -14,8 +14,6 @@ from multigrid.benchmark.published import OTHER_SCENARIOS, Row
 from multigrid.benchmark.scores import instance_of
 from multigrid.evaluation.estimates import UNDEFINED, Estimate, bootstrap, estimate_gap, gap_of, wilson
 
-__all__ = ["Line", "find_bounds", "summarize"]
-
 
 class Line(NamedTuple):
     """The results of an algorithm with one number of agents of a set; estimates are NaN where they are undefined."""

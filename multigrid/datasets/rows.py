@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from multigrid.core.metrics import METRICS
 
-__all__ = ["Row", "make_row", "update_digest"]
-
 
 class Row(NamedTuple):
     """What one agent sees, does and gets in T steps of an episode, from its reset to the agent's own end."""

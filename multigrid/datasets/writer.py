@@ -21,8 +21,6 @@ from multigrid.integrations.extras import list_versions, missing_library
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["ARRAYS", "DatasetWriter", "find_folder", "import_minari", "open_writer"]
-
 ARRAYS = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
 """The names that Minari gives to the arrays of an episode."""
 

@@ -14,11 +14,11 @@ import pytest
 
 from helpers import run_without
 from multigrid import benchmark
-from multigrid.benchmark import engines, playing
+from multigrid.benchmark import playing
 from multigrid.benchmark.playing import Player, Task
 from multigrid.benchmark.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid.cli import main
-from multigrid.cli.benchmark.policies import find_contestant
+from multigrid.cli.benchmark import find_contestant
 from multigrid.planning import Plan
 from tiny_clone import Starter, starting, trusting, wait_for_rows
 
@@ -195,9 +195,11 @@ def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.Capture
     [
         ("--every 0", "--every is 0; expected 1 to"),
         ("--processes 0", "--processes is 0; expected 1 to"),
-        ("--engine ray --processes 2", "--processes is 2, but with --engine ray each CPU of the cluster plays; leave"),
-        ("--address auto", "--address is auto, but only --engine ray plays on a cluster; add that"),
-        ("--engine ray --address ray://a:1", "--address is ray://a:1; expected HOST:PORT, as `ray start` prints it"),
+        (
+            "--engine ray --policy pibt",
+            "--engine is gone, with the Ray engine of this command: --processes plays on one",
+        ),
+        ("--address=auto", "--address=auto is gone, with the Ray engine"),
         ("--time-limit nan", "--time-limit is nan; expected 0 to"),
         ("--policy random random", "--policy has random twice"),
         ("--policy clever", "policy is clever, which has no config.json"),
@@ -228,26 +230,20 @@ def test_bad_input(  # noqa: PLR0917 - fixtures
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(
-    ("library", "extra", "flags"), [("yaml", "benchmark", ""), ("ray", "rllib", "--engine ray --policy random")]
-)
-def test_without_a_library_the_command_names_the_extra(
-    library: str, extra: str, flags: str, clone: Path, tmp_path: Path
-) -> None:
-    """Where PyYAML or, for a cluster, Ray is not installed, one line says which extra brings it; nothing is made."""
-    words = ["--data", str(clone), "--sets", "puzzles", "--output", str(tmp_path / "out"), *flags.split()]
-    done = run_without((library,), "benchmark", *words, before=trusting(clone))
+def test_without_a_library_the_command_names_the_extra(clone: Path, tmp_path: Path) -> None:
+    """Where PyYAML is not installed, one line says which extra brings it; nothing is made."""
+    words = ["--data", str(clone), "--sets", "puzzles", "--output", str(tmp_path / "out")]
+    done = run_without(("yaml",), "benchmark", *words, before=trusting(clone))
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    said = rf"multigrid benchmark needs {library}, which is not installed: pip install .*\[{extra}\].*"
-    assert re.fullmatch(said, last)
+    said = r"multigrid benchmark needs yaml, which is not installed: pip install .*\[benchmark\].*"
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
     assert not (tmp_path / "out").exists()
 
 
 def test_processes_give_the_same_rows(clone: Path) -> None:
     """Two processes play each task once, and their rows are those of one."""
     tasks = list_tasks(clone, "random")
-    here, apart = (list(engines.play_tasks(PLAYER, tasks, processes)) for processes in (1, 2))
+    here, apart = (list(playing.play_tasks(PLAYER, tasks, processes)) for processes in (1, 2))
     assert sorted(map(key_of, apart)) == sorted(task.key for task in tasks)
     by_key = {key_of(row): row for row in apart}
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
@@ -257,7 +253,7 @@ def test_processes_give_the_same_rows(clone: Path) -> None:
 def test_a_process_that_dies_is_an_error(clone: Path) -> None:
     """A process that ends, as for lack of memory, ends the run with an error instead of a wait."""
     with pytest.raises(ChildProcessError, match="ended before its task did"):
-        list(engines.play_tasks(Player(die, 1.0, "0"), list_tasks(clone, "random"), 2))
+        list(playing.play_tasks(Player(die, 1.0, "0"), list_tasks(clone, "random"), 2))
 
 
 def die(name: str) -> Any:

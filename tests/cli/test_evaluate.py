@@ -13,8 +13,7 @@ import pytest
 from helpers import read_rows
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.evaluate import EvaluateOptions
-from multigrid.cli.evaluate.options import parse_evaluate
+from multigrid.cli.evaluate import EvaluateOptions, parse_evaluate
 from multigrid.evaluation.estimates import MEASURES, bootstrap
 from multigrid.scenarios import Scenario, save
 
