@@ -16,7 +16,7 @@ from rich.text import Text
 
 from multigrid._files import remove_unfinished, replace_file
 from multigrid.benchmark import SETS, Instance, Kind, Row, published, read_instances
-from multigrid.benchmark.playing import SEARCHES, Contestant, Player, Task, blind, play_tasks
+from multigrid.benchmark.playing import SEARCHES, PolicySetup, Runner, Trial, blind, play_trials
 from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
 from multigrid.cli._benchmark_report import format_report
 from multigrid.cli._files import check_writable, make_folder
@@ -108,26 +108,26 @@ def benchmark(options: BenchmarkOptions, console: Console) -> int:
     _check(options)
     for name in options.policies:
         if name not in SEARCHES:
-            find_contestant(name)
-    player = Player(find_contestant, options.time_limit)
-    _join_earlier(_read_own(options), options, player)
-    tasks = list(_list_tasks(options))
-    _check_models(options.policies, [task.instance for task in tasks])
+            find_policy(name)
+    runner = Runner(find_policy, options.time_limit)
+    _join_earlier(_read_own(options), options, runner)
+    trials = list(_list_trials(options))
+    _check_models(options.policies, [trial.instance for trial in trials])
     folder = _make_folder(options)
     with RowFile(folder / _ROWS) as file:
         remove_unfinished(folder)
         # Another run may have written rows until now, when the file is locked.
-        rows = _join_earlier(file.rows, options, player)
+        rows = _join_earlier(file.rows, options, runner)
         for row in rows[len(file.rows) :]:
             file.append(row)
         done = {key_of(row) for row in rows}
-        missing = [task for task in tasks if task.key not in done]
+        missing = [trial for trial in trials if trial.key not in done]
         try:
             begins = (
                 f"starting {options.processes} processes, which may compile" if options.processes > 1 else "playing"
             )
-            played = play_tasks(player, missing, options.processes)
-            for row in _play(played, begins, len(tasks), len(missing), console):
+            played = play_trials(runner, missing, options.processes)
+            for row in _play(played, begins, len(trials), len(missing), console):
                 file.append(row)
                 rows.append(row)
         except KeyboardInterrupt:
@@ -147,7 +147,7 @@ def _read_own(options: BenchmarkOptions) -> list[Row]:
     return read_rows(file) if file is not None and file.exists() else []
 
 
-def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, player: Player) -> list[Row]:
+def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, runner: Runner) -> list[Row]:
     """Return the rows of the folder, and after them those to join."""
     if own and not options.resume:
         raise ValueError(f"{options.output} holds rows; --resume goes on with them, or name another folder")
@@ -157,17 +157,17 @@ def _join_earlier(own: Sequence[Row], options: BenchmarkOptions, player: Player)
             raise ValueError(f"--join is {folder}, which has no {_ROWS}; expected the folder of another run")
         others.append(read_rows(folder / _ROWS))
     rows = join_rows(own, *others)
-    check_runs(rows, {(options.kind, name): player.limit_of(name) for name in options.policies}, RULES_VERSION)
+    check_runs(rows, {(options.kind, name): runner.limit_of(name) for name in options.policies}, RULES_VERSION)
     return rows
 
 
-def _list_tasks(options: BenchmarkOptions) -> Iterator[Task]:
-    """Yield all tasks of the flags, by set, number of agents and instance."""
+def _list_trials(options: BenchmarkOptions) -> Iterator[Trial]:
+    """Yield all trials of the flags, by set, number of agents and instance."""
     for name in options.played_sets:
         agents = options.numbers_of(name)
         for instance in read_instances(options.data, name, options.kind, agents=agents, every=options.every):
             for policy in options.policies:
-                yield Task(policy, instance)
+                yield Trial(policy, instance)
 
 
 def _make_folder(options: BenchmarkOptions) -> Path:
@@ -213,19 +213,19 @@ def _check(options: BenchmarkOptions) -> None:
             raise ValueError(f"--policy {name} plans single episodes; expected pibt or windowed for --kind lmapf")
 
 
-def find_contestant(name: str) -> Contestant:
+def find_policy(name: str) -> PolicySetup:
     """Return a built-in policy, or the model in the folder of a run of ``multigrid train``.
 
     Raises:
         ValueError: there is no such policy, or a file of the folder is malformed; the message names it.
 
-    >>> find_contestant("pibt").fit(GridConfig(num_agents=3)).parts
+    >>> find_policy("pibt").fit(GridConfig(num_agents=3)).parts
     ('agent', 'target')
     """
     factory = make_policy_factory(name)
     if name in BUILT_IN:
-        return Contestant(factory, blind)
-    return Contestant(factory, functools.partial(_fit, trained_config(Path(name))))
+        return PolicySetup(factory, blind)
+    return PolicySetup(factory, functools.partial(_fit, trained_config(Path(name))))
 
 
 def _fit(trained: GridConfig, config: GridConfig) -> GridConfig:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.datasets.rows import Row, make_row
+from multigrid.datasets.rows import AgentRow, make_row
 from multigrid.evaluation.playing import VectorPolicy, play, play_worlds
 from multigrid.integrations.training import map_parts
 from multigrid.policies.named import PolicyFactory
@@ -27,7 +27,7 @@ class _Snapshot(NamedTuple):
 
 def rows_of_worlds(
     vector_env: Any, policy: VectorPolicy, seeds: range, read_states: Callable[[], NDArray[Any]] | None
-) -> Iterator[list[Row]]:
+) -> Iterator[list[AgentRow]]:
     """Play an episode for each seed, and yield the rows of each, in the order of the seeds.
 
     Args:
@@ -41,7 +41,7 @@ def rows_of_worlds(
     # actions, rewards, terminations and truncations.
     steps: deque[tuple[_Snapshot, tuple[Any, ...]]] = deque()
     now, began = 0, np.zeros(worlds.num_worlds, np.int64)
-    finished: dict[int, list[Row]] = {}
+    finished: dict[int, list[AgentRow]] = {}
     following = 0
     before: Any = None
     for actions, step, numbers in play_worlds(vector_env, policy, seeds):
@@ -72,7 +72,7 @@ def _cut(
     world: int,
     ids: tuple[int, int],
     metrics: Mapping[str, Any],
-) -> Iterator[Row]:
+) -> Iterator[AgentRow]:
     """Yield the rows of a world's episode, each up to its agent's end."""
     snapshots = [*(before for before, _ in span), last]
     num_agents = len(metrics["success"])
@@ -87,7 +87,7 @@ def _cut(
         yield make_row((*ids, agent), parts, [array[:length, agent] for array in played], states, metrics)
 
 
-def rows_of_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states: bool) -> Iterator[list[Row]]:
+def rows_of_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states: bool) -> Iterator[list[AgentRow]]:
     """Play an episode of a ParallelEnv for each seed, one after the other, and yield the rows of each.
 
     Args:
@@ -132,8 +132,8 @@ class EpisodeBuffer:
         if self._with_states:
             self._states.append(self._env.state())
 
-    def rows(self, seed: int, world: int) -> Iterator[Row]:
-        """Yield the rows of the episode, which has ended; `seed` and `world` are as in a `Row`."""
+    def rows(self, seed: int, world: int) -> Iterator[AgentRow]:
+        """Yield the rows of the episode, which has ended; `seed` and `world` are as in a `AgentRow`."""
         metrics = self._env.unwrapped.metrics()
         states = np.stack(self._states) if self._with_states else None
         for index, (agent, observations) in enumerate(self._observations.items()):

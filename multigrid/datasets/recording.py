@@ -12,7 +12,7 @@ from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.datasets.playing import rows_of_episodes, rows_of_worlds
 from multigrid.datasets.recipe import KEY, Recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
-from multigrid.datasets.rows import Row, update_digest
+from multigrid.datasets.rows import AgentRow, update_digest
 from multigrid.datasets.writer import ARRAYS, import_minari, open_writer
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
@@ -219,7 +219,7 @@ def _record_episodes(
 
 
 def _write(
-    name: str, recipe: Recipe, spaces: tuple[Any, Any], episodes: Iterable[list[Row]], expected: str | None
+    name: str, recipe: Recipe, spaces: tuple[Any, Any], episodes: Iterable[list[AgentRow]], expected: str | None
 ) -> minari.MinariDataset:
     """Write the rows of episodes, and return the dataset; `expected` is their checksum, or None if any will do."""
     library = import_minari()
