@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import multigrid
-from multigrid.cli.rollout.play import NamedConfig, play_episode
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli._episodes import play_episode
+from multigrid.cli._models import make_policy_factory
 from multigrid.maps import rooms
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_of
@@ -135,7 +135,7 @@ def write_policies(path: Path) -> None:
     )
     episodes = {}
     for name, policy in POLICIES.items():
-        result = play_episode(NamedConfig("rooms", config), make_policy_factory(policy), _LAYOUT, watch=True)
+        result = play_episode("rooms", config, make_policy_factory(policy), _LAYOUT, watch=True)
         assert result.episode is not None
         figures = result.measures
         arrived = f"{_NUM_AGENTS * figures['isr']:.0f} of {_NUM_AGENTS} arrive"

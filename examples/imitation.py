@@ -15,8 +15,8 @@ import tyro
 from torch.nn import CrossEntropyLoss, LazyLinear, ReLU, Sequential
 
 from multigrid import MultiGridEnv, evaluate, planning, vector_env
+from multigrid.evaluation.estimates import Estimate
 from multigrid.integrations.training import FIRST_TRAINING_SEED
-from multigrid.policies.intervals import Estimate
 from multigrid.scenarios import find_world
 
 

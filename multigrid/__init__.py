@@ -14,7 +14,7 @@ from multigrid._version import __version__ as __version__
 from multigrid.registration import register_all
 
 if TYPE_CHECKING:
-    from multigrid import benchmark, datasets, maps, planning, policies, scenarios, wrappers
+    from multigrid import benchmark, datasets, evaluation, maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
     from multigrid.envs.aec import env
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv, parallel_env
     from multigrid.envs.vector import MultiGridVectorEnv, vector_env
-    from multigrid.policies.evaluation import evaluate
+    from multigrid.evaluation.playing import evaluate
     from multigrid.scenarios.replay_page import show_episode
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "datasets",
     "env",
     "evaluate",
+    "evaluation",
     "maps",
     "parallel_env",
     "planning",
@@ -66,13 +67,12 @@ _MODULES = {
     **dict.fromkeys(
         ("FlatObservation", "Info", "MaskedObservation", "Observation", "State", "States"), "multigrid.envs.annotations"
     ),
-    "evaluate": "multigrid.policies.evaluation",
+    "evaluate": "multigrid.evaluation.playing",
     "parallel_env": "multigrid.envs.parallel",
-    "replay": "multigrid.scenarios.replay_page",
     "show_episode": "multigrid.scenarios.replay_page",
     "vector_env": "multigrid.envs.vector",
 }
-_SUBPACKAGES = ("benchmark", "datasets", "maps", "planning", "policies", "scenarios", "wrappers")
+_SUBPACKAGES = ("benchmark", "datasets", "evaluation", "maps", "planning", "policies", "scenarios", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -27,6 +27,7 @@ LAYERS = [
     {"envs"},
     {"planning"},
     {"wrappers", "integrations", "policies", "scenarios"},
+    {"evaluation"},
     {"benchmark", "datasets"},
     {"cli", "__init__", "__main__", "registration"},
     {"pretraining"},

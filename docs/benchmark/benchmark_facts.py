@@ -28,7 +28,7 @@ from multigrid.benchmark import (
 from multigrid.benchmark.clone import COMMIT, REPOSITORY
 from multigrid.benchmark.scores import instance_of
 from multigrid.benchmark.summary import find_bounds
-from multigrid.policies.intervals import Estimate
+from multigrid.evaluation.estimates import Estimate
 
 __all__ = ["RELATIVE", "gather", "least_costs", "read_lines"]
 

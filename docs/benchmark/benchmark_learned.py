@@ -23,7 +23,7 @@ from benchmark_wins import LEARNED
 from multigrid.benchmark import Row
 from multigrid.benchmark.instances import folder_of
 from multigrid.cli._files import write_json
-from multigrid.policies.intervals import wilson
+from multigrid.evaluation.estimates import wilson
 
 __all__ = ["FILE", "compare", "show_learned"]
 

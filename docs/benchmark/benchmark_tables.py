@@ -14,7 +14,7 @@ from benchmark_rows import LABELS, PARTS, label, label_of
 from multigrid.benchmark import Line, Row
 from multigrid.benchmark.scores import instance_of
 from multigrid.benchmark.summary import find_bounds
-from multigrid.policies.intervals import Estimate
+from multigrid.evaluation.estimates import Estimate
 
 __all__ = [
     "GROUPS",

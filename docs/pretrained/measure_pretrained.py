@@ -25,13 +25,13 @@ import multigrid
 from multigrid._files import replace_file
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig, OnTarget
+from multigrid.evaluation.estimates import LowerBounds
+from multigrid.evaluation.results import Evaluation
 from multigrid.maps import maze, random_map, rooms, warehouse
 from multigrid.planning.patience import Temperatures
 from multigrid.policies import Policy, Pretrained, learned
-from multigrid.policies.evaluation import Evaluation
-from multigrid.policies.gaps import LowerBounds
 from multigrid.policies.weights import load_weights
 from multigrid.pretraining.worlds import make_world
 from multigrid.scenarios import suite

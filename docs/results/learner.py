@@ -27,9 +27,9 @@ import multigrid
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
+from multigrid.evaluation.estimates import measure_episode
 from multigrid.maps.components import WALL
 from multigrid.maps.distances import UNREACHABLE, distances_to
-from multigrid.policies.evaluation import measure_episode
 
 _Floats = NDArray[np.float32]
 
@@ -289,7 +289,7 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
     """Play one episode for each seed, actions drawn from the network's policy.
 
     Returns:
-        The measures of each episode, as `multigrid.policies.evaluation.measure_episode`.
+        The measures of each episode, as `multigrid.evaluation.estimates.measure_episode`.
     """
     sight, generator = Sight(config), np.random.default_rng([seeds[0], _PLAY_STREAM])
     envs = multigrid.vector_env(len(seeds), config, autoreset_mode="SameStep")

@@ -34,15 +34,14 @@ from multigrid._files import replace_file
 from multigrid.cli._estimates import numbers_of
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.evaluation.estimates import bootstrap, gap_of
+from multigrid.evaluation.results import Evaluation
 from multigrid.maps import random_map, warehouse
 from multigrid.planning import Bounds, bounds
-from multigrid.policies.evaluation import Evaluation
-from multigrid.policies.gaps import gap_of
-from multigrid.policies.intervals import bootstrap
 
 FOLDER = Path(__file__).parent
 HELD_OUT = 1_000_000_000

@@ -17,7 +17,7 @@ A policy of one's own plays the set "puzzles", and is compared with the publishe
 from multigrid.benchmark.clone import DataError
 from multigrid.benchmark.instances import SETS, Instance, Kind, load, read_instances
 from multigrid.benchmark.own_policies import ObservationOptions, play
-from multigrid.benchmark.playing import Contestant, Player, Task, blind
+from multigrid.benchmark.playing import PolicySetup, Runner, Trial, blind
 from multigrid.benchmark.published import OTHER_SCENARIOS, Row, published
 from multigrid.benchmark.rows import join_rows, read_rows
 from multigrid.benchmark.scores import Missing, count_missing, scores
@@ -26,16 +26,16 @@ from multigrid.benchmark.summary import Line, find_bounds, summarize
 __all__ = [
     "OTHER_SCENARIOS",
     "SETS",
-    "Contestant",
     "DataError",
     "Instance",
     "Kind",
     "Line",
     "Missing",
     "ObservationOptions",
-    "Player",
+    "PolicySetup",
     "Row",
-    "Task",
+    "Runner",
+    "Trial",
     "blind",
     "count_missing",
     "find_bounds",

@@ -8,8 +8,6 @@ from typing import Any
 
 from multigrid._checks import check_int, is_int, shorten
 
-__all__ = ["INSTANCE", "check_rows", "get_number"]
-
 INSTANCE = ("set", "map", "seed", "agents")
 """The keys of a row that name its instance."""
 

@@ -17,8 +17,6 @@ from typing import Any
 from multigrid._files import read_bytes
 from multigrid.integrations.extras import missing_library
 
-__all__ = ["COMMIT", "REPOSITORY", "Clone", "DataError", "known_sums"]
-
 REPOSITORY = "CognitiveAISystems/pogema-benchmark"
 """The repository, on GitHub."""
 COMMIT = "3303133"

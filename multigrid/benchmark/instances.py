@@ -24,8 +24,6 @@ from multigrid.maps.target_lists import is_listed
 from multigrid.maps.text import ParsedMap
 from multigrid.scenarios import Scenario
 
-__all__ = ["SETS", "Instance", "Kind", "folder_of", "load", "read_instances"]
-
 Kind: TypeAlias = Literal["mapf", "lmapf"]
 """*mapf*: an episode ends when all agents stand on their targets; *lmapf*: agents get one target after the other."""
 

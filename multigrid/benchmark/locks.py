@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["try_lock"]
-
 if sys.platform == "win32":
     import msvcrt
 

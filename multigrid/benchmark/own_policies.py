@@ -13,15 +13,13 @@ from typing_extensions import Unpack
 
 from multigrid._checks import shorten, unexpected_keywords
 from multigrid.benchmark.instances import Instance
-from multigrid.benchmark.playing import SEARCHES, Contestant, Player, Task, blind
+from multigrid.benchmark.playing import SEARCHES, PolicySetup, Runner, Trial, blind
 from multigrid.benchmark.published import Row
 from multigrid.benchmark.rows import RowFile, check_runs, key_of
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.parts import Part
 from multigrid.policies import Policy
-
-__all__ = ["ObservationOptions", "play"]
 
 
 class ObservationOptions(TypedDict, total=False):
@@ -91,16 +89,16 @@ def play(
         return dataclasses.replace(blind(config), **observations)
 
     fit(GridConfig())  # before anything is written
-    player = Player(lambda _: Contestant(lambda _: policy, fit))
+    runner = Runner(lambda _: PolicySetup(lambda _: policy, fit))
     with contextlib.nullcontext() if file is None else RowFile(Path(file)) as rows_file:
         earlier = [] if rows_file is None else rows_file.rows
         check_runs(earlier, {}, RULES_VERSION)
         known: dict[tuple[Any, ...], Row] = {key_of(row): row for row in earlier}
         rows = []
         for instance in wanted:
-            task = Task(algorithm, instance)
-            row = known.get(task.key) or player(task)
-            if task.key not in known and rows_file is not None:
+            trial = Trial(algorithm, instance)
+            row = known.get(trial.key) or runner(trial)
+            if trial.key not in known and rows_file is not None:
                 rows_file.append(row)
             rows.append(row)
     return rows

@@ -21,8 +21,6 @@ from multigrid._checks import check_int, check_name, shorten
 from multigrid.benchmark.clone import Clone
 from multigrid.benchmark.instances import SETS, Instance, Kind, folder_of, read_instances
 
-__all__ = ["OTHER_SCENARIOS", "Row", "published"]
-
 Row: TypeAlias = dict[str, Any]
 """What an algorithm reached on an instance; `published` lists the keys."""
 

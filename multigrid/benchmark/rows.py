@@ -25,8 +25,6 @@ from multigrid.benchmark.locks import try_lock
 from multigrid.benchmark.published import Row
 from multigrid.benchmark.scores import instance_of
 
-__all__ = ["COLUMNS", "RowFile", "check_runs", "join_rows", "key_of", "read_rows"]
-
 _TEXTS = frozenset({"kind", "set", "map", "algorithm", "status", "multigrid", "python", "numba"})
 _COUNTS = frozenset({"seed", "agents", "rules"})
 COLUMNS = (

@@ -25,8 +25,6 @@ from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
 from multigrid.benchmark.instances import Kind
 from multigrid.benchmark.published import Row
 
-__all__ = ["Missing", "count_missing", "instance_of", "scores"]
-
 Missing: TypeAlias = Literal["drop", "own"]
 """What to do with an instance for which an algorithm has no row: *drop* it for all algorithms, as POGEMA's script does,
 or let each algorithm's score be the mean over its *own* rows."""

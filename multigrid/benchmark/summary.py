@@ -12,10 +12,7 @@ import numpy as np
 from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
 from multigrid.benchmark.published import OTHER_SCENARIOS, Row
 from multigrid.benchmark.scores import instance_of
-from multigrid.policies.gaps import estimate_gap, gap_of
-from multigrid.policies.intervals import UNDEFINED, Estimate, bootstrap, wilson
-
-__all__ = ["Line", "find_bounds", "summarize"]
+from multigrid.evaluation.estimates import UNDEFINED, Estimate, bootstrap, estimate_gap, gap_of, wilson
 
 
 class Line(NamedTuple):

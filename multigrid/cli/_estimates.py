@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from multigrid.core.metrics import LABELS
-from multigrid.policies.intervals import Estimate
+from multigrid.evaluation.estimates import Estimate
 
 __all__ = ["TITLE", "defined_names", "format_estimate", "label_of", "numbers_of", "tables_by_row", "title_of"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
-from multigrid.policies.intervals import Estimate
+from multigrid.evaluation.estimates import Estimate
 from multigrid.rendering.palette import colours
 from multigrid.rendering.scene import Episode
 
@@ -146,7 +146,7 @@ class Series:
     num_agents: Sequence[int]
     """K numbers of agents, in ascending order."""
     estimates: Sequence[Mapping[str, Estimate]]
-    """For each of the K numbers, what `multigrid.policies.evaluation.estimate_measures` returns."""
+    """For each of the K numbers, what `multigrid.evaluation.estimates.estimate_measures` returns."""
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:

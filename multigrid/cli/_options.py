@@ -25,7 +25,7 @@ from tyro.constructors import (
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.integrations.tyro import add_field_rule, grid_registry
-from multigrid.scenarios.described_worlds import find_world
+from multigrid.scenarios.worlds import find_world
 
 __all__ = [
     "LARGEST_SEED",

@@ -17,8 +17,6 @@ from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
 from multigrid.scenarios.replay_page import show_episode
 
-__all__ = ["ReplayOptions", "main"]
-
 _MOST_FILES = 2
 
 

@@ -3,7 +3,7 @@
 Each agent's part of each world's episode is a row, one of Minari's episodes: see `record`.
 """
 
-from multigrid.datasets.playing import VectorPolicy
 from multigrid.datasets.recording import record, record_episodes, regenerate, verify
+from multigrid.evaluation.playing import VectorPolicy
 
 __all__ = ["VectorPolicy", "record", "record_episodes", "regenerate", "verify"]

@@ -16,8 +16,6 @@ import h5py
 import numpy as np
 from h5py import h5a, h5d, h5g, h5p, h5s, h5t
 
-__all__ = ["FILE", "write_episodes"]
-
 FILE = "main_data.hdf5"
 """The name that Minari gives to the file."""
 

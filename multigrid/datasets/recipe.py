@@ -19,8 +19,6 @@ from multigrid.wrappers import StandardParallel
 if TYPE_CHECKING:
     from gymnasium.envs.registration import EnvSpec
 
-__all__ = ["FORMAT", "KEY", "Recipe", "find_spec", "is_standard", "read_recipe", "recipe_of_episodes", "wrap_env"]
-
 KEY = "multigrid"
 """The key of the recipe in the metadata of a dataset."""
 FORMAT = 1

@@ -10,20 +10,19 @@ from gymnasium.vector import AutoresetMode
 
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
-from multigrid.datasets.playing import VectorPolicy, play_episodes, play_worlds
+from multigrid.datasets.playing import rows_of_episodes, rows_of_worlds
 from multigrid.datasets.recipe import KEY, Recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
-from multigrid.datasets.rows import Row, update_digest
+from multigrid.datasets.rows import AgentRow, update_digest
 from multigrid.datasets.writer import ARRAYS, import_minari, open_writer
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.evaluation.playing import VectorPolicy
 from multigrid.policies.named import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.wrappers import StandardVector
 
 if TYPE_CHECKING:
     import gymnasium
     import minari
-
-__all__ = ["record", "record_episodes", "regenerate", "verify"]
 
 # What Minari adds to the ids of a row.
 _OTHER_IDS = ("id", "total_steps")
@@ -208,19 +207,19 @@ def _record_worlds(
     if find_spec(recipe.config) is None:
         read_states = vector_env.state
     spaces = vector_env.single_observation_space, vector_env.single_action_space
-    return _write(name, recipe, spaces, play_worlds(vector_env, policy, recipe.seeds, read_states), expected)
+    return _write(name, recipe, spaces, rows_of_worlds(vector_env, policy, recipe.seeds, read_states), expected)
 
 
 def _record_episodes(
     recipe: Recipe, factory: PolicyFactory, name: str, expected: str | None = None
 ) -> minari.MinariDataset:
     env = wrap_env(MultiGridEnv(recipe.config), recipe)
-    rows = play_episodes(env, factory, recipe.seeds, with_states=find_spec(recipe.config) is None)
+    rows = rows_of_episodes(env, factory, recipe.seeds, with_states=find_spec(recipe.config) is None)
     return _write(name, recipe, (env.observation_space("agent_0"), env.action_space("agent_0")), rows, expected)
 
 
 def _write(
-    name: str, recipe: Recipe, spaces: tuple[Any, Any], episodes: Iterable[list[Row]], expected: str | None
+    name: str, recipe: Recipe, spaces: tuple[Any, Any], episodes: Iterable[list[AgentRow]], expected: str | None
 ) -> minari.MinariDataset:
     """Write the rows of episodes, and return the dataset; `expected` is their checksum, or None if any will do."""
     library = import_minari()

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from multigrid.core.metrics import METRICS
 
-__all__ = ["Row", "make_row", "update_digest"]
 
-
-class Row(NamedTuple):
+class AgentRow(NamedTuple):
     """What one agent sees, does and gets in T steps of an episode, from its reset to the agent's own end."""
 
     seed: int
@@ -56,7 +54,7 @@ def make_row(
     steps: Sequence[Any],
     states: NDArray[Any] | None,
     metrics: Mapping[str, Any],
-) -> Row:
+) -> AgentRow:
     """Return the row of an agent that has played T steps.
 
     Args:
@@ -70,7 +68,7 @@ def make_row(
     # Copies: a view would keep all agents' arrays in memory.
     parts = {part: np.array(array) for part, array in observations.items()}
     actions, rewards, terminations, truncations = steps
-    return Row(
+    return AgentRow(
         seed,
         world,
         agent,

@@ -15,13 +15,11 @@ from multigrid._files import create_folder
 from multigrid._version import __version__
 from multigrid.datasets.playing import EpisodeBuffer
 from multigrid.datasets.recipe import KEY, Recipe, find_spec, wrap_env
-from multigrid.datasets.rows import Row, update_digest
+from multigrid.datasets.rows import AgentRow, update_digest
 from multigrid.integrations.extras import list_versions, missing_library
 
 if TYPE_CHECKING:
     import gymnasium
-
-__all__ = ["ARRAYS", "DatasetWriter", "find_folder", "import_minari", "open_writer"]
 
 ARRAYS = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
 """The names that Minari gives to the arrays of an episode."""
@@ -131,7 +129,7 @@ class DatasetWriter:
         self._name = name
         self.num_episodes = 0
         """The number of the worlds' episodes that were added."""
-        self._rows: list[Row] = []
+        self._rows: list[AgentRow] = []
         self._num_bytes = 0
         self._num_written, self._num_steps = 0, 0
         self._digest = hashlib.sha256()
@@ -144,7 +142,7 @@ class DatasetWriter:
         """Return a buffer for the next episode of an env that `wrap` returned; `add` takes its rows."""
         return EpisodeBuffer(env, with_states=find_spec(self._recipe.config) is None)
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[AgentRow]) -> None:
         """Add the rows of the next episode of a world; they are written as soon as there are enough of them."""
         self.num_episodes += 1
         for row in rows:
@@ -187,7 +185,7 @@ class DatasetWriter:
         self._rows, self._num_bytes = [], 0
 
 
-def _arrays_of(row: Row) -> Mapping[str, Any]:
+def _arrays_of(row: AgentRow) -> Mapping[str, Any]:
     """Return the arrays of a row, by the names of Minari."""
     infos = {} if row.states is None else {"state": row.states}
     values = (row.observations, row.actions, row.rewards, row.terminations, row.truncations, infos)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig, OnTarget
+from multigrid.evaluation.playing import evaluate
 from multigrid.maps import maze, random_map
 from multigrid.planning.network import Weights
-from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
 from multigrid.pretraining.worlds import make_world
 

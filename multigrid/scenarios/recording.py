@@ -17,8 +17,6 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
 from multigrid.scenarios.scenario import ABSENT, Scenario
 
-__all__ = ["RecordEpisode", "Step", "replay"]
-
 
 class Step(NamedTuple):
     """The results of a reset or a step, by agent."""

@@ -18,10 +18,8 @@ from multigrid.rendering.replay import replay_page
 from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import animated_svg, compare_svg, describe_large, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
-from multigrid.scenarios.suite import find_scenario
 from multigrid.scenarios.tracing import trace_episode
-
-__all__ = ["Replay", "Source", "show_episode"]
+from multigrid.scenarios.worlds import find_scenario
 
 Source: TypeAlias = str | PathLike[str] | Scenario | Episode | RecordEpisode
 """A recorded episode, or where it is to be found."""
@@ -202,13 +200,3 @@ def _find_difference(one: Episode, other: Episode) -> str | None:
     if (None if lists is None else lists.tolist()) != (None if other_lists is None else other_lists.tolist()):
         return "the lists of targets differ"
     return None
-
-
-def replay(source: Source) -> Replay:
-    """Call `show_episode`; this is its deprecated name."""
-    warnings.warn(
-        "multigrid.replay is deprecated and goes with the next release; use multigrid.show_episode",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return show_episode(source)

@@ -22,8 +22,6 @@ from multigrid.maps.target_lists import holds_lists, to_lists
 from multigrid.maps.text import ParsedMap, format_map, parse_map
 from multigrid.runtime import generators
 
-__all__ = ["ABSENT", "SCHEMA_VERSION", "Scenario", "load", "save"]
-
 SCHEMA_VERSION = 1
 """The version of the file format."""
 

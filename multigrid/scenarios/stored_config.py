@@ -14,8 +14,6 @@ from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.maps.text import ParsedMap, format_map, parse_map
 
-__all__ = ["grid_fields", "make_grid", "one_line", "read_config"]
-
 _MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
 

@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import difflib
 import json
-from os import PathLike
 from pathlib import Path
 
 from multigrid._checks import shorten
 from multigrid.scenarios.scenario import Scenario, load
-
-__all__ = ["BOUNDS", "FOLDER", "find_scenario", "get", "lower_bound", "name_nearest", "names"]
 
 FOLDER = Path(__file__).parent / "suite"
 BOUNDS = "bounds.json"
@@ -79,31 +76,6 @@ def name_nearest(name: object) -> str:
     known = names()
     first, second, third = difflib.get_close_matches(name[:100] if isinstance(name, str) else "", known, n=3, cutoff=0)
     return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"
-
-
-def find_scenario(source: str | PathLike[str]) -> Scenario:
-    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name.
-
-    Args:
-        source: a path, or a name as a str.
-
-    Raises:
-        OSError: there is neither such a file nor such a name, or the file cannot be read.
-        ValueError: the file does not hold a scenario.
-
-    >>> find_scenario("maze-17x13-8").name
-    'maze-17x13-8'
-    """
-    path = Path(source)
-    if not path.is_file() and isinstance(source, str):
-        if source in names():
-            return get(source)
-        if not path.exists():
-            raise FileNotFoundError(
-                f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where "
-                f"{name_nearest(source)}; multigrid.scenarios.names() has all"
-            )
-    return load(path)
 
 
 def _stems() -> list[str]:

@@ -14,7 +14,7 @@ from stable_baselines3 import PPO
 
 import multigrid
 from multigrid import GridConfig, benchmark
-from multigrid.benchmark.playing import Player, Task
+from multigrid.benchmark.playing import Runner, Trial
 from multigrid.benchmark.rows import COLUMNS, key_of
 from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
@@ -92,7 +92,7 @@ def test_wrong_calls_of_play(clone: Path, tmp_path: Path) -> None:
     instances = benchmark.read_instances(clone, "puzzles", agents=[2])
     for given, wrong in (
         (([*instances, instances[0]], stay, "mine"), "instance 2 is bay-000-2, which was there before"),
-        (([Task("mine", instances[0])], stay, "mine"), "instance 0 is Task"),
+        (([Trial("mine", instances[0])], stay, "mine"), "instance 0 is Trial"),
         ((3, stay, "mine"), "instances are of type int"),
         ((instances, "pibt", "mine"), "policy is of type str"),
         ((instances, stay, "lacam"), "algorithm is 'lacam'; expected a name"),
@@ -108,19 +108,19 @@ def test_wrong_calls_of_play(clone: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "rows.csv").exists()
 
 
-def test_a_player_alone_knows_the_searches(clone: Path) -> None:
-    """Without a `find` a Player plays the searches within a second, and says so of other names."""
+def test_a_runner_alone_knows_the_searches(clone: Path) -> None:
+    """Without a `find` a Runner plays the searches within a second, and says so of other names."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[2], every=2)
-    row = Player()(Task("cbs", instance))
+    row = Runner()(Trial("cbs", instance))
     assert (row["sum_of_costs"], row["time_limit"], row["multigrid"]) == (4.0, 1.0, multigrid.__version__)
     with pytest.raises(ValueError, match="there is no policy 'pibt'; expected lacam or cbs"):
-        Player()(Task("pibt", instance))
+        Runner()(Trial("pibt", instance))
 
 
 def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
-    Player()(Task("lacam", instance))  # loads the kernels, which takes searches, too
+    Runner()(Trial("lacam", instance))  # loads the kernels, which takes searches, too
     find = lacam._Search._search
 
     def interrupt(search: lacam._Search) -> None:
@@ -129,7 +129,7 @@ def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(lacam._Search, "_search", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        Player()(Task("lacam", instance))
+        Runner()(Trial("lacam", instance))
 
 
 def untrained(folder: Path, **settings: Any) -> Path:

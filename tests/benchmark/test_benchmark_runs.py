@@ -14,21 +14,21 @@ import pytest
 
 from helpers import run_without
 from multigrid import benchmark
-from multigrid.benchmark import engines, playing
-from multigrid.benchmark.playing import Player, Task
+from multigrid.benchmark import playing
+from multigrid.benchmark.playing import Runner, Trial
 from multigrid.benchmark.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid.cli import main
-from multigrid.cli.benchmark.policies import find_contestant
+from multigrid.cli.benchmark import find_policy
 from multigrid.planning import Plan
 from tiny_clone import Starter, starting, trusting, wait_for_rows
 
 MAPF = [("mapf", "puzzles", name, seed, agents) for agents in (2, 3, 4) for name, seed in (("bay", 0), ("hall", 1))]
-PLAYER = Player(find_contestant, 5.0, "0")
+PLAYER = Runner(find_policy, 5.0, "0")
 
 
-def list_tasks(clone: Path, *policies: str, kind: benchmark.Kind = "mapf", **rest: Any) -> list[Task]:
-    """The tasks of the clone."""
-    return [Task(name, one) for one in benchmark.read_instances(clone, "puzzles", kind, **rest) for name in policies]
+def list_trials(clone: Path, *policies: str, kind: benchmark.Kind = "mapf", **rest: Any) -> list[Trial]:
+    """The trials of the clone."""
+    return [Trial(name, one) for one in benchmark.read_instances(clone, "puzzles", kind, **rest) for name in policies]
 
 
 def made_row(algorithm: str = "pibt", seed: int = 0, **values: Any) -> benchmark.Row:
@@ -40,10 +40,10 @@ def made_row(algorithm: str = "pibt", seed: int = 0, **values: Any) -> benchmark
 
 def test_the_row_of_a_plan(clone: Path) -> None:
     """The agents of bay walk 2, 2, 2 and 0 cells at once; who begins on a target has arrived after the first step."""
-    (task,) = list_tasks(clone, "lacam", agents=[4], every=2)
-    row = PLAYER(task)
+    (trial,) = list_trials(clone, "lacam", agents=[4], every=2)
+    row = PLAYER(trial)
     assert tuple(row) == COLUMNS
-    assert key_of(row) == task.key == ("mapf", "puzzles", "bay", 0, 4, "lacam")
+    assert key_of(row) == trial.key == ("mapf", "puzzles", "bay", 0, 4, "lacam")
     names = ("status", "csr", "isr", "sum_of_costs", "makespan", "throughput", "steps", "lower_bound", "time_limit")
     assert [row[name] for name in names] == ["optimal", 1.0, 1.0, 7.0, 2.0, None, 2.0, 7.0, 5.0]
 
@@ -52,28 +52,28 @@ def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyP
     """A search that ends without a plan gives a row with the costs of standing still."""
     plan = Plan("unknown", None, None, None, None, 7, 5.0, 3, "cbs")
     monkeypatch.setattr(playing, "compute_plan", lambda *given: plan)
-    (task,) = list_tasks(clone, "cbs", agents=[4], every=2)
-    row = PLAYER(task)
+    (trial,) = list_trials(clone, "cbs", agents=[4], every=2)
+    row = PLAYER(trial)
     names = ("status", "csr", "isr", "sum_of_costs", "makespan", "lower_bound", "seconds")
     assert [row[name] for name in names] == ["unknown", 0.0, 0.25, 121.0, 40.0, 7.0, 5.0]
 
 
 def test_the_row_of_a_policy(clone: Path) -> None:
     """A policy's row depends on the instance alone; its bound is the sum of shortest paths; seconds are decisions'."""
-    (task,) = list_tasks(clone, "random", agents=[3], every=2)
-    first, again = PLAYER(task), Player(find_contestant, 1.0, "0")(task)
+    (trial,) = list_trials(clone, "random", agents=[3], every=2)
+    first, again = PLAYER(trial), Runner(find_policy, 1.0, "0")(trial)
     assert (first["status"], first["lower_bound"], first["time_limit"]) == ("played", 6.0, 0.0)
     assert first["seconds"] > 0
     seconds = dict.fromkeys(("seconds",))
     assert {**first, **seconds} == {**again, **seconds}
-    (task,) = list_tasks(clone, "shortest-path", agents=[2], every=2)
-    assert PLAYER(task)["sum_of_costs"] == 4
+    (trial,) = list_trials(clone, "shortest-path", agents=[2], every=2)
+    assert PLAYER(trial)["sum_of_costs"] == 4
 
 
 def test_the_row_of_a_lifelong_instance(clone: Path) -> None:
     """An agent alone arrives in steps 3, 4, 5 (at the same target), 8 and 10 (its list has begun again)."""
-    (task,) = list_tasks(clone, "shortest-path", kind="lmapf", agents=[1])
-    row = PLAYER(task)
+    (trial,) = list_trials(clone, "shortest-path", kind="lmapf", agents=[1])
+    row = PLAYER(trial)
     names = ("kind", "csr", "isr", "sum_of_costs", "makespan", "throughput", "steps", "lower_bound")
     assert [row[name] for name in names] == ["lmapf", None, None, None, None, 0.5, 10.0, None]
 
@@ -144,15 +144,15 @@ def test_an_interrupted_run_goes_on(
 ) -> None:
     """Rows are written as they come; after Ctrl-C and a line cut short none is missing, twice, or played again."""
     out, played = tmp_path / "out", []
-    play = Player.__call__
+    play = Runner.__call__
 
-    def interrupt(player: Player, task: Task) -> benchmark.Row:
-        played.append(task.key)
+    def interrupt(runner: Runner, trial: Trial) -> benchmark.Row:
+        played.append(trial.key)
         if len(played) == 4:
             raise KeyboardInterrupt
-        return play(player, task)
+        return play(runner, trial)
 
-    monkeypatch.setattr(Player, "__call__", interrupt)
+    monkeypatch.setattr(Runner, "__call__", interrupt)
     assert run(clone, out, "--policy", "random", "lacam", "--every", "2") == 130
     assert "--resume --output" in capsys.readouterr().err
     assert len(keys_in(out)) == 3
@@ -195,9 +195,11 @@ def test_two_runs_are_joined(clone: Path, tmp_path: Path, capsys: pytest.Capture
     [
         ("--every 0", "--every is 0; expected 1 to"),
         ("--processes 0", "--processes is 0; expected 1 to"),
-        ("--engine ray --processes 2", "--processes is 2, but with --engine ray each CPU of the cluster plays; leave"),
-        ("--address auto", "--address is auto, but only --engine ray plays on a cluster; add that"),
-        ("--engine ray --address ray://a:1", "--address is ray://a:1; expected HOST:PORT, as `ray start` prints it"),
+        (
+            "--engine ray --policy pibt",
+            "--engine is gone, with the Ray engine of this command: --processes plays on one",
+        ),
+        ("--address=auto", "--address=auto is gone, with the Ray engine"),
         ("--time-limit nan", "--time-limit is nan; expected 0 to"),
         ("--policy random random", "--policy has random twice"),
         ("--policy clever", "policy is clever, which has no config.json"),
@@ -228,27 +230,21 @@ def test_bad_input(  # noqa: PLR0917 - fixtures
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(
-    ("library", "extra", "flags"), [("yaml", "benchmark", ""), ("ray", "rllib", "--engine ray --policy random")]
-)
-def test_without_a_library_the_command_names_the_extra(
-    library: str, extra: str, flags: str, clone: Path, tmp_path: Path
-) -> None:
-    """Where PyYAML or, for a cluster, Ray is not installed, one line says which extra brings it; nothing is made."""
-    words = ["--data", str(clone), "--sets", "puzzles", "--output", str(tmp_path / "out"), *flags.split()]
-    done = run_without((library,), "benchmark", *words, before=trusting(clone))
+def test_without_a_library_the_command_names_the_extra(clone: Path, tmp_path: Path) -> None:
+    """Where PyYAML is not installed, one line says which extra brings it; nothing is made."""
+    words = ["--data", str(clone), "--sets", "puzzles", "--output", str(tmp_path / "out")]
+    done = run_without(("yaml",), "benchmark", *words, before=trusting(clone))
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    said = rf"multigrid benchmark needs {library}, which is not installed: pip install .*\[{extra}\].*"
-    assert re.fullmatch(said, last)
+    said = r"multigrid benchmark needs yaml, which is not installed: pip install .*\[benchmark\].*"
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
     assert not (tmp_path / "out").exists()
 
 
 def test_processes_give_the_same_rows(clone: Path) -> None:
-    """Two processes play each task once, and their rows are those of one."""
-    tasks = list_tasks(clone, "random")
-    here, apart = (list(engines.play_tasks(PLAYER, tasks, processes)) for processes in (1, 2))
-    assert sorted(map(key_of, apart)) == sorted(task.key for task in tasks)
+    """Two processes play each trial once, and their rows are those of one."""
+    trials = list_trials(clone, "random")
+    here, apart = (list(playing.play_trials(PLAYER, trials, processes)) for processes in (1, 2))
+    assert sorted(map(key_of, apart)) == sorted(trial.key for trial in trials)
     by_key = {key_of(row): row for row in apart}
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
 
@@ -257,7 +253,7 @@ def test_processes_give_the_same_rows(clone: Path) -> None:
 def test_a_process_that_dies_is_an_error(clone: Path) -> None:
     """A process that ends, as for lack of memory, ends the run with an error instead of a wait."""
     with pytest.raises(ChildProcessError, match="ended before its task did"):
-        list(engines.play_tasks(Player(die, 1.0, "0"), list_tasks(clone, "random"), 2))
+        list(playing.play_trials(Runner(die, 1.0, "0"), list_trials(clone, "random"), 2))
 
 
 def die(name: str) -> Any:

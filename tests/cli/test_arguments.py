@@ -24,13 +24,13 @@ import multigrid.integrations
 from helpers import AROUND, run_without
 from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
+from multigrid.cli._models import make_policy_factory
 from multigrid.cli._options import Range, _types_in
+from multigrid.cli._rollout_options import RolloutOptions
 from multigrid.cli.bench import BenchOptions
-from multigrid.cli.benchmark.options import BenchmarkOptions
-from multigrid.cli.evaluate.options import EvaluateOptions
+from multigrid.cli.benchmark import BenchmarkOptions
+from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
-from multigrid.cli.rollout.options import RolloutOptions
-from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.train.command import parse_flags
 from multigrid.cli.train.options import RLlibOptions, SB3Options, check_rllib
 from multigrid.policies.named import built_in_factory

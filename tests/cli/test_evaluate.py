@@ -13,10 +13,8 @@ import pytest
 from helpers import read_rows
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.evaluate import EvaluateOptions
-from multigrid.cli.evaluate.options import parse_evaluate
-from multigrid.policies.evaluation import MEASURES
-from multigrid.policies.intervals import bootstrap
+from multigrid.cli.evaluate import EvaluateOptions, parse_evaluate
+from multigrid.evaluation.estimates import MEASURES, bootstrap
 from multigrid.scenarios import Scenario, save
 
 # Two corridors: a needs three steps, b needs two, and there is no other way.
@@ -155,7 +153,7 @@ def test_a_layout_has_one_bound_for_all_policies(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each layout is bounded once in the time that was given, so that gaps of policies differ by their costs alone."""
-    from multigrid.policies import gaps
+    from multigrid.evaluation import estimates as gaps
 
     asked: list[float] = []
 

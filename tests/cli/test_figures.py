@@ -26,8 +26,7 @@ from multigrid.cli._figures import (
 )
 from multigrid.cli.train.held_out import HeldOut
 from multigrid.cli.train.report import panels
-from multigrid.policies.evaluation import MEASURES
-from multigrid.policies.intervals import Estimate, bootstrap, wilson
+from multigrid.evaluation.estimates import MEASURES, Estimate, bootstrap, wilson
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 

@@ -13,7 +13,7 @@ import torch
 from torch.distributions import Categorical
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli.rollout.policies import act
+from multigrid.cli._models import act
 from multigrid.cli.train.held_out import play_held_out
 
 pytestmark = pytest.mark.heavy

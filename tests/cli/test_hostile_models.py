@@ -25,9 +25,8 @@ import multigrid
 from accidents import change_values, damage
 from multigrid import GridConfig
 from multigrid.cli import main
-from multigrid.cli.rollout.models import load_policy, read_training
-from multigrid.cli.rollout.play import NamedConfig, play_episode
-from multigrid.cli.rollout.policies import make_policy, make_policy_factory
+from multigrid.cli._episodes import play_episode
+from multigrid.cli._models import load_policy, make_policy, make_policy_factory, read_training
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
 
@@ -156,22 +155,22 @@ def test_a_policy_acts_as_that_of_stable_baselines3(name: str, tmp_path: Path) -
     assert {name: tensor.tolist() for name, tensor in ours.state_dict().items()} == {
         name: tensor.tolist() for name, tensor in expected.items()
     }
-    world, by_folder = NamedConfig(name, config), make_policy_factory(str(folder))
+    by_folder = make_policy_factory(str(folder))
     for seed in range(6):
         # The same stream of draws as `make_policy_factory` gives an episode.
         drawn = make_policy(theirs, np.random.default_rng([seed, 2]))
         one, other = (
-            play_episode(world, chosen, seed, record=True) for chosen in (by_folder, lambda _, drawn=drawn: drawn)
+            play_episode(name, config, chosen, seed, record=True)
+            for chosen in (by_folder, lambda _, drawn=drawn: drawn)
         )
         assert one.recording == other.recording
 
 
 def test_the_weights_decide(folder: Path) -> None:
     """With other weights in the file, an episode is another one."""
-    world = NamedConfig("small", CONFIG)
-    before = play_episode(world, make_policy_factory(str(folder)), 1, record=True).recording
+    before = play_episode("small", CONFIG, make_policy_factory(str(folder)), 1, record=True).recording
     with_entry(folder, WEIGHTS, saved({name: 9 * tensor.flip(0) for name, tensor in weights_of(folder).items()}))
-    assert play_episode(world, make_policy_factory(str(folder)), 1, record=True).recording != before
+    assert play_episode("small", CONFIG, make_policy_factory(str(folder)), 1, record=True).recording != before
 
 
 def test_pickles_beside_the_weights_are_not_read(folder: Path) -> None:
@@ -453,7 +452,7 @@ def outcome(folder: Path) -> str:
             raise AssertionError("the message names no file") from error
         return "refused"
     config = dataclasses.replace(read_training(folder).grid, max_cycles=5)
-    assert 1 <= play_episode(NamedConfig("fuzz", config), chosen, seed=0).steps <= 5
+    assert 1 <= play_episode("fuzz", config, chosen, seed=0).steps <= 5
     return "played"
 
 

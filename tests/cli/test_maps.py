@@ -207,7 +207,7 @@ def test_a_training_in_python_may_have_walls(walls: Any) -> None:
     """Maps, with and without a layout, are stored with the run, and read again."""
     from rich.console import Console
 
-    from multigrid.cli.rollout.models import read_training
+    from multigrid.cli._models import read_training
     from multigrid.cli.train.options import SB3Options
     from multigrid.cli.train.sb3 import train
 

@@ -23,10 +23,9 @@ from helpers import AROUND, WALLS, interrupt_multigrid, names, read_gif, read_pi
 from multigrid import GridConfig, MultiGridEnv, Outcome, parallel_env
 from multigrid.cli import _films as films
 from multigrid.cli import main
-from multigrid.cli.rollout import play as play_module
-from multigrid.cli.rollout.play import NamedConfig, play_episode
-from multigrid.cli.rollout.policies import make_policy_factory
-from multigrid.cli.rollout.worlds import match_observations
+from multigrid.cli import rollout as rollout_module
+from multigrid.cli._episodes import play_episode
+from multigrid.cli._models import make_policy_factory, match_observations
 from multigrid.datasets.writer import DatasetWriter
 from multigrid.maps.distances import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
@@ -278,16 +277,16 @@ def test_a_trained_model_sees_what_it_was_trained_to_see(trained: str, capsys: p
     name = saved(CORRIDORS, observe=("walls",), max_cycles=4)
     (world,) = rollout(f"--policy {trained} --episodes 2 --scenario {name}", capsys)["worlds"]
     assert world["metrics"]["makespan"]["mean"] <= 4
-    world = NamedConfig("a", GridConfig(size=(4, 6), on_target="leave"))
-    shown = match_observations(world, GridConfig(observe=("view",), view_radius=1))
-    assert shown.config == GridConfig(size=(4, 6), on_target="leave", observe=("view",), view_radius=1)
+    other = GridConfig(size=(4, 6), on_target="leave")
+    shown = match_observations("a", other, GridConfig(observe=("view",), view_radius=1))
+    assert shown == GridConfig(size=(4, 6), on_target="leave", observe=("view",), view_radius=1)
 
 
 @pytest.fixture(scope="module")
 def film() -> Any:
     """An episode of two agents on a map of 5 x 3, of three steps."""
-    world = NamedConfig("corridors", GridConfig(walls=CORRIDORS, max_cycles=20))
-    return play_episode(world, make_policy_factory("shortest-path"), 0, watch=True).episode
+    config = GridConfig(walls=CORRIDORS, max_cycles=20)
+    return play_episode("corridors", config, make_policy_factory("shortest-path"), 0, watch=True).episode
 
 
 def test_a_gif_shows_every_step(film: Any) -> None:
@@ -499,11 +498,10 @@ def test_a_model_of_four_actions_plays_among_five(trained: str, capsys: pytest.C
 
 def test_a_model_of_five_actions_needs_them() -> None:
     """In a world without the action stay, a model that was trained with it is refused, and the flag is named."""
-    world = NamedConfig("grid", GridConfig(size=(6, 4)))
     with pytest.raises(ValueError, match="trained to stay, but agents of grid cannot; add --allow-stay"):
-        match_observations(world, GridConfig(allow_stay=True))
-    five = NamedConfig("grid", GridConfig(size=(6, 4), allow_stay=True))
-    assert not match_observations(five, GridConfig()).config.allow_stay
+        match_observations("grid", GridConfig(size=(6, 4)), GridConfig(allow_stay=True))
+    five = GridConfig(size=(6, 4), allow_stay=True)
+    assert not match_observations("grid", five, GridConfig()).allow_stay
 
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
@@ -534,11 +532,11 @@ def test_the_action_stay_changes_nothing_for_who_does_not_choose_it(on_target: A
 def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
     """An observation of another shape is refused with both shapes."""
     with pytest.raises(ValueError, match=r"grid sees .*'others': \(3, 2\).* trained to see .*'others': \(1, 2\)"):
-        match_observations(NamedConfig("grid", GridConfig(size=(6, 4), num_agents=4)), GridConfig())
+        match_observations("grid", GridConfig(size=(6, 4), num_agents=4), GridConfig())
 
 
 BREAKS = {
-    "interrupted among the episodes": (play_module, "play_episode", 4, KeyboardInterrupt(), "interrupted"),
+    "interrupted among the episodes": (rollout_module, "play_episode", 4, KeyboardInterrupt(), "interrupted"),
     "interrupted in a film": (films, "scene_of", 4, KeyboardInterrupt(), "interrupted"),
 }
 
@@ -555,7 +553,7 @@ def test_an_interrupted_rollout_leaves_nothing(
         if next(calls) < last:
             return proper(*arguments, **named)
         stages = [path.suffix for path in home.iterdir() if path.is_dir()]
-        assert stages == ([] if owner is play_module else [".part"])
+        assert stages == ([] if owner is rollout_module else [".part"])
         raise reason
 
     monkeypatch.setattr(owner, function, break_off)
@@ -615,7 +613,7 @@ def test_ctrl_c_is_not_lost_in_a_finalizer(
         time.sleep(60)
         raise AssertionError("not interrupted")
 
-    monkeypatch.setattr(play_module, "play_episode", play_on)
+    monkeypatch.setattr(rollout_module, "play_episode", play_on)
     hook = sys.unraisablehook
     # What a shell starts in the background ignores the signal.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)

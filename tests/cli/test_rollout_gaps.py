@@ -14,7 +14,7 @@ import pytest
 from multigrid.cli import main
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.policies.gaps import LowerBounds, estimate_gap
+from multigrid.evaluation.estimates import LowerBounds, estimate_gap
 from multigrid.scenarios import Scenario, save
 
 
@@ -68,7 +68,7 @@ def test_a_layout_is_bounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(problem)
         return (float(len(asked)), math.inf)
 
-    from multigrid.policies import gaps
+    from multigrid.evaluation import estimates as gaps
 
     monkeypatch.setattr(gaps, "bounds", lambda *given: type("Bounds", (), {"lower": count(*given)[0]}))
     env, lower_bounds = MultiGridEnv(GridConfig(size=(4, 3), num_agents=2)), LowerBounds(1.0)

@@ -20,13 +20,12 @@ from stable_baselines3 import PPO
 from helpers import AROUND, names, read_rows, run_python, run_without
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
-from multigrid.cli.rollout.models import load_policy
-from multigrid.cli.rollout.policies import act
+from multigrid.cli._models import act, load_policy
 from multigrid.cli.train import sb3 as train_module
 from multigrid.cli.train.held_out import HeldOut
 from multigrid.cli.train.logs import open_log
+from multigrid.evaluation.estimates import measure_episode
 from multigrid.integrations.sb3 import MultiGridVecEnv
-from multigrid.policies.evaluation import measure_episode
 from read_logs import Points, tensorboard_points, wandb_points, wandb_records
 
 pytestmark = pytest.mark.heavy

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from multigrid.benchmark import Line
 from multigrid.benchmark.rows import read_rows
-from multigrid.policies.intervals import UNDEFINED, Estimate
+from multigrid.evaluation.estimates import UNDEFINED, Estimate
 
 pytestmark = pytest.mark.heavy
 

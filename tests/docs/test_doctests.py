@@ -21,7 +21,6 @@ ELSEWHERE = {
     "multigrid.integrations.rllib": "rllib",
     "multigrid.integrations.torchrl": "torchrl",
     "multigrid.cli._ray": "rllib",
-    "multigrid.cli.benchmark.cluster": "rllib",
     "multigrid.cli.train.rllib": "rllib",
     "examples.agilerl_ippo": "agilerl",
     "examples.benchmarl_mappo": "benchmarl",

@@ -16,7 +16,7 @@ import multigrid
 from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
-from multigrid.cli.rollout.policies import make_policy_factory
+from multigrid.cli._models import make_policy_factory
 from multigrid.planning.network import Weights, score
 from multigrid.planning.surroundings import Surroundings, Windows
 from multigrid.planning.tables import Tables

@@ -689,7 +689,6 @@ def test_stable_baselines_is_not_needed() -> None:
         "multigrid.integrations.rllib",
         "multigrid.cli.train.rllib",
         "multigrid.cli._ray",
-        "multigrid.cli.benchmark.cluster",
     ],
 )
 def test_examples(name: str) -> None:

@@ -16,7 +16,7 @@ from multigrid.cli._options import Range, WorldOptions, check_map, check_no_grid
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
 from multigrid.cli.play.window import KeyboardController, NoDisplayError, open_window, show
-from multigrid.scenarios.suite import find_scenario
+from multigrid.scenarios.worlds import find_scenario
 
 __all__ = ["PlayOptions", "main", "play"]
 

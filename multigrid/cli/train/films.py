@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multigrid._files import replace_file
+from multigrid.cli._episodes import EpisodeResult, play_episode
 from multigrid.cli._figures import HeatMaps, heat_figure, write_figure
 from multigrid.cli._files import Unwritten
 from multigrid.cli._films import fit_frames, write_gif
-from multigrid.cli.rollout.play import EpisodeResult, NamedConfig, play_episode
-from multigrid.cli.rollout.policies import make_policy, make_policy_factory
+from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli.train.progress import TrainingBar
 from multigrid.config import GridConfig
 from multigrid.rendering.scene import Episode
@@ -47,13 +47,13 @@ def write_films(
         bar: shows the progress.
         unwritten: gets the files that could not be written.
     """
-    world = NamedConfig("held-out", config)
     learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
     with bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
         for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
             learned.append(
                 play_episode(
-                    world,
+                    "held-out",
+                    config,
                     lambda seed: make_policy(model.policy, np.random.default_rng([seed, 1])),
                     seed,
                     watch=True,
@@ -61,7 +61,7 @@ def write_films(
                 )
             )
             tell(2 * number + 1)
-            shortest.append(play_episode(world, shortest_paths, seed, watch=True))
+            shortest.append(play_episode("held-out", config, shortest_paths, seed, watch=True))
             tell(2 * number + 2)
     with bar.doing("drawing films and figures"):
         episodes = [_get_episode(result) for result in learned]

@@ -15,13 +15,12 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
+from multigrid.cli._models import check_hidden, count_weights
 from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_address, check_map, check_numbers
-from multigrid.cli.rollout.models import check_hidden, count_weights
-from multigrid.cli.rollout.worlds import name_grid
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.scenarios.described_worlds import find_world
 from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
+from multigrid.scenarios.worlds import find_world, name_grid
 
 __all__ = [
     "Logger",

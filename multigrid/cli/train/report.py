@@ -19,9 +19,9 @@ from multigrid.cli.train.held_out import HeldOut
 from multigrid.cli.train.logs import TENSORBOARD
 from multigrid.cli.train.options import TrainOptions
 from multigrid.config import GridConfig
+from multigrid.evaluation.estimates import Estimate, bootstrap, wilson
+from multigrid.evaluation.results import FEWEST_PAIRS
 from multigrid.planning.batch import check_rules
-from multigrid.policies.evaluation import FEWEST_PAIRS
-from multigrid.policies.intervals import Estimate, bootstrap, wilson
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,7 +17,7 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import replace_file
 from multigrid.cli._files import Unwritten, write_rows
-from multigrid.cli.rollout.policies import act
+from multigrid.cli._models import act
 from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, resumable
 from multigrid.cli.train.curve import Curve
 from multigrid.cli.train.films import write_films

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from multigrid.benchmark import OTHER_SCENARIOS, Line, Row, count_missing, scores, summarize
 from multigrid.benchmark.scores import instance_of
-from multigrid.policies.intervals import Estimate
+from multigrid.evaluation.estimates import Estimate
 
 __all__ = ["format_report"]
 

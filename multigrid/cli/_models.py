@@ -1,7 +1,11 @@
-"""Read config.json and the weights from the folders of ``multigrid train``. No code in them is run."""
+"""The policies that commands play: built-in ones, and trained models.
+
+Of the folder of a model config.json and the weights are read. No code in them is run.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import itertools
 import json
@@ -13,18 +17,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
+import numpy as np
+
+from multigrid._checks import find_nearest
 from multigrid._files import open_file
 from multigrid.config import GridConfig
+from multigrid.envs import spaces
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.integrations.training import sample_rows
+from multigrid.policies import Policy
+from multigrid.policies.named import BUILT_IN, POLICY_STREAM, PolicyFactory, built_in_factory
 from multigrid.scenarios.stored_config import make_grid, one_line, read_config
 
 if TYPE_CHECKING:
     import torch
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-__all__ = ["TrainingConfig", "check_hidden", "count_weights", "load_policy", "read_training"]
-
 _Content = TypeVar("_Content")
 _WEIGHTS = "policy.pth"
+_RUN_FILES = ("config.json", "model.zip")
 
 
 class TrainingConfig(NamedTuple):
@@ -74,11 +85,8 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
         ValueError: config.json or model.zip is missing or malformed, or they do not fit each other. The message names
             the file. No code in it has been run.
     """
-    import numpy as np
     import torch
     from stable_baselines3 import PPO
-
-    from multigrid.envs import spaces
 
     grid, hidden = read_training(folder)
     path, config_path = folder / "model.zip", folder / "config.json"
@@ -176,3 +184,109 @@ def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
             raise ValueError(f"{entry.filename!r} is compressed")
     return archive
+
+
+def trained_config(folder: Path) -> GridConfig:
+    """Return the configuration that a model was trained in.
+
+    Raises:
+        ValueError: ``multigrid train`` did not write the folder, or wrote it under other rules.
+    """
+    _check_folder(folder)
+    return read_training(folder).grid
+
+
+def _check_folder(folder: Path) -> None:
+    if missing := [name for name in _RUN_FILES if not (folder / name).is_file()]:
+        meant = None if folder.exists() else find_nearest(str(folder), BUILT_IN, 0.6)
+        if meant is not None:
+            raise ValueError(
+                f"policy is {folder} (did you mean {meant}?), and there is no such folder; expected "
+                f"{', '.join(BUILT_IN)} or the folder of a run of `multigrid train`"
+            )
+        raise ValueError(
+            f"policy is {folder}, which has no {' and no '.join(missing)} in it; expected {', '.join(BUILT_IN)} or "
+            "the folder of a run of `multigrid train` that has ended, of its default engine"
+        )
+
+
+def make_policy_factory(policy: str) -> PolicyFactory:
+    """Return the factory of a built-in policy or of a trained model.
+
+    Args:
+        policy: a name in `BUILT_IN`, or the folder of a trained model. Of the folder only the configuration and the
+            weights are read; no code in it is run.
+
+    Raises:
+        ValueError: there is no such policy, or a file of the folder is malformed; the message names it.
+
+    >>> make_policy_factory("clever")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: policy is clever, which has no config.json and no model.zip in it; expected random, ...
+    """
+    if policy in BUILT_IN:
+        return built_in_factory(policy)
+    _check_folder(Path(policy))
+    # Only a trained model needs torch, which takes seconds to import.
+    import torch
+
+    torch.set_num_threads(1)  # the networks are small: more threads wait for one another
+    network = load_policy(Path(policy))
+    return lambda seed: make_policy(network, np.random.default_rng([seed, POLICY_STREAM]))
+
+
+def act(network: ActorCriticPolicy, observations: Any, generator: np.random.Generator) -> list[int]:
+    """Sample an action from a trained network for each of K observations, of one or more worlds.
+
+    The observations are an array (K, ...), or a dict of such arrays.
+    """
+    import torch
+
+    with torch.no_grad():
+        tensors, _ = network.obs_to_tensor(observations)
+        categorical: Any = network.get_distribution(tensors).distribution
+        return sample_rows(categorical.probs.double().numpy(), generator)
+
+
+def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> Policy:
+    """Return a policy whose agents sample their actions from a trained network."""
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        # `observations` also has those of agents that have just left.
+        rows = [observations[agent] for agent in env.agents]
+        keys = env.config.observation_keys
+        stacked: Any = {key: np.stack([row[key] for row in rows]) for key in keys} if keys else np.stack(rows)
+        return dict(zip(env.agents, act(network, stacked, generator), strict=True))
+
+    return choose
+
+
+def match_observations(name: str, world: GridConfig, trained: GridConfig) -> GridConfig:
+    """Return a world with the observations and the actions of a trained model, and with its own rules.
+
+    A model that was trained without the action stay plays without it, also where others have it: a seed gives the same
+    layout, and the same actions lead to the same episode.
+
+    Raises:
+        ValueError: the model was trained with the action stay, which the world lacks; or the shape of an observation
+            differs from the model's.
+
+    >>> trained = GridConfig(observe=("agent", "view"), view_radius=1)
+    >>> match_observations("wide", GridConfig(size=(9, 4), num_agents=5), trained).parts
+    ('agent', 'view')
+    """
+    config = dataclasses.replace(world, observe=trained.parts, view_radius=trained.view_radius, flatten=trained.flatten)
+    if trained.allow_stay and not config.allow_stay:
+        raise ValueError(f"the model was trained to stay, but agents of {name} cannot; add --allow-stay")
+    config = dataclasses.replace(config, allow_stay=trained.allow_stay)
+    here, there = (_shapes(spaces.observation_space(one)) for one in (config, trained))
+    if here != there:
+        raise ValueError(
+            f"an agent of {name} sees {here}, but the model was trained to see {there}; "
+            "roll it out with as many agents as it was trained with, or train it with --observe agent target view"
+        )
+    return config
+
+
+def _shapes(space: Any) -> dict[str, tuple[int, ...]]:
+    return {name: part.shape for name, part in getattr(space, "spaces", {"": space}).items()}

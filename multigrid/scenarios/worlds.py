@@ -1,9 +1,11 @@
-"""Make a configuration from descriptions of maps: files, names of the suite, and generators with arguments."""
+"""The one way from a name to a world: files, runs, names of the suite, and generators with arguments."""
 
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import json
+import re
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,13 +18,13 @@ from multigrid._checks import shorten
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
 from multigrid.maps.descriptions import GENERATORS, find_generator, generate_maps, read_map
-from multigrid.scenarios.scenario import load
+from multigrid.scenarios.scenario import Scenario, load
 from multigrid.scenarios.stored_config import make_grid, read_config
 from multigrid.scenarios.suite import get, name_nearest, names
 
-__all__ = ["find_world"]
-
 _CONFIG = "config.json"
+# A letter takes up to four bytes, and a file's name up to 255.
+_MOST_LETTERS = 48
 # The fields that hold rules and observations.
 _RULES = tuple(
     field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")
@@ -38,6 +40,70 @@ class _Described(NamedTuple):
     num_agents: int | None
     config: GridConfig | None
     """The configuration with the rules."""
+
+
+def find_scenario(source: str | PathLike[str]) -> Scenario:
+    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name.
+
+    Args:
+        source: a path, or a name as a str.
+
+    Raises:
+        OSError: there is neither such a file nor such a name, or the file cannot be read.
+        ValueError: the file does not hold a scenario.
+
+    >>> find_scenario("maze-17x13-8").name
+    'maze-17x13-8'
+    """
+    path = Path(source)
+    if not path.is_file() and isinstance(source, str):
+        if source in names():
+            return get(source)
+        if not path.exists():
+            raise FileNotFoundError(
+                f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where "
+                f"{name_nearest(source)}; multigrid.scenarios.names() has all"
+            )
+    return load(path)
+
+
+def find_suite(patterns: Sequence[str]) -> dict[str, GridConfig]:
+    """Return the worlds of the suite whose names match a pattern, by name; all of them for no pattern.
+
+    Args:
+        patterns: parts of names. A pattern that contains ``*``, ``?`` or ``[`` must match a whole name, as in a shell.
+
+    Raises:
+        ValueError: no name matches.
+
+    >>> list(find_suite(["maze-*-4", "empty-9"]))
+    ['empty-9x7-2', 'maze-11x9-4']
+    """
+    globs = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
+    found = [name for name in names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
+    if not found:
+        wrong = " ".join(patterns)
+        raise ValueError(f"--suite is {wrong}, but no name is like that; {name_nearest(wrong)}")
+    return {name: get(name).config for name in found}
+
+
+def name_grid(maps: Sequence[str], config: GridConfig) -> str:
+    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map.
+
+    >>> name_grid(["yards/north.txt"], GridConfig(walls="..#...", num_agents=1))
+    'north-6x1-1'
+    """
+    kind = "grid" if config.maps is None else "map" if config.num_maps == 1 else "maps"
+    if len(maps) == 1:
+        # A scenario of the suite may be played with another number of agents.
+        kind = re.sub(r"-\d+x\d+-\d+$", "", file_name(Path(maps[0].partition(":")[0]).stem))
+    return f"{kind}-{config.width}x{config.height}-{config.num_agents}"
+
+
+def file_name(name: str) -> str:
+    """Return a name without the characters that are not allowed in file names, and not too long for one."""
+    letters = (letter if letter.isalnum() or letter in "-_." else "-" for letter in name[:_MOST_LETTERS])
+    return "".join(letters).strip(".") or "scenario"
 
 
 def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: GridConfig | None = None) -> GridConfig:
@@ -94,7 +160,7 @@ def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: 
 
 
 def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
-    """Return the value that all pairs of a name and a value have; raise a ValueError that names two if they differ."""
+    """Return the value that all pairs of a name and a value have."""
     first, value = values[0]
     for name, other in values:
         if other != value:

@@ -1,28 +1,93 @@
-"""Write the files of a rollout, all at once: an interrupted rollout writes none."""
+"""What a rollout leaves: a table or JSON, and files, all at once: an interrupted rollout writes none."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import json
 import math
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from multigrid._files import replace_file
+from multigrid.cli._episodes import EpisodeResult, describe_episodes
+from multigrid.cli._estimates import defined_names, format_estimate, label_of, numbers_of, tables_by_row, title_of
 from multigrid.cli._files import Unwritten, staged_folder, write_json, write_rows
-from multigrid.cli.rollout.options import RolloutOptions
-from multigrid.cli.rollout.play import EpisodeResult, WorldResult
-from multigrid.cli.rollout.report import summarize
+from multigrid.cli._rollout_options import RolloutOptions
+from multigrid.evaluation import Evaluation
 from multigrid.rendering.svg import animated_svg, describe_large
 from multigrid.scenarios import save
 
 if TYPE_CHECKING:
     from multigrid.cli._figures import Series
 
-__all__ = ["import_libraries", "write_outputs"]
-
 _COLUMNS = ("world", "num_agents", "seed", "steps")
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldEpisodes:
+    """All episodes of a world."""
+
+    name: str
+    """The name of the world."""
+    episodes: list[EpisodeResult]
+    """The episodes, ordered by seed; only the first ``--keep`` of them have arrays and recordings."""
+    estimates: Evaluation
+    """The mean of each measure, with its confidence interval."""
+    heat: Any
+    """A `multigrid.cli._figures.HeatMap`, or None if no figures are written. Its module needs Matplotlib: typed Any."""
+
+    @property
+    def num_agents(self) -> int:
+        """The number of agents."""
+        return self.estimates.config.num_agents
+
+
+def print_report(results: Sequence[WorldEpisodes], options: RolloutOptions) -> None:
+    """Print the means and their intervals to standard output, as a table or as JSON."""
+    console = Console(soft_wrap=True)
+    if options.json:
+        console.file.write(json.dumps(summarize(results, options), indent=2) + "\n")
+        return
+    for table in _tables(results, options, console.width):
+        console.print(table)
+
+
+def _tables(results: Sequence[WorldEpisodes], options: RolloutOptions, width: int) -> list[Table]:
+    """Return a table with a row for each measure of a single world; of several worlds, tables with a row for each."""
+    if len(results) > 1:
+        title = title_of(options.policy, options.episodes, " of each world", width)
+        return tables_by_row("world", {result.name: result.estimates for result in results}, title, width)
+    (result,) = results
+    table = Table(title=title_of(options.policy, options.episodes, "", width), title_justify="left")
+    table.add_column(Text(result.name))
+    table.add_column("mean", justify="right")
+    table.add_column("interval", justify="right")
+    for name in defined_names([result.estimates]):
+        table.add_row(": ".join(label_of(name)), *format_estimate(name, result.estimates[name]))
+    return [table]
+
+
+def summarize(results: Sequence[WorldEpisodes], options: RolloutOptions) -> dict[str, Any]:
+    """Return the options and the metrics as a dict for JSON, with None for undefined metrics."""
+    return {
+        "policy": options.policy,
+        **describe_episodes(options),
+        "worlds": [
+            {
+                "name": result.name,
+                "num_agents": result.num_agents,
+                "metrics": {name: numbers_of(estimate) for name, estimate in result.estimates.items()},
+            }
+            for result in results
+        ],
+    }
 
 
 def import_libraries(kinds: Collection[str]) -> None:
@@ -37,7 +102,7 @@ def import_libraries(kinds: Collection[str]) -> None:
         importlib.import_module("multigrid.cli._films")
 
 
-def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
+def write_outputs(results: Sequence[WorldEpisodes], options: RolloutOptions) -> Path:
     """Write the files that the options select to a new folder, and return the folder.
 
     Raises:
@@ -61,8 +126,8 @@ def write_outputs(results: list[WorldResult], options: RolloutOptions) -> Path:
     return folder
 
 
-def _rows(result: WorldResult) -> list[dict[str, Any]]:
-    world = {"world": result.world.name, "num_agents": result.world.config.num_agents}
+def _rows(result: WorldEpisodes) -> list[dict[str, Any]]:
+    world = {"world": result.name, "num_agents": result.num_agents}
     return [
         {**world, "seed": episode.seed, "steps": episode.steps}
         | {name: "" if math.isnan(value) else repr(value) for name, value in episode.measures.items()}
@@ -97,30 +162,32 @@ def _write_episode(stage: Path, result: EpisodeResult, options: RolloutOptions, 
             sys.stderr.write(f"multigrid rollout: {said}\n")
 
 
-def _write_figures(stage: Path, results: list[WorldResult], options: RolloutOptions, unwritten: Unwritten) -> None:
+def _write_figures(
+    stage: Path, results: Sequence[WorldEpisodes], options: RolloutOptions, unwritten: Unwritten
+) -> None:
     from multigrid.cli._figures import heat_figure, sweep_figure, write_figure
 
     for result in results:
         assert result.heat is not None
         episodes = f"{result.heat.episodes} episode{'s' * (result.heat.episodes != 1)}"
-        file = f"{result.world.name}-heat.{options.figure_format}"
+        file = f"{result.name}-heat.{options.figure_format}"
         with unwritten.noting(file):
-            write_figure(stage / file, heat_figure(result.heat, f"{result.world.name}, {options.policy}, {episodes}"))
-    if len({result.world.config.num_agents for result in results}) > 1:
+            write_figure(stage / file, heat_figure(result.heat, f"{result.name}, {options.policy}, {episodes}"))
+    if len({result.num_agents for result in results}) > 1:
         file = f"by-number-of-agents.{options.figure_format}"
         with unwritten.noting(file):
             figure = sweep_figure(_series(results), f"{options.policy}, {options.episodes} episodes each, 95 % CI")
             write_figure(stage / file, figure)
 
 
-def _series(results: list[WorldResult]) -> list[Series]:
+def _series(results: Sequence[WorldEpisodes]) -> list[Series]:
     """Return a series for each kind of world: the worlds whose names are equal before the first hyphen."""
     from multigrid.cli._figures import Series
 
-    kinds: dict[str, list[WorldResult]] = {}
+    kinds: dict[str, list[WorldEpisodes]] = {}
     for result in results:
-        kinds.setdefault(result.world.name.split("-")[0], []).append(result)
+        kinds.setdefault(result.name.split("-")[0], []).append(result)
     return [
-        Series(name, [one.world.config.num_agents for one in members], [one.estimates for one in members])
+        Series(name, [one.num_agents for one in members], [one.estimates for one in members])
         for name, members in kinds.items()
     ]

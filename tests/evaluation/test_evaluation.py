@@ -16,10 +16,9 @@ from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
+from multigrid.evaluation.estimates import MEASURES, LowerBounds, bootstrap, estimate_measures, measure_episode
+from multigrid.evaluation.results import Evaluation
 from multigrid.policies import Policy, random_policy
-from multigrid.policies.evaluation import MEASURES, Evaluation, estimate_measures, measure_episode
-from multigrid.policies.gaps import LowerBounds
-from multigrid.policies.intervals import bootstrap
 
 # Two corridors: agent_0 needs three steps, agent_1 two.
 CORRIDORS = GridConfig(walls="a..A.\n#####\nb.B##", max_cycles=7)

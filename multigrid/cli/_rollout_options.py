@@ -5,57 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from multigrid.cli._options import (
-    LARGEST_SEED,
-    Range,
-    WorldOptions,
-    check_map,
-    check_no_grid,
-    check_numbers,
-    parse_flags,
-    read_some,
-)
-from multigrid.cli.rollout.policies import BUILT_IN, trained_config
-
-__all__ = [
-    "FILMS",
-    "EpisodeOptions",
-    "RolloutOptions",
-    "check_episodes",
-    "check_options",
-    "parse_episodes",
-    "parse_rollout",
-]
+from multigrid.cli._episodes import EpisodeOptions, parse_episodes
+from multigrid.cli._options import Range, read_some
 
 FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
 
 _PROGRAM = "multigrid rollout"
-
-_Options = TypeVar("_Options", bound="EpisodeOptions")
-
-
-@dataclasses.dataclass(frozen=True)
-class EpisodeOptions(WorldOptions):
-    """The flags that say which episodes are played, and what is printed of them."""
-
-    scenario: str | None = None
-    """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
-    suite: tuple[str, ...] | None = None
-    """Play the scenarios of the package, or those whose names contain one of these words."""
-    num_agents_sweep: Annotated[tuple[int, ...], Range(1, LARGEST_SEED)] = ()
-    """Play the grid with each of these numbers of agents."""
-    episodes: Annotated[int, Range(1, 10**9)] = 100
-    """Episodes in each world."""
-    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
-    """Episode i and its policy are seeded with this number plus i."""
-    gap: Annotated[float | None, Range(0.001, 10**9)] = None
-    """Also report the gap: by how many percent the sum of costs is above a lower bound, which is computed for each
-    layout in at most this many seconds. It is the mean over the episodes in which all agents arrive."""
-    json: bool = False
-    """Print JSON instead of the table."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,43 +83,3 @@ def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     if policy not in ("pretrained", "pretrained-shield"):
         raise ValueError(f"--shield goes with --policy pretrained; --policy is {policy}")
     return dataclasses.replace(options, policy="pretrained-shield", shield=False)
-
-
-def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str, policies: Sequence[str]) -> _Options:
-    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags.
-
-    Args:
-        kind: the type of the options.
-        arguments: the words after the command.
-        program: the command.
-        policies: names of built-in policies, and folders of trained models.
-
-    Raises:
-        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
-    """
-    trained = next((policy for policy in policies if policy not in BUILT_IN), None)
-    start = None if trained is None else kind(grid=trained_config(Path(trained)))
-    options = parse_flags(kind, arguments, program, start)
-    for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):
-        if name is not None:
-            check_no_grid(arguments, source)
-    return options
-
-
-def check_options(options: RolloutOptions) -> None:
-    """Raise a ValueError if an option is out of range, or two exclude one another."""
-    check_episodes(options)
-
-
-def check_episodes(options: EpisodeOptions) -> None:
-    """Raise a ValueError if an option of the episodes is out of range, or two exclude one another."""
-    check_numbers(options)
-    check_map(options)
-    sweep = options.num_agents_sweep or None
-    sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
-    flags = [f"--{name}" for name, value in sources.items() if value is not None]
-    # A map can be played with several numbers of agents.
-    if options.map and (options.scenario is not None or options.suite is not None):
-        flags.insert(0, "--map")
-    if len(flags) > 1:
-        raise ValueError(f"{' and '.join(flags)} say different worlds; expected one of them")

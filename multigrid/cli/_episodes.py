@@ -1,0 +1,240 @@
+"""The episodes of ``multigrid rollout`` and ``evaluate``: their flags, their worlds, and how one is played."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import multigrid
+from multigrid.cli._models import match_observations, trained_config
+from multigrid.cli._options import (
+    LARGEST_SEED,
+    Range,
+    WorldOptions,
+    check_map,
+    check_no_grid,
+    check_numbers,
+    parse_flags,
+)
+from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.evaluation.estimates import LowerBounds, gap_of, measure_episode
+from multigrid.evaluation.playing import play
+from multigrid.planning.batch import check_rules
+from multigrid.policies.named import BUILT_IN, PolicyFactory
+from multigrid.rendering.scene import Episode
+from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios.tracing import EpisodeTrace
+from multigrid.scenarios.worlds import file_name, find_scenario, find_suite, name_grid
+
+if TYPE_CHECKING:
+    from multigrid.datasets.writer import DatasetWriter
+
+_Options = TypeVar("_Options", bound="EpisodeOptions")
+# Those whose agents have to wait for one another, whatever the layout.
+_COORDINATED = ("pibt", "windowed", "pretrained-shield")
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeOptions(WorldOptions):
+    """The flags that say which episodes are played, and what is printed of them."""
+
+    scenario: str | None = None
+    """A scenario file, or the name of one of the suite, to play in its own layout instead of the grid."""
+    suite: tuple[str, ...] | None = None
+    """Play the scenarios of the package, or those whose names contain one of these words."""
+    num_agents_sweep: Annotated[tuple[int, ...], Range(1, LARGEST_SEED)] = ()
+    """Play the grid with each of these numbers of agents."""
+    episodes: Annotated[int, Range(1, 10**9)] = 100
+    """Episodes in each world."""
+    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
+    """Episode i and its policy are seeded with this number plus i."""
+    gap: Annotated[float | None, Range(0.001, 10**9)] = None
+    """Also report the gap: by how many percent the sum of costs is above a lower bound, which is computed for each
+    layout in at most this many seconds. It is the mean over the episodes in which all agents arrive."""
+    json: bool = False
+    """Print JSON instead of the table."""
+
+
+def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str, policies: Sequence[str]) -> _Options:
+    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags.
+
+    Args:
+        kind: the type of the options.
+        arguments: the words after the command.
+        program: the command.
+        policies: names of built-in policies, and folders of trained models.
+
+    Raises:
+        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
+    """
+    trained = next((policy for policy in policies if policy not in BUILT_IN), None)
+    start = None if trained is None else kind(grid=trained_config(Path(trained)))
+    options = parse_flags(kind, arguments, program, start)
+    for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):
+        if name is not None:
+            check_no_grid(arguments, source)
+    return options
+
+
+def check_episodes(options: EpisodeOptions) -> None:
+    """Raise a ValueError if an option of the episodes is out of range, or two exclude one another."""
+    check_numbers(options)
+    check_map(options)
+    sweep = options.num_agents_sweep or None
+    sources = {"scenario": options.scenario, "suite": options.suite, "num-agents-sweep": sweep}
+    flags = [f"--{name}" for name, value in sources.items() if value is not None]
+    # A map can be played with several numbers of agents.
+    if options.map and (options.scenario is not None or options.suite is not None):
+        flags.insert(0, "--map")
+    if len(flags) > 1:
+        raise ValueError(f"{' and '.join(flags)} say different worlds; expected one of them")
+
+
+def describe_episodes(options: EpisodeOptions) -> dict[str, Any]:
+    """Return for JSON which episodes were played, and by which versions."""
+    return {
+        "seed": options.seed,
+        "episodes": options.episodes,
+        "rules": RULES_VERSION,
+        "multigrid": multigrid.__version__,
+    }
+
+
+def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
+    """Return the worlds to play, by name.
+
+    Raises:
+        ValueError: there is no such scenario, or a world has no limit of steps.
+        OSError: the scenario cannot be read.
+    """
+    if options.scenario is not None:
+        scenario = find_scenario(options.scenario)
+        worlds = {file_name(scenario.name): scenario.config}
+    elif options.suite is not None:
+        worlds = find_suite(options.suite)
+    else:
+        numbers = sorted(set(options.num_agents_sweep)) or [options.grid.num_agents]
+        configs = [dataclasses.replace(options.grid, num_agents=number) for number in numbers]
+        worlds = {name_grid(options.map, config): config for config in configs}
+    for name, config in worlds.items():
+        if config.max_cycles is None:
+            raise ValueError(f"max_cycles of {name} is None, but episodes are played to their end; set a limit")
+    return worlds
+
+
+def fit_world(name: str, config: GridConfig, policy: str) -> GridConfig:
+    """Return a world with the observations that a policy needs, see `match_observations`.
+
+    Args:
+        name: the name of the world, for messages.
+        config: the world.
+        policy: the name of a built-in policy, for which the world stays as it is, or the folder of a trained model.
+
+    Raises:
+        ValueError: the model does not fit the world, or the policy lets agents wait that cannot stay.
+    """
+    if policy in _COORDINATED and _lacks_stay(config):
+        raise ValueError(
+            f"{policy} lets agents wait for one another, but those of {name} cannot stay; add --allow-stay, or "
+            "name a scenario with allow_stay=True"
+        )
+    return config if policy in BUILT_IN else match_observations(name, config, trained_config(Path(policy)))
+
+
+def let_wait(config: GridConfig, policies: Iterable[str]) -> GridConfig:
+    """Return a world with the action stay if one of the policies needs it: a planner, or a trained model."""
+    waits = any(name in (*_COORDINATED, "lacam") for name in policies) and _lacks_stay(config)
+    waits |= any(trained_config(Path(name)).allow_stay for name in policies if name not in BUILT_IN)
+    return dataclasses.replace(config, allow_stay=True) if waits else config
+
+
+def _lacks_stay(config: GridConfig) -> bool:
+    """Return whether planners support the rules of a configuration but for `allow_stay`."""
+    can_stay = dataclasses.replace(config, allow_stay=True)
+    return not config.allow_stay and _is_supported(can_stay) and not _is_supported(config)
+
+
+def _is_supported(config: GridConfig) -> bool:
+    try:
+        check_rules(config)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclasses.dataclass(frozen=True)
+class EpisodeResult:
+    """The result of one episode."""
+
+    seed: int
+    """The seed of the reset and of the policy."""
+    steps: int
+    """The number of steps."""
+    measures: dict[str, float]
+    """The metrics, as `measure_episode` returns them, and the gap if it was asked for."""
+    episode: Episode | None
+    """The episode as arrays, or None if `watch` was False."""
+    recording: Scenario | None
+    """The episode as a scenario that can be replayed, or None if `record` was False."""
+
+
+def play_episode(
+    name: str,
+    config: GridConfig,
+    factory: PolicyFactory,
+    seed: int,
+    *,
+    watch: bool = False,
+    record: bool = False,
+    bounds: LowerBounds | None = None,
+    writer: DatasetWriter | None = None,
+) -> EpisodeResult:
+    """Play one episode to its end.
+
+    Args:
+        name: the name of the world.
+        config: the world, with a limit of steps.
+        factory: returns the policy.
+        seed: the seed of the reset and of the policy; equal seeds give equal episodes.
+        watch: whether to return the episode as arrays.
+        record: whether to return a recording.
+        bounds: if given, the measures have "gap", NaN unless all agents arrive.
+        writer: if given, it gets the rows of the episode.
+
+    >>> from multigrid.cli._models import make_policy_factory
+    >>> config = GridConfig(walls="a.A", max_cycles=9)
+    >>> result = play_episode("pass", config, make_policy_factory("shortest-path"), seed=0)
+    >>> result.steps, result.measures["success"]
+    (2, 1.0)
+    """
+    env = MultiGridEnv(config)
+    recorder = RecordEpisode(env) if record else None
+    face: Any = env if recorder is None else recorder
+    if writer is not None:
+        face = writer.wrap(face)
+    buffer = None if writer is None else writer.make_buffer(face)
+    trace = EpisodeTrace(env) if watch else None
+    policy, bound = factory(seed), None
+    for actions, step in play(face, lambda _, observations: policy(env, observations), seed):
+        if trace is not None:
+            trace.note(actions)
+        if buffer is not None:
+            buffer.note(actions, step)
+        if actions is None and bounds is not None:
+            bound = bounds.of(env)
+    if writer is not None and buffer is not None:
+        writer.add(buffer.rows(seed, writer.num_episodes))
+    measures = measure_episode(env.metrics())
+    if bound is not None:
+        measures["gap"] = gap_of(measures, bound)
+    return EpisodeResult(
+        seed=seed,
+        steps=int(env.get_state()["steps"]),
+        measures=measures,
+        episode=None if trace is None else trace.episode(f"{name}-{seed}"),
+        recording=None if recorder is None else recorder.scenario(f"{name}-{seed}"),
+    )

@@ -1,0 +1,14 @@
+"""Evaluate policies over episodes, with 95 % confidence intervals, and compare them in pairs.
+
+>>> from multigrid import GridConfig
+>>> evaluate(GridConfig(walls="a..A", max_cycles=9), lambda env, observations: {"agent_0": 0}, range(4))[
+...     "makespan"
+... ].mean
+3.0
+"""
+
+from multigrid.evaluation.estimates import Estimate, LowerBounds
+from multigrid.evaluation.playing import evaluate
+from multigrid.evaluation.results import Difference, Evaluation
+
+__all__ = ["Difference", "Estimate", "Evaluation", "LowerBounds", "evaluate"]

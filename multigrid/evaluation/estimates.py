@@ -1,0 +1,167 @@
+"""The metrics of an episode, and their means over episodes, with 95 % confidence intervals.
+
+- A metric that is 0 or 1 in every episode, such as success, gets Wilson's score interval (Wilson, JASA 1927), which
+  stays within 0 and 1 and is not empty where all episodes agree (Brown, Cai and DasGupta, Statistical Science 2001).
+- Any other metric gets the percentile bootstrap over episodes (Efron 1979; Agarwal et al., NeurIPS 2021). The resamples
+  come from a generator with a fixed seed, so that equal episodes give equal intervals. Where all values are equal, all
+  resamples are, too, and say nothing of other episodes: then there is no interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core.metrics import METRICS
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.planning import Problem, bounds
+
+MEASURES = ("success", *METRICS[2:])
+"""The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not per agent, and *success*, which
+equals *csr*: 1 if all agents are successful, else 0."""
+
+_RATES = ("success", "csr")
+_RESAMPLES = 2000
+_TAIL = 2.5
+# The 97.5 % quantile of the normal distribution.
+_Z = 1.959963984540054
+
+
+class Estimate(NamedTuple):
+    """A mean and its 95 % confidence interval; all NaN if the mean is undefined."""
+
+    mean: float
+    """The mean over episodes."""
+    low: float
+    """The lower end; NaN if there is no interval: for one number, and for a bootstrap of equal numbers."""
+    high: float
+    """The upper end."""
+
+
+UNDEFINED = Estimate(math.nan, math.nan, math.nan)
+"""The estimate of an undefined mean."""
+
+
+def wilson(values: NDArray[np.float64]) -> Estimate:
+    """Return the mean of zeros and ones, and Wilson's interval.
+
+    Args:
+        values: float64 (K,), K at least 1.
+
+    >>> [round(number, 3) for number in wilson(np.array([1.0, 1.0, 1.0, 0.0]))]
+    [0.75, 0.301, 0.954]
+    """
+    count, mean = len(values), float(values.mean())
+    share = _Z**2 / count
+    centre = (mean + share / 2) / (1 + share)
+    half = math.sqrt(mean * (1 - mean) * share + share**2 / 4) / (1 + share)
+    # Rounding must not move an end past the mean if all episodes agree.
+    return Estimate(mean, min(mean, max(0.0, centre - half)), max(mean, min(1.0, centre + half)))
+
+
+def bootstrap(values: NDArray[np.float64]) -> Estimate:
+    """Return the mean, and the middle 95 % of the means of resamples; no interval if all values are equal.
+
+    Args:
+        values: float64 (K,), K at least 1.
+
+    >>> estimate = bootstrap(np.arange(100.0))
+    >>> estimate.mean, 43 < estimate.low < 45, 54 < estimate.high < 56
+    (49.5, True, True)
+    >>> bootstrap(np.ones(100))
+    Estimate(mean=1.0, low=nan, high=nan)
+    """
+    mean = float(values.mean())
+    if values.min() == values.max():
+        return Estimate(mean, math.nan, math.nan)
+    generator = np.random.default_rng(0)
+    means = [values[generator.integers(len(values), size=len(values))].mean() for _ in range(_RESAMPLES)]
+    low, high = np.percentile(means, [_TAIL, 100 - _TAIL])
+    return Estimate(mean, float(low), float(high))
+
+
+class LowerBounds:
+    r"""The lower bounds of the layouts that episodes begin with; equal layouts are bounded once.
+
+    Args:
+        seconds: the time for each layout.
+
+    >>> from multigrid.config import GridConfig
+    >>> env = MultiGridEnv(GridConfig(walls="a.A\n#..\nB.b", max_cycles=9))
+    >>> _ = env.reset()
+    >>> LowerBounds(seconds=1.0).of(env)
+    4.0
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._known: dict[tuple[bytes, ...], float] = {}
+
+    def of(self, env: MultiGridEnv) -> float:
+        """Return a sum of costs that no plan is below, from the present state of an environment.
+
+        Raises:
+            ValueError: the rules are not supported, see `multigrid.planning.solve`.
+        """
+        problem = Problem.of(env)
+        key = tuple(array.tobytes() for array in (problem.walls, problem.starts, problem.targets))
+        if key not in self._known:
+            self._known[key] = bounds(problem, self._seconds).lower
+        return self._known[key]
+
+
+def gap_of(measures: Mapping[str, float], bound: float) -> float:
+    """Return by which share the sum of costs of an episode is above a bound; NaN unless all agents arrived.
+
+    Args:
+        measures: as `measure_episode` returns them.
+        bound: no plan has a smaller sum of costs.
+
+    >>> gap_of({"success": 1.0, "sum_of_costs": 10.0}, bound=8.0)
+    0.25
+    """
+    return measures["sum_of_costs"] / bound - 1 if measures["success"] else math.nan
+
+
+def estimate_gap(gaps: Sequence[float]) -> Estimate:
+    """Return the mean of the gaps that are not NaN, with its 95 % confidence interval.
+
+    >>> estimate_gap([0.25, float("nan"), 0.75])
+    Estimate(mean=0.5, low=0.25, high=0.75)
+    """
+    values = np.array([gap for gap in gaps if not np.isnan(gap)])
+    return bootstrap(values) if len(values) else UNDEFINED
+
+
+def measure_episode(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Return the `MEASURES` of an episode from the metrics that `MultiGridEnv.metrics` returned.
+
+    >>> env = MultiGridEnv(GridConfig(walls="a.A", max_cycles=9))
+    >>> _ = env.reset(), env.step({"agent_0": 0}), env.step({"agent_0": 0})
+    >>> measure_episode(env.metrics())["success"], measure_episode(env.metrics())["makespan"]
+    (1.0, 2.0)
+    """
+    return {name: float(metrics["csr" if name == "success" else name]) for name in MEASURES}
+
+
+def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Estimate]:
+    """Return the mean and the interval of each of the `MEASURES` over K >= 1 episodes; NaN if one value is NaN.
+
+    If the episodes have a "gap", its mean is that of the values that are not NaN.
+
+    >>> one = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 7.0, "makespan": 4.0, "throughput": float("nan")}
+    >>> estimate_measures([one, {**one, "sum_of_costs": 9.0}])["sum_of_costs"]
+    Estimate(mean=8.0, low=7.0, high=9.0)
+    """
+    estimates = {}
+    for name in MEASURES:
+        values = np.array([episode[name] for episode in episodes], dtype=np.float64)
+        interval = wilson if name in _RATES else bootstrap
+        estimates[name] = UNDEFINED if np.isnan(values).any() else interval(values)
+    if "gap" in episodes[0]:
+        estimates["gap"] = estimate_gap([episode["gap"] for episode in episodes])
+    return estimates
