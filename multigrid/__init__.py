@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from multigrid import benchmark, datasets, evaluation, maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
-    from multigrid.envs.aec import env
     from multigrid.envs.annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
+    from multigrid.envs.factories import env, parallel_env, vector_env
     from multigrid.envs.grid_world import GridWorldEnv
-    from multigrid.envs.parallel import MultiGridEnv, parallel_env
-    from multigrid.envs.vector import MultiGridVectorEnv, vector_env
+    from multigrid.envs.parallel import MultiGridEnv
+    from multigrid.envs.vector import MultiGridVectorEnv
     from multigrid.evaluation.playing import evaluate
     from multigrid.scenarios.replay_page import show_episode
 
@@ -63,14 +63,14 @@ _MODULES = {
     "GridWorldEnv": "multigrid.envs.grid_world",
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
-    "env": "multigrid.envs.aec",
+    "env": "multigrid.envs.factories",
     **dict.fromkeys(
         ("FlatObservation", "Info", "MaskedObservation", "Observation", "State", "States"), "multigrid.envs.annotations"
     ),
     "evaluate": "multigrid.evaluation.playing",
-    "parallel_env": "multigrid.envs.parallel",
+    "parallel_env": "multigrid.envs.factories",
     "show_episode": "multigrid.scenarios.replay_page",
-    "vector_env": "multigrid.envs.vector",
+    "vector_env": "multigrid.envs.factories",
 }
 _SUBPACKAGES = ("benchmark", "datasets", "evaluation", "maps", "planning", "policies", "scenarios", "wrappers")
 

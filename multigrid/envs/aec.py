@@ -10,18 +10,13 @@ from typing import Any
 from gymnasium.error import ResetNeeded
 from pettingzoo.utils import OrderEnforcingWrapper
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
-from typing_extensions import Unpack, override
+from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, GridOptions
 from multigrid.envs.agent_dicts import unknown_agent_error
 from multigrid.envs.annotations import State
-from multigrid.envs.options import resolve_options, show_fields
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.rendering.frame import WINDOW_SIZE
-
-__all__ = ["MultiGridAECEnv", "env"]
 
 
 def _read(path: str) -> Any:
@@ -41,7 +36,8 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
     Raises:
         TypeError: `parallel` is not a MultiGridEnv.
 
-    >>> game = env(size=(4, 3), num_agents=2)
+    >>> import multigrid
+    >>> game = multigrid.env(size=(4, 3), num_agents=2)
     >>> game.reset(seed=0)
     >>> state = game.get_state()
     >>> for action in (0, 1):
@@ -324,31 +320,3 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
 
 def _over_error() -> ResetNeeded:
     return ResetNeeded("the episode is over, and no agent is selected; call reset() first")
-
-
-@show_fields
-def env(
-    config: GridConfig | None = None,
-    *,
-    render_mode: str | None = None,
-    render_size: int = WINDOW_SIZE,
-    render_trails: int = 0,
-    render_view: int | None = None,
-    **options: Unpack[GridOptions],
-) -> MultiGridAECEnv:
-    """Return `parallel_env` as an AECEnv.
-
-    The keywords are those of `parallel_env`.
-
-    Raises:
-        TypeError, ValueError: as `parallel_env`.
-
-    >>> env(num_agents=2).possible_agents
-    ['agent_0', 'agent_1']
-
-    See the page "MultiGrid" (docs/environments/multi_grid.md in the source).
-    """
-    config = resolve_options(env, config, options)
-    return MultiGridAECEnv(
-        MultiGridEnv(config, render_mode, render_size=render_size, render_trails=render_trails, render_view=render_view)
-    )

@@ -10,25 +10,51 @@ the method and resetting it.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-__all__ = ["OneCallAtATime", "one_at_a_time", "overlapping_call_error"]
+from multigrid.config import GridConfig
+from multigrid.core.worlds import Worlds
 
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
-_Env = TypeVar("_Env", bound="OneCallAtATime")
+_Env = TypeVar("_Env", bound="Face")
 
 
-class OneCallAtATime:
-    """The base of environments with methods that `one_at_a_time` decorates; their constructors set `_call` to None."""
+class Face:
+    """The base of the environments: worlds, the seeds of their streams, and methods that `one_at_a_time` decorates."""
 
-    _call: str | None
+    _world: Worlds
+    _call: str | None = None
     """The name of the call under way, or None."""
+    _seed_record: tuple[int, Any, Any]
+    """A number of commits, see `Arrays.commits`; the seed from that commit on; and the seed before."""
+
+    @property
+    def config(self) -> GridConfig:
+        """The configuration, which cannot be changed."""
+        return self._world.config
+
+    def __copy__(self) -> Any:
+        # Two environments that share arrays would move each other's agents.
+        return copy.deepcopy(self)
+
+    def _recorded_seed(self) -> Any:
+        commit, seed, before = self._seed_record
+        return seed if self._world.arrays.commits.item() >= commit else before
+
+    def _record_seed(self, seed: Any, *, at_once: bool = False) -> None:
+        """Record a seed before the kernel call that begins its stream, so that no exception comes between the two."""
+        if at_once:
+            self._seed_record = 0, seed, seed
+        else:
+            self._seed_record = self._world.arrays.commits.item() + 1, seed, self._recorded_seed()
 
     def _finish_interrupted_call(self) -> None:
         """Complete a call that an exception interrupted."""
+        self._world.finish_commit()
 
 
 def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
@@ -48,8 +74,9 @@ def one_at_a_time(
 ) -> Callable[Concatenate[_Env, _P], _Result]:
     """Make a method raise RuntimeError while another such method of the same object runs.
 
-    >>> class Counter(OneCallAtATime):
-    ...     _call = None
+    >>> class Counter(Face):
+    ...     def _finish_interrupted_call(self):
+    ...         pass
     ...
     ...     @one_at_a_time
     ...     def count(self):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 from typing import Any, NoReturn, TypeAlias
 
 import gymnasium
@@ -16,8 +15,8 @@ from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.documented_members import AGENT, NOWHERE, TARGET, Locations, replaceable
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs.factories import one_agent_error
 from multigrid.envs.one_world import OneWorld
-from multigrid.envs.options import one_agent_error
 from multigrid.maps.layouts import check_pair
 from multigrid.maps.target_lists import Layout
 from multigrid.rendering.frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
@@ -197,9 +196,9 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             self._world.place(*cells)
         elif cells is not None:
             used = [self.__locations.find(self._world, which) for which in (AGENT, TARGET)]
-            on_commit = functools.partial(self._record_reset, self._current_seed())
+            self._record_seed(self._current_seed(), at_once=True)
             layouts = Layout(np.concatenate(cells).reshape(1, 1, 4), None)
-            self._world.begin(_ONLY_MAP, _ONLY_MAP, None, layouts, on_commit=on_commit)
+            self._world.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
             for which, location in enumerate(used):
                 self.__locations.set(self._world, which, location)
         self._world.check_consistent()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections import deque
 from typing import Any, cast
 
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.metrics import make_lists, world_metrics
+from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs.annotations import State
-from multigrid.envs.exclusive import OneCallAtATime, one_at_a_time
+from multigrid.envs.exclusive import Face, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
 from multigrid.maps.target_lists import Layout
 from multigrid.maps.text import format_map
@@ -26,13 +26,11 @@ from multigrid.rendering.scene import Scene, scene_in
 from multigrid.rendering.window import Window
 from multigrid.runtime import pcg64
 
-__all__ = ["OneWorld"]
-
 # Writable, for Numba would compile the kernels again for a read-only array.
 _FIRST_WORLD = np.zeros(1, np.int64)
 
 
-class OneWorld(OneCallAtATime):
+class OneWorld(Face):
     """One world with its random stream, its state and its rendering."""
 
     metadata: dict[str, Any]
@@ -52,21 +50,16 @@ class OneWorld(OneCallAtATime):
             raise ValueError(
                 f"render_mode is {shorten(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
             )
-        self._call = None
         self.render_mode = render_mode
         self._world = Worlds(config)
-        self._started = False
-        self._stream_seed: int | None = None
+        self._record_seed(None, at_once=True)
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
-        # The past locations that trails show, (N, 2) each, with the number of steps played until then.
-        self._past_cells: deque[tuple[int, NDArray[np.int64]]] = deque(maxlen=self._render_options.trails + 1)
+        # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
+        self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(
+            maxlen=self._render_options.trails + 1
+        )
         self._painter: Painter | None = None
         self._window: Window | None = None
-
-    @property
-    def config(self) -> GridConfig:
-        """The world's configuration, which cannot be changed."""
-        return self._world.config
 
     @property
     @one_at_a_time
@@ -87,13 +80,6 @@ class OneWorld(OneCallAtATime):
         # a painter belong to this process and this object; a copy creates its own.
         now = {"_world": copy.copy(self._world), "_past_cells": self._past_cells.copy()}
         return {**vars(self), **now, "_window": None, "_painter": None, "_call": None}
-
-    def __copy__(self) -> Any:
-        # Two environments that share arrays would move each other's agents.
-        return copy.deepcopy(self)
-
-    def _finish_interrupted_call(self) -> None:
-        self._world.finish_commit()
 
     @property
     @one_at_a_time
@@ -123,41 +109,37 @@ class OneWorld(OneCallAtATime):
 
     def _current_seed(self) -> int | None:
         """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
-        return -1 if self._world.is_generator_replaced(0) else self._stream_seed
+        seed: int | None = -1 if self._world.is_generator_replaced(0) else self._recorded_seed()
+        return seed
 
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
             pcg64.write_stream(self._world.arrays.streams[0], generator.bit_generator.state)
-            self._stream_seed = seed
+            self._record_seed(seed, at_once=True)
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
         map_index, layout = check_options(options, self._world.config)
-        if seed is not None:
-            seed = check_seed(seed)
-        streams, number = None, self._current_seed()
+        number = self._current_seed()
         if seed is None and number is not None and layout.cells is None:
-            unchanged = self._started and not self._past_cells
-            self._world.reset(map_index, None if unchanged else functools.partial(self._record_reset, number))
+            self._record_seed(number, at_once=True)
+            self._world.reset(map_index)
             return
+        streams = None
         if seed is not None or number is None:
-            generator, number = seeding.np_random(seed)
+            generator, number = seeding.np_random(None if seed is None else check_seed(seed))
             streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
             pcg64.write_stream(streams[0], generator.bit_generator.state)
-        self._world.begin(
-            _FIRST_WORLD,
-            np.array([map_index]),
-            streams,
-            Layout(*(None if part is None else part[None] for part in layout)),
-            seeded=() if streams is None else (0,),
-            on_commit=functools.partial(self._record_reset, number),
-        )
+        if layout.cells is not None:
+            layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
+        self._record_seed(number)
+        seeded = () if streams is None else (0,)
+        self._world.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 
-    def _record_reset(self, seed: int | None) -> None:
-        """Record that an episode has begun, and the seed of its stream."""
-        self._stream_seed = seed
-        self._started = True
-        self._past_cells.clear()
+    @property
+    def _started(self) -> bool:
+        """Whether there was a reset."""
+        return self._world.arrays.steps.item() != NOT_BEGUN
 
     def _check_started(self) -> None:
         if not self._started:
@@ -185,8 +167,8 @@ class OneWorld(OneCallAtATime):
 
     def _restore(self, state: State | dict[str, Any]) -> None:
         seed = self._current_seed()
-        on_commit = functools.partial(self._record_reset, -1 if seed is None else seed)
-        self._world.restore(_FIRST_WORLD, [state], on_commit, any_generator=True)
+        self._record_seed(-1 if seed is None else seed)
+        self._world.restore(_FIRST_WORLD, [state], any_generator=True)
 
     @one_at_a_time
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
@@ -205,9 +187,9 @@ class OneWorld(OneCallAtATime):
     def _record_trail(self) -> None:
         """Record the locations that trails show; called before each step, in case the step is interrupted."""
         arrays = self._world.arrays
-        steps = int(arrays.steps[0])
-        if not self._past_cells or self._past_cells[-1][0] < steps:
-            self._past_cells.append((steps, arrays.location[0].copy()))
+        moment = arrays.commits.item(), arrays.steps.item()
+        if not self._past_cells or self._past_cells[-1][0] != moment:
+            self._past_cells.append((moment, arrays.location[0].copy()))
 
     def _update_window(self) -> None:
         """Show the frame of this state in human mode; called after each reset and step."""
@@ -222,9 +204,10 @@ class OneWorld(OneCallAtATime):
         return self._painter
 
     def _get_scene(self) -> Scene:
-        steps = self._world.arrays.steps[0]
+        commits, steps = self._world.arrays.commits.item(), self._world.arrays.steps.item()
         # If an exception prevented the step, the last one is of this state.
-        past = [cells for number, cells in self._past_cells if number < steps][-self._render_options.trails :]
+        past = [cells for (begun, played), cells in self._past_cells if begun == commits and played < steps]
+        past = past[-self._render_options.trails :]
         return scene_in(self._world.config, self._world.arrays, 0, np.stack(past) if past else None)
 
     def _draw_frame(self) -> NDArray[np.uint8]:

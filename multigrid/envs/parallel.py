@@ -9,27 +9,24 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
-from typing_extensions import Unpack
 
 from multigrid._checks import check_limit
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, GridOptions, resolve_config
+from multigrid.config import GridConfig, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
-from multigrid.envs.agent_dicts import AgentDicts, to_list, unknown_agent_error
+from multigrid.envs.agent_dicts import Results, infos_by_agent, observations_by_agent, to_list, unknown_agent_error
 from multigrid.envs.annotations import Info, ObservationType, State
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs.options import resolve_options, show_fields
+from multigrid.envs.one_world import OneWorld
 from multigrid.rendering.frame import WINDOW_SIZE
-
-__all__ = ["MultiGridEnv", "parallel_env"]
 
 _INTEGERS = frozenset({int, np.int64})
 
 
 # Type checkers that do not read PettingZoo's annotations see no type parameter but that of Generic.
-class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
+class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[ObservationType]):
     """N agents walk to their targets on one grid, by the rules in `multigrid.core.rules`.
 
     Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, beside
@@ -74,7 +71,7 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         render_view: int | None = None,
     ) -> None:
         config = resolve_config(config)
-        AgentDicts.__init__(self, config, render_mode, render_size, render_trails, render_view)
+        OneWorld.__init__(self, config, render_mode, render_size, render_trails, render_view)
         self.possible_agents = list(config.agents)
         # The agents that have not left; None during a call that changes the world, and after it was interrupted.
         self._agents: list[str] | None = []
@@ -88,6 +85,16 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         self.state_space = spaces.state_space(config)
         self._index = {agent: index for index, agent in enumerate(config.agents)}
         self._bind_arrays()
+
+    def _bind_arrays(self) -> None:
+        """Bind the arrays that each step reads and writes."""
+        arrays = self._world.arrays
+        self._actions = arrays.actions[0]
+        self._figures = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
+        self._rewards = arrays.rewards[0]
+        self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
+        self._commits, self._steps = arrays.commits, arrays.steps
+        self._observed = [part[0] for part in self._world.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -123,11 +130,7 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
     def agents(self) -> list[str]:  # type: ignore[override]
         """The names of the agents that have not left, in index order; a new list each time."""
         agents = self._agents
-        return self._list_agents() if agents is None else agents.copy()
-
-    @one_at_a_time
-    def _list_agents(self) -> list[str]:
-        return self._current_agents().copy()
+        return (self._read_agents() if agents is None else agents).copy()
 
     def _current_agents(self) -> list[str]:
         """Return the agents that have not left, read from the world if a call was interrupted."""
@@ -137,11 +140,18 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
             self._agents = self._list_present() if self._started else []
         return self._agents
 
+    _read_agents = one_at_a_time(_current_agents)
+
     def _moment(self) -> tuple[int, int]:
         """Return two numbers, one of which every reset and every step changes; the first is 0 before any reset."""
         if self._agents is None:
-            self._list_agents()
+            self._read_agents()
         return self._commits.item(), self._steps.item()
+
+    def _list_present(self) -> list[str]:
+        if self._world.arrays.episode_over[0]:
+            return []
+        return [self.possible_agents[row] for row in self._world.find_present(0)]
 
     @property
     def max_cycles(self) -> int | None:
@@ -177,7 +187,7 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
         self._agents = agents = self.possible_agents.copy()
         if self.render_mode is not None:
             self._update_window()
-        return self._observations(agents), self._infos(agents)
+        return observations_by_agent(agents, self._keys, self._observed), infos_by_agent(agents, *self._figures)
 
     def step(  # type: ignore[override]
         self, actions: Mapping[str, Any]
@@ -216,7 +226,7 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
             if self._world.step() != ALL_VALID:
                 self._agents = agents
                 self._check_actions(agents, [actions[agent] for agent in agents])
-            rows = None if len(agents) == len(self._actions) else self._rows(agents)
+            rows = None if len(agents) == len(self._actions) else [self._index[agent] for agent in agents]
             if self._num_ended[0]:
                 terminations = dict(zip(agents, to_list(self._terminated, rows)))
                 truncations = dict(zip(agents, to_list(self._truncated, rows)))
@@ -229,7 +239,8 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
             if self.render_mode is not None:
                 self._update_window()
             rewards = dict(zip(agents, to_list(self._rewards, rows)))
-            return self._observations(agents, rows), rewards, terminations, truncations, self._infos(agents, rows)
+            observations = observations_by_agent(agents, self._keys, self._observed, rows)
+            return observations, rewards, terminations, truncations, infos_by_agent(agents, *self._figures, rows)
         finally:
             self._call = None
 
@@ -254,7 +265,7 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
             if len(values) == len(self._actions):
                 self._actions[:] = values
             else:
-                self._actions[self._rows(agents)] = values
+                self._actions[[self._index[agent] for agent in agents]] = values
         except OverflowError:
             self._check_actions(agents, values)
             raise
@@ -262,6 +273,23 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
     def _check_actions(self, agents: list[str], values: list[Any]) -> list[int]:
         limit = self.config.num_actions
         return [check_action(action, limit, agent) for agent, action in zip(agents, values)]
+
+    @one_at_a_time
+    def _last_results(self) -> Results:
+        """Return what the last step returned, or would have, if the state was set; after a reset without rewards.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        self._check_started()
+        self._world.observe()
+        rows = np.flatnonzero(~self._world.find_departed()[0]).tolist()
+        agents = [self.possible_agents[row] for row in rows]
+        rewards = dict(zip(agents, to_list(self._rewards, rows)))
+        terminations = dict(zip(agents, to_list(self._terminated, rows)))
+        truncations = dict(zip(agents, to_list(self._truncated, rows)))
+        observations = observations_by_agent(agents, self._keys, self._observed, rows)
+        return observations, rewards, terminations, truncations, infos_by_agent(agents, *self._figures, rows)
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
@@ -296,35 +324,3 @@ class MultiGridEnv(AgentDicts, ParallelEnv[str, ObservationType, Any], Generic[O
             return None
         self._check_started()
         return self._format_text() if self.render_mode == "ansi" else self._draw_frame()
-
-
-@show_fields
-def parallel_env(
-    config: GridConfig | None = None,
-    *,
-    render_mode: str | None = None,
-    render_size: int = WINDOW_SIZE,
-    render_trails: int = 0,
-    render_view: int | None = None,
-    **options: Unpack[GridOptions],
-) -> MultiGridEnv[ObservationType]:
-    """Return a PettingZoo ParallelEnv of a `GridConfig`, or of its fields as keywords.
-
-    The `render_...` keywords are those of `MultiGridEnv`.
-
-    Raises:
-        TypeError: both a config and keywords, or a keyword that is no field of `GridConfig`.
-        ValueError: as `GridConfig` and `MultiGridEnv`.
-
-    >>> parallel_env(num_agents=3, size=(6, 4)).possible_agents
-    ['agent_0', 'agent_1', 'agent_2']
-
-    See the page "MultiGrid" (docs/environments/multi_grid.md in the source).
-    """
-    return MultiGridEnv(
-        resolve_options(parallel_env, config, options),
-        render_mode,
-        render_size=render_size,
-        render_trails=render_trails,
-        render_view=render_view,
-    )

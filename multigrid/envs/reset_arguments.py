@@ -14,6 +14,7 @@ from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
 from multigrid.maps.components import NO_TARGET
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
+from multigrid.runtime import pcg64
 
 __all__ = [
     "NO_SEED",
@@ -176,6 +177,55 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
         raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
     seeds = [NO_SEED if one is None else check_seed(one) for one in seed]
     return np.array(seeds, dtype=np.int64 if max(seeds) <= _LARGEST else object)
+
+
+def start_streams(
+    seed: Any, worlds: NDArray[np.int64], seeds: NDArray[Any], streams: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
+    """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
+
+    Args:
+        seed: as for `check_seeds`; without a seed a stream continues, or if there is none, has a random seed.
+        worlds: int64 (K,).
+        seeds: the seeds of all worlds until now, or `NO_SEED`: (num_worlds,), unchanged.
+        streams: the streams of all worlds until now, uint64 (num_worlds, 6), unchanged.
+
+    Raises:
+        TypeError, ValueError: as `check_seeds`.
+    """
+    given = check_seeds(seed, len(seeds))[worlds]
+    needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
+    if needed.any():
+        entropy = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+        given = np.where(needed, entropy.astype(np.int64), given)
+    is_new: NDArray[np.bool_] = given != NO_SEED
+    if not is_new.any():
+        return None, seeds, is_new
+    new, own = given[is_new], streams[worlds]
+    own[is_new] = pcg64.seed_streams(new if new.dtype == object else new.astype(np.uint64))
+    seeds = seeds.astype(np.result_type(seeds, new))
+    seeds[worlds[is_new]] = new
+    return own, seeds, is_new
+
+
+def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
+    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None.
+
+    Raises:
+        TypeError, ValueError: these are no integers (K,), or there are no such worlds.
+
+    >>> check_worlds([2, 0], 3)
+    array([2, 0])
+    """
+    if worlds is None:
+        return np.arange(num_worlds)
+    array = np.asarray(worlds)
+    expected = f"expected integers (K,) from 0 to {num_worlds - 1}"
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
+    if array.size and not (array.min() >= 0 and array.max() < num_worlds):
+        raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
+    return array.astype(np.int64)
 
 
 def _check_mapping(options: Any) -> Mapping[str, Any]:

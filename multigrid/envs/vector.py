@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any, Literal, overload
 
 import gymnasium
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
-from typing_extensions import Unpack
 
 from multigrid._checks import check_bool, check_int, shorten
 from multigrid.actions import check_action
-from multigrid.config import GridConfig, GridOptions, resolve_config
+from multigrid.config import GridConfig, resolve_config
+from multigrid.core.metrics import episode_metrics, make_lists
 from multigrid.core.observe import global_states
 from multigrid.core.placement import RANDOM
-from multigrid.core.rules import ALL_VALID
+from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
 from multigrid.envs.annotations import ObservationType, State, States
-from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs.options import resolve_options, show_fields
+from multigrid.envs.exclusive import Face, one_at_a_time, overlapping_call_error
 from multigrid.envs.reset_arguments import (
     NO_SEED,
     check_autoreset_mode,
     check_options_of_worlds,
     check_reset_mask,
-    check_seeds,
+    check_worlds,
+    start_streams,
 )
 from multigrid.envs.world_rows import WorldRows
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
 
-__all__ = ["MultiGridVectorEnv", "vector_env"]
-
 _Bools = NDArray[np.bool_]
 
 
-# Here np_random and np_random_seed are tuples.
-class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):  # type: ignore[misc]
+class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, NDArray[Any]]):
     """Any number of worlds, stepped by one call: row = world * N + agent, ``num_envs`` = worlds * N.
 
     World i, seeded s + i, plays the episodes that a `multigrid.MultiGridEnv` seeded s + i plays, one after the other,
@@ -72,11 +69,12 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         copy: whether each call returns observations in arrays that no earlier result uses. With False they are views of
             the worlds' own arrays, which cannot be written to and which each call changes, `set_state` too, except
             under ``on_target="leave"``. All other results are always in such arrays: the memory of an earlier result
-            is used again once no Python object refers to it, and a bare address refers to nothing.
-        num_threads: the number of threads that step the worlds; results do not depend on it. At most one for
-            each world is used; one alone under 4,096 rows, and while that is faster, as on cores that are busy.
-        metrics: whether the infos have the metrics of episodes that end, which takes up to a sixth of the time of
-            steps; the method `metrics` returns those of all episodes at any time.
+            is used again once no Python object refers to it. A raw pointer, such as ``array.ctypes.data``, does not
+            keep an array alive.
+        num_threads: the most threads that step the worlds; results do not depend on it. Below 4,096 rows, or when cores
+            are busy, one thread is used.
+        metrics: whether the infos have the metrics of episodes that end; without them, steps take up to a sixth less
+            time. The method `metrics` returns those of all episodes at any time.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
@@ -94,6 +92,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}
+    _info_names: tuple[str, ...] = ("distance", "outcome", "arrived", "alive")
 
     def __init__(
         self,
@@ -106,7 +105,6 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         num_threads: int = 1,
         metrics: bool = True,
     ) -> None:
-        self._call = None
         config = resolve_config(config)
         self.num_worlds = check_int("num_worlds", num_worlds, 1)
         self.autoreset_mode = check_autoreset_mode(autoreset_mode)
@@ -128,32 +126,103 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         self.single_action_space = spaces.action_space(config)
         self.observation_space = spaces.rows_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._keys, self._agents_leave = config.observation_keys, config.on_target == "leave"
         self._resets_at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        self._must_check_ends = self.autoreset_mode is AutoresetMode.DISABLED
+        self._agents_leave = config.on_target == "leave"
+        self._looks_for_ends = self._reports_metrics or self._agents_leave or self._resets_at_once
+        # Whether a step in SAME_STEP mode was interrupted before its worlds were reset.
         self._is_unfinished = False
-        self._seeds = np.full(self.num_worlds, NO_SEED)
-        self._started = np.zeros(self.num_worlds, dtype=bool)
+        # Whether all worlds are known to have had a reset.
         self._all_started = False
-        self._checks_ends = self._reports_metrics or self._agents_leave or self._resets_at_once
-        self._every_row = np.ones(self.num_envs, dtype=bool)
+        self._record_seed(np.full(self.num_worlds, NO_SEED), at_once=True)
         self._painter: Painter | None = None
-        self._bind_arrays()
+        self._rows = WorldRows(self._world, self._info_names, copies=self.copy)
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         # The worlds are copied at once, for the caller copies or pickles the returned dict later.
-        now = {"_world": copy(self._world), "_seeds": self._seeds.copy(), "_started": self._started.copy()}
-        now |= {"_painter": None, "_call": None}
-        return {name: value for name, value in vars(self).items() if name not in self._BOUND} | now
-
-    def __copy__(self) -> Any:
-        # Two environments that share arrays would move each other's agents.
-        return deepcopy(self)
+        return vars(self) | {"_world": copy(self._world), "_rows": None, "_painter": None, "_call": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._bind_arrays()
+        self._rows = WorldRows(self._world, self._info_names, copies=self.copy)
+
+    @property
+    def max_cycles(self) -> int | None:
+        """The number of steps after which an episode is truncated; None for never."""
+        return self._world.max_cycles
+
+    @property
+    @one_at_a_time
+    def episode_over(self) -> NDArray[np.bool_]:
+        """Which episodes are over, bool (num_worlds,): the next step resets those, or in DISABLED mode raises."""
+        over: NDArray[np.bool_] = self._world.arrays.episode_over.astype(bool)
+        return over
+
+    @property
+    @one_at_a_time
+    def acting(self) -> NDArray[np.bool_]:
+        """Which agents' actions count, bool (num_worlds, N): False for those that have left or are parked."""
+        return self._world.find_acting()
+
+    @property
+    @one_at_a_time
+    def map_index(self) -> NDArray[np.int64]:
+        """The index in `GridConfig.is_wall` of the map of each world, int64 (num_worlds,); 0 before the first reset."""
+        index: NDArray[np.int64] = self._world.arrays.map_index.copy()
+        return index
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.config!r}, num_worlds={self.num_worlds})"
+
+    def _give_seeds(self) -> None:
+        """Give random seeds to the worlds without a stream."""
+        seeds, streams = self._recorded_seed(), self._world.arrays.streams
+        worlds = np.flatnonzero(seeds == NO_SEED)
+        new, seeds, _ = start_streams(None, worlds, seeds, streams)
+        if new is not None:
+            streams[worlds] = new
+            self._record_seed(seeds, at_once=True)
+
+    @property  # type: ignore[misc]
+    @one_at_a_time
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The worlds' random streams as Generators; drawing from one changes its world's later episodes.
+
+        Each is the same object until a seeded reset of its world creates another. Reading this makes later steps and
+        resets slower, for they copy the generators' states.
+        """
+        self._give_seeds()
+        return tuple(self._world.get_generator(e) for e in range(self.num_worlds))
+
+    @property
+    @one_at_a_time
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seeds of the worlds' streams; -1 where a state was set before the first reset."""
+        self._give_seeds()
+        return tuple(self._recorded_seed().tolist())
+
+    def _finish_interrupted_call(self) -> None:
+        self._world.finish_commit()
+        if self._is_unfinished and not self._world.is_inconsistent:
+            self._world.reset_ended()
+            self._is_unfinished = False
+
+    def _check_have_reset(self, worlds: NDArray[np.int64]) -> None:
+        if (self._world.arrays.steps[worlds] == NOT_BEGUN).any():
+            raise ResetNeeded("there are worlds without an episode; call reset() first")
+        self._world.check_consistent()
+
+    def _check_started(self) -> None:
+        if not self._all_started:
+            self._finish_interrupted_call()
+            self._check_have_reset(np.arange(self.num_worlds))
+            self._all_started = True
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._world.arrays.episode_over.any():
+            over = np.flatnonzero(self._world.arrays.episode_over)
+            raise ResetNeeded(
+                f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
+                "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+            )
 
     @one_at_a_time
     def reset(
@@ -176,22 +245,14 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         """
         worlds = check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
-        streams, seeds, known = self._new_streams(worlds, check_seeds(seed, self.num_worlds)[worlds])
-        on_commit = functools.partial(self._record_reset, worlds, seeds)
+        streams, seeds, is_new = start_streams(seed, worlds, self._recorded_seed(), self._world.arrays.streams)
+        self._record_seed(seeds)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
-            self._world.reset(on_commit=on_commit)
+            self._world.reset()
         else:
-            self._world.begin(
-                worlds,
-                np.full(len(worlds), RANDOM) if maps is None else maps,
-                streams,
-                layouts,
-                seeded=worlds[known].tolist(),
-                on_commit=on_commit,
-            )
-        which = np.zeros((self.num_worlds, self.config.num_agents), dtype=bool)
-        which[worlds] = True
-        return self._observations(), self._infos(which.reshape(self.num_envs))
+            chosen = np.full(len(worlds), RANDOM) if maps is None else maps
+            self._world.begin(worlds, chosen, streams, layouts, seeded=worlds[is_new].tolist())
+        return self._rows.observations(), self._rows.infos(self._rows.mask(worlds))
 
     def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
         """Play one step of every world.
@@ -214,40 +275,40 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         else:
             raise overlapping_call_error("step", under_way)
         try:
-            return self._step(actions)
+            if self._is_unfinished:
+                self._finish_interrupted_call()
+            if not self._all_started or self.autoreset_mode is AutoresetMode.DISABLED:
+                self._check_started()
+            world, rows = self._world, self._rows
+            rows.write_actions(actions)
+            self._is_unfinished = self._resets_at_once
+            row = world.step()
+            if row != ALL_VALID:
+                self._is_unfinished = False
+                e, agent = divmod(row, self.config.num_agents)
+                check_action(
+                    rows.actions[row],
+                    self.config.num_actions,
+                    f"row {row} ({self.config.agents[agent]} of world {e})",
+                )
+            over = world.arrays.episode_over
+            # Up to 50,000 worlds, searching bytes is faster than `any`.
+            ended = self._looks_for_ends and 1 in over.tobytes()
+            rewards, terminated, truncated = rows.copy_rewards(), rows.copy_terminated(), rows.copy_truncated()
+            if ended and self._agents_leave:
+                # Rows of agents that left earlier are truncated with their world, so that learners cut there.
+                truncated |= (world.find_departed() & over[:, None]).ravel()
+            infos: dict[str, Any] = {}
+            if ended and self._resets_at_once:
+                infos = rows.final_results(np.flatnonzero(over), with_metrics=self._reports_metrics)
+                world.reset_ended()
+            elif ended and self._reports_metrics:
+                infos = rows.metrics(np.flatnonzero(over))
+            infos |= rows.infos()
+            self._is_unfinished = False
+            return rows.observations(), rewards, terminated, truncated, infos
         finally:
             self._call = None
-
-    def _step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
-        if self._is_unfinished:
-            self._finish_interrupted_call()
-        if self._must_check_ends or not self._all_started:
-            self._check_started()
-        self._write_actions(actions)
-        self._is_unfinished = self._resets_at_once
-        row = self._world.step()
-        if row != ALL_VALID:
-            self._is_unfinished = False
-            num_actions, agent = self.config.num_actions, self.config.agents[row % self.config.num_agents]
-            whose = f"row {row} ({agent} of world {row // self.config.num_agents})"
-            check_action(self._actions[row], num_actions, whose)
-        over = self._world.arrays.episode_over
-        # Up to 50,000 worlds, searching bytes is faster than `any`.
-        ended = self._checks_ends and 1 in over.tobytes()
-        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
-        if ended and self._agents_leave:
-            # Rows of agents that left earlier are truncated with their world, so that learners cut there.
-            truncated |= (self._world.find_departed() & over[:, None]).reshape(self.num_envs)
-        if ended and self._resets_at_once:
-            infos = self._final_infos(np.flatnonzero(over))
-            self._world.reset_ended()
-            infos |= self._infos(None)
-        else:
-            infos = self._infos(None)
-            if ended and self._reports_metrics:
-                infos |= self._metrics(np.flatnonzero(over))
-        self._is_unfinished = False
-        return self._observations(), rewards, terminated, truncated, infos
 
     @overload
     def get_state(self, /, worlds: Any = None, *, single: Literal[False] = False) -> States: ...
@@ -272,7 +333,7 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         >>> _ = envs.reset(seed=0)
         >>> envs.set_state(envs.get_state([2], single=True) * 4)
         """
-        indices = self._check_worlds(worlds)
+        indices = check_worlds(worlds, self.num_worlds)
         self._check_have_reset(indices)
         if single:
             return [self._world.snapshot(e) for e in indices.tolist()]
@@ -289,15 +350,17 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         Raises:
             TypeError, ValueError: no such states or worlds; all worlds are unchanged.
         """
-        indices = self._check_worlds(worlds)
+        indices = check_worlds(worlds, self.num_worlds)
         if len(np.unique(indices)) < len(indices):
             raise ValueError(f"worlds are {indices.tolist()}; name each once")
         if isinstance(states, list | tuple):
             if len(states) != len(indices):
                 raise ValueError(f"there are {len(states)} states; expected one for each of {len(indices)} worlds")
             states = list(states)
-        seeds = np.where(self._seeds[indices] == NO_SEED, -1, self._seeds[indices])
-        self._world.restore(indices, states, functools.partial(self._record_reset, indices, seeds))
+        seeds = self._recorded_seed().copy()
+        seeds[indices] = np.maximum(seeds[indices], -1)
+        self._record_seed(seeds)
+        self._world.restore(indices, states)
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
@@ -318,36 +381,40 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         frames = map(self._painter.frame, scenes)
         return tuple(frame for frame in frames for _ in range(self.config.num_agents))
 
+    @one_at_a_time
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
+        """Return the `multigrid.core.metrics` of all episodes: by agent (num_worlds, N), others (num_worlds,).
 
-@show_fields
-def vector_env(
-    num_worlds: int,
-    config: GridConfig | None = None,
-    *,
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    render_mode: str | None = None,
-    copy: bool = True,
-    num_threads: int = 1,
-    metrics: bool = True,
-    **options: Unpack[GridOptions],
-) -> MultiGridVectorEnv[ObservationType]:
-    """Return a `MultiGridVectorEnv` of a `GridConfig`, or of its fields as keywords.
+        Args:
+            as_lists: return lists in place of arrays, as JSON needs them.
+        """
+        worlds = np.arange(self.num_worlds)
+        self._check_have_reset(worlds)
+        metrics = episode_metrics(self._world.measure(worlds))
+        return make_lists(metrics) if as_lists else metrics
 
-    Raises:
-        TypeError: both a config and keywords, or a keyword that is no field of `GridConfig`.
-        ValueError: as `GridConfig` and `MultiGridVectorEnv`.
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute for each row, as Gymnasium's SyncVectorEnv does.
 
-    >>> vector_env(100, num_agents=8, size=16).num_envs
-    800
+        Raises:
+            AttributeError: there is none of this name.
+        """
+        return self.call(name)
 
-    See the page "MultiGrid, many worlds" (docs/environments/multi_grid_vector.md in the source).
-    """
-    return MultiGridVectorEnv(
-        resolve_options(vector_env, config, options),
-        num_worlds,
-        autoreset_mode=autoreset_mode,
-        render_mode=render_mode,
-        copy=copy,
-        num_threads=num_threads,
-        metrics=metrics,
-    )
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return an attribute of this env, called if it can be, for each row; streams and seeds by world.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
+        value = getattr(self, name)
+        if callable(value):
+            value = value(*args, **kwargs)
+        if name in ("np_random", "np_random_seed"):
+            return tuple(one for one in value for _ in range(self.config.num_agents))
+        return value if name == "render" else (value,) * self.num_envs
+
+    def close_extras(self, **_kwargs: Any) -> None:
+        """Stop the threads, if there are any."""
+        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes an env whose constructor has raised
+            self._world.close()
