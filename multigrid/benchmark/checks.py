@@ -16,20 +16,7 @@ _EXPECTED = "expected dicts as multigrid.benchmark.published and play return the
 
 
 def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
-    """Return rows as a list, if they are dicts with some keys that name things.
-
-    Args:
-        rows: the rows, in a list, or anything that can be iterated over.
-        *names: the keys; the value of "seed" and "agents" is an integer, that of others a text.
-
-    Raises:
-        TypeError: `rows` cannot be iterated over, a row is no dict, or a value has another type.
-        ValueError: a row lacks a key, or is of no kind that there is. The message has the row's index.
-
-    >>> check_rows([{"kind": "mapf"}, {"kind": "maps"}], "kind")
-    Traceback (most recent call last):
-    ValueError: 'kind' of row 1 is 'maps'; expected 'mapf' or 'lmapf'
-    """
+    """Return rows as a list, if they are dicts with some keys that name things."""
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
         raise TypeError(f"rows are of type {type(rows).__name__}; {_EXPECTED}, in a list")
     checked = list(rows)
@@ -49,21 +36,7 @@ def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def get_number(row: Mapping[str, Any], name: str, *, above: float | None = None, most: float = math.inf) -> float:
-    """Return a number of a row.
-
-    Args:
-        row: the row, which `check_rows` has checked.
-        name: the key.
-        above: a number that it is larger than; by default it is at least 0.
-        most: the largest number that it can be.
-
-    Raises:
-        TypeError: the value is no number.
-        ValueError: there is none, or it is out of range. The message names the instance and the algorithm.
-
-    >>> get_number({"algorithm": "A", "map": "hall", "makespan": 3.0}, "makespan")
-    3.0
-    """
+    """Return a number of a row."""
     value = row.get(name)
     what = f"the row of {row.get('algorithm')} for {tuple(row.get(key) for key in INSTANCE)}"
     if value is None:

@@ -35,11 +35,7 @@ class DataError(ValueError):
 
 
 def known_sums() -> dict[str, str]:
-    """Return the SHA-256 sum of each file that is read, by its path within the clone.
-
-    >>> len(known_sums()), known_sums()["algorithms/experiments/05-puzzles/maps.yaml"][:8]
-    (125, '325bc219')
-    """
+    """Return the SHA-256 sum of each file that is read, by its path within the clone."""
     lines = _SUMS.read_text(encoding="utf-8").splitlines()
     return {path: digits for digits, path in (line.split(maxsplit=1) for line in lines)}
 
@@ -54,15 +50,7 @@ class Clone:
     """Whether files must have the known sums; if not, other files of the same form are read as well."""
 
     def read_yaml(self, path: str) -> Any:
-        """Return the content of a YAML file; lists of agents' and targets' cells are lists of lists of integers.
-
-        Args:
-            path: its path within the clone.
-
-        Raises:
-            DataError: the file is missing, is not as expected, or is no YAML.
-            ModuleNotFoundError: PyYAML is not installed.
-        """
+        """Return the content of a YAML file; lists of agents' and targets' cells are lists of lists of integers."""
         try:
             import yaml
         except ModuleNotFoundError as error:
@@ -81,28 +69,14 @@ class Clone:
         return content
 
     def read_json(self, path: str) -> Any:
-        """Return the content of a JSON file.
-
-        Args:
-            path: its path within the clone.
-
-        Raises:
-            DataError: the file is missing, is not as expected, or is no JSON.
-        """
+        """Return the content of a JSON file."""
         try:
             return json.loads(self._read_text(path))
         except (json.JSONDecodeError, RecursionError) as error:
             raise self.error(path, f"is no JSON: {error}") from error
 
     def list_results(self, folder: str) -> list[str]:
-        """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all.
-
-        Raises:
-            DataError: there are none.
-
-        >>> Clone(Path("somewhere")).list_results("raw_data_MAPF/05-puzzles")[1:3]
-        ['raw_data_MAPF/05-puzzles/IQL-tuned.json', 'raw_data_MAPF/05-puzzles/LaCAM.json']
-        """
+        """Return the paths of the JSON files in a folder, sorted: the known ones if files are checked, else all."""
         if self.check:
             paths = [path for path in known_sums() if path.startswith(f"{folder}/") and path.endswith(".json")]
         else:

@@ -182,27 +182,13 @@ def _check_numbers(agents: Any) -> tuple[int, ...]:
 
 
 def folder_of(name: str, above: str = "algorithms/experiments") -> str:
-    """Return the path of the folder of a set, within a clone.
-
-    Raises:
-        ValueError: there is no such set.
-
-    >>> folder_of("mazes")
-    'algorithms/experiments/02-mazes'
-    """
+    """Return the path of the folder of a set, within a clone."""
     number = tuple(SETS).index(check_name("the set", name, tuple(SETS))) + 1
     return f"{above}/{number:02}-{name}"
 
 
 def file_of(name: str, kind: Kind) -> str:
-    """Return the path of the scenarios of a set, within a clone.
-
-    Raises:
-        ValueError: there is no such set or kind.
-
-    >>> file_of("mazes", "lmapf")
-    'algorithms/experiments/02-mazes/02-mazes-lmapf.yaml'
-    """
+    """Return the path of the scenarios of a set, within a clone."""
     folder = folder_of(name)
     check_name("kind", kind, get_args(Kind))
     if (name, kind) == ("pathfinding", "lmapf"):

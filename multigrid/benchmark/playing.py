@@ -207,16 +207,7 @@ def _versions() -> dict[str, Any]:
 
 
 def play_trials(runner: Runner, trials: Sequence[Trial], processes: int = 1) -> Iterator[Row]:
-    """Yield the row of each trial, as it is done.
-
-    Args:
-        runner: plays a trial; with several processes it is pickled.
-        trials: the trials.
-        processes: the number of processes; with 1, this one plays.
-
-    Raises:
-        ChildProcessError: a process ended before its trial did, for example because the machine ran out of memory.
-    """
+    """Yield the row of each trial, as it is done."""
     if processes == 1:
         yield from map(runner, trials)
     else:

@@ -11,6 +11,7 @@ import csv
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing_extensions import Self
 
 from multigrid._files import read_bytes
 from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
-from multigrid.benchmark.locks import try_lock
 from multigrid.benchmark.published import Row
 from multigrid.benchmark.scores import instance_of
 
@@ -37,6 +37,28 @@ and the versions of this package, its rules, Python and Numba ("" where it is mi
 
 # A pipe would otherwise wait for a reader; Windows has neither the second flag nor such pipes.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 2**30
+
+    def _lock(descriptor: int) -> None:
+        # The locked byte lies behind all rows: others could not read it.
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+    _IS_TAKEN: type[OSError] = PermissionError
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    _IS_TAKEN = BlockingIOError
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
@@ -104,13 +126,7 @@ def join_rows(*runs: Sequence[Row]) -> list[Row]:
 
 
 def check_runs(rows: Iterable[Row], limits: Mapping[tuple[str, str], float], rules: int | None) -> None:
-    """Raise a ValueError if rows were played otherwise than is given.
-
-    Args:
-        rows: the rows.
-        limits: the time limit of each kind and algorithm; others may have any.
-        rules: the version of the rules; None for any.
-    """
+    """Raise a ValueError if rows were played otherwise than is given."""
     for row in rows:
         if rules is not None and row.get("rules", rules) != rules:
             raise ValueError(
@@ -129,16 +145,7 @@ def check_runs(rows: Iterable[Row], limits: Mapping[tuple[str, str], float], rul
 
 
 class RowFile:
-    """A file of rows, opened to append to it, and locked until it is closed; a last line that was cut off is removed.
-
-    Args:
-        file: its path; it is made if there is none.
-
-    Raises:
-        ValueError: as `read_rows`; the file is unchanged.
-        BlockingIOError: another run has the file open.
-        OSError: the file cannot be written.
-    """
+    """A file of rows, locked while it is open; a last line that was cut off is removed."""
 
     rows: list[Row]
     """The rows that the file had."""
@@ -157,11 +164,7 @@ class RowFile:
             raise
 
     def append(self, row: Row) -> None:
-        """Append a row; it is in the file when this returns.
-
-        Raises:
-            OSError: the file cannot be written, as on a full disk; it is as it was before.
-        """
+        """Append a row; it is in the file when this returns."""
         self._write([_format(row[name]) for name in COLUMNS])
 
     def close(self) -> None:
@@ -196,8 +199,22 @@ class RowFile:
 def _claim(descriptor: int, file: Path) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise ValueError(f"{file} is no regular file; name another")
-    if not try_lock(descriptor):
+    if not _try_lock(descriptor):
         raise BlockingIOError(f"another run writes to {file}; wait until it has ended, or name another folder")
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Lock an open file, until it is closed, and return whether no other process, or descriptor, has locked it.
+
+    On file systems without locks nothing is locked, and the answer is True.
+    """
+    try:
+        _lock(descriptor)
+    except _IS_TAKEN:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _format(value: Any) -> str:

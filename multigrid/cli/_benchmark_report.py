@@ -24,12 +24,7 @@ instance counts if all algorithms with rows in the score's sets have a row for i
 
 
 def format_report(own: Sequence[Row], others: Sequence[Row]) -> str:
-    """Return tables of scores and of results by number of agents.
-
-    Args:
-        own: the rows of this run, of one kind.
-        others: the published rows of the same kind and sets.
-    """
+    """Return tables of scores and of results by number of agents."""
     played = {row["set"] for row in own}
     lines = ["# The POGEMA benchmark", ""]
     lines += _format_scores("Scores of the published rows", scores(others))

@@ -60,17 +60,7 @@ class EpisodeOptions(WorldOptions):
 
 
 def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str, policies: Sequence[str]) -> _Options:
-    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags.
-
-    Args:
-        kind: the type of the options.
-        arguments: the words after the command.
-        program: the command.
-        policies: names of built-in policies, and folders of trained models.
-
-    Raises:
-        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
-    """
+    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags."""
     trained = next((policy for policy in policies if policy not in BUILT_IN), None)
     start = None if trained is None else kind(grid=trained_config(Path(trained)))
     options = parse_flags(kind, arguments, program, start)
@@ -105,12 +95,7 @@ def describe_episodes(options: EpisodeOptions) -> dict[str, Any]:
 
 
 def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
-    """Return the worlds to play, by name.
-
-    Raises:
-        ValueError: there is no such scenario, or a world has no limit of steps.
-        OSError: the scenario cannot be read.
-    """
+    """Return the worlds to play, by name."""
     if options.scenario is not None:
         scenario = find_scenario(options.scenario)
         worlds = {file_name(scenario.name): scenario.config}
@@ -127,16 +112,7 @@ def find_worlds(options: EpisodeOptions) -> dict[str, GridConfig]:
 
 
 def fit_world(name: str, config: GridConfig, policy: str) -> GridConfig:
-    """Return a world with the observations that a policy needs, see `match_observations`.
-
-    Args:
-        name: the name of the world, for messages.
-        config: the world.
-        policy: the name of a built-in policy, for which the world stays as it is, or the folder of a trained model.
-
-    Raises:
-        ValueError: the model does not fit the world, or the policy lets agents wait that cannot stay.
-    """
+    """Return a world with the observations that a policy needs, see `match_observations`."""
     if policy in _COORDINATED and _lacks_stay(config):
         raise ValueError(
             f"{policy} lets agents wait for one another, but those of {name} cannot stay; add --allow-stay, or "

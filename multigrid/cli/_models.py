@@ -48,19 +48,7 @@ class TrainingConfig(NamedTuple):
 
 
 def read_training(folder: Path) -> TrainingConfig:
-    """Return the world and the hidden layers of a trained model, as its config.json describes them.
-
-    Raises:
-        ValueError: config.json is missing or malformed, or was written under other rules. The message names the file.
-
-    >>> import json, tempfile
-    >>> from multigrid.core.rules import RULES_VERSION
-    >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}, "hidden": [32]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "config.json").write_text(json.dumps(content))
-    ...     read_training(Path(folder)).hidden
-    (32,)
-    """
+    """Return the world and the hidden layers of a trained model, as its config.json describes them."""
 
     def convert(content: dict[str, Any]) -> TrainingConfig:
         return TrainingConfig(make_grid(content["grid"]), check_hidden(content["hidden"]))
@@ -80,10 +68,6 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
 
     It acts like the policy of ``PPO.load(folder / "model.zip")``. But `PPO.load` unpickles the file, which can run any
     code; this function reads only weights.
-
-    Raises:
-        ValueError: config.json or model.zip is missing or malformed, or they do not fit each other. The message names
-            the file. No code in it has been run.
     """
     import torch
     from stable_baselines3 import PPO
@@ -187,11 +171,7 @@ def _open_stored(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def trained_config(folder: Path) -> GridConfig:
-    """Return the configuration that a model was trained in.
-
-    Raises:
-        ValueError: ``multigrid train`` did not write the folder, or wrote it under other rules.
-    """
+    """Return the configuration that a model was trained in."""
     _check_folder(folder)
     return read_training(folder).grid
 
@@ -211,19 +191,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def make_policy_factory(policy: str) -> PolicyFactory:
-    """Return the factory of a built-in policy or of a trained model.
-
-    Args:
-        policy: a name in `BUILT_IN`, or the folder of a trained model. Of the folder only the configuration and the
-            weights are read; no code in it is run.
-
-    Raises:
-        ValueError: there is no such policy, or a file of the folder is malformed; the message names it.
-
-    >>> make_policy_factory("clever")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: policy is clever, which has no config.json and no model.zip in it; expected random, ...
-    """
+    """Return the factory of a built-in policy or of a trained model."""
     if policy in BUILT_IN:
         return built_in_factory(policy)
     _check_folder(Path(policy))
@@ -266,14 +234,6 @@ def match_observations(name: str, world: GridConfig, trained: GridConfig) -> Gri
 
     A model that was trained without the action stay plays without it, also where others have it: a seed gives the same
     layout, and the same actions lead to the same episode.
-
-    Raises:
-        ValueError: the model was trained with the action stay, which the world lacks; or the shape of an observation
-            differs from the model's.
-
-    >>> trained = GridConfig(observe=("agent", "view"), view_radius=1)
-    >>> match_observations("wide", GridConfig(size=(9, 4), num_agents=5), trained).parts
-    ('agent', 'view')
     """
     config = dataclasses.replace(world, observe=trained.parts, view_radius=trained.view_radius, flatten=trained.flatten)
     if trained.allow_stay and not config.allow_stay:

@@ -91,11 +91,7 @@ def summarize(results: Sequence[WorldEpisodes], options: RolloutOptions) -> dict
 
 
 def import_libraries(kinds: Collection[str]) -> None:
-    """Import the libraries that these kinds of files need.
-
-    Raises:
-        ModuleNotFoundError: one of them is not installed.
-    """
+    """Import the libraries that these kinds of files need."""
     if "figures" in kinds:
         importlib.import_module("multigrid.cli._figures")
     if "gif" in kinds or "mp4" in kinds:
@@ -103,12 +99,7 @@ def import_libraries(kinds: Collection[str]) -> None:
 
 
 def write_outputs(results: Sequence[WorldEpisodes], options: RolloutOptions) -> Path:
-    """Write the files that the options select to a new folder, and return the folder.
-
-    Raises:
-        FileExistsError: the folder exists already.
-        OSError: files could not be written, which the message names; all others are in the folder.
-    """
+    """Write the files that the options select to a new folder, and return the folder."""
     unwritten = Unwritten()
     with staged_folder(options.output, "rollouts") as (stage, folder):
         with unwritten.noting("metrics.json"):

@@ -99,12 +99,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def benchmark(options: BenchmarkOptions, console: Console) -> int:
-    """Play the instances that have no row yet, write the scores, print them, and return 0; 130 after Ctrl-C.
-
-    Raises:
-        ValueError: an option is out of range; two exclude one another; or the clone, or rows, are not as expected.
-        OSError: a file cannot be read or written, or a process that played was killed.
-    """
+    """Play the instances that have no row yet, write the scores, print them, and return 0; 130 after Ctrl-C."""
     _check(options)
     for name in options.policies:
         if name not in SEARCHES:
@@ -214,14 +209,7 @@ def _check(options: BenchmarkOptions) -> None:
 
 
 def find_policy(name: str) -> PolicySetup:
-    """Return a built-in policy, or the model in the folder of a run of ``multigrid train``.
-
-    Raises:
-        ValueError: there is no such policy, or a file of the folder is malformed; the message names it.
-
-    >>> find_policy("pibt").fit(GridConfig(num_agents=3)).parts
-    ('agent', 'target')
-    """
+    """Return a built-in policy, or the model in the folder of a run of ``multigrid train``."""
     factory = make_policy_factory(name)
     if name in BUILT_IN:
         return PolicySetup(factory, blind)
@@ -233,12 +221,7 @@ def _fit(trained: GridConfig, config: GridConfig) -> GridConfig:
 
 
 def _check_models(policies: Sequence[str], instances: Collection[Instance]) -> None:
-    """Check that trained models can play instances.
-
-    Raises:
-        ValueError: a model observes an array whose shape depends on the number of agents or the size of the map, and
-            other numbers or sizes are among the instances.
-    """
+    """Check that trained models can play instances."""
     # The observations depend on nothing else.
     kinds = {(one.num_agents, one.walls.shape): one for one in instances}
     for name in policies:

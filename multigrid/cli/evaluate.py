@@ -91,12 +91,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def compare(options: EvaluateOptions, console: Console) -> int:
-    """Play all episodes with each policy, print the comparison, write the file that the options name, and return 0.
-
-    Raises:
-        ValueError: an option is out of range, two exclude one another, or a policy cannot play in a world.
-        OSError: a file cannot be read or written.
-    """
+    """Play all episodes with each policy, print the comparison, write the file that the options name, and return 0."""
     _check(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factories = {policy: make_policy_factory(policy) for policy in options.policies}
@@ -172,11 +167,7 @@ def _play_world(
 
 
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
-    """Parse the flags.
-
-    Raises:
-        ValueError: there is no policy before the flags, or one after them; or as for a rollout.
-    """
+    """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
     options = parse_episodes(EvaluateOptions, arguments, _PROGRAM, policies)
     if options.policies != policies:

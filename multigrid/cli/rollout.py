@@ -32,12 +32,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def rollout(options: RolloutOptions, console: Console) -> int:
-    """Play all episodes, print the metrics, write the files that the options name, and return 0.
-
-    Raises:
-        ValueError: an option is out of range, or two exclude one another.
-        FileExistsError: the folder or the dataset exists already.
-    """
+    """Play all episodes, print the metrics, write the files that the options name, and return 0."""
     check_episodes(options)
     # Load the weights before the world is created: a description of a huge world is rejected if they do not fit it.
     factory = make_policy_factory(options.policy)
@@ -129,9 +124,6 @@ def _fit_dataset(worlds: Mapping[str, GridConfig], policy: str) -> dict[str, Gri
 
     They are of the standard form, but a single agent's are those of ``multigrid/GridWorld-v0`` where it has these
     rules, and a trained model's are its own.
-
-    Raises:
-        ValueError: there are several worlds.
     """
     if len(worlds) != 1:
         names = ", ".join([*worlds][:3]) + ", ..." * (len(worlds) > 3)

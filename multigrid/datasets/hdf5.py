@@ -24,16 +24,7 @@ _MOST_BYTES_INSIDE = 60_000
 
 
 def write_episodes(path: Path, first: int, episodes: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
-    """Append episodes to a file.
-
-    Args:
-        path: the file; one without content begins a dataset.
-        first: the number of episodes in it.
-        episodes: the attributes of each, and its arrays, or dicts of arrays, by Minari's names.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Append episodes to a file."""
     with h5py.File(path, "a", track_order=True) as file:
         for number, (attributes, arrays) in enumerate(episodes, start=first):
             group = h5g.create(file.id, f"episode_{number}".encode())

@@ -28,14 +28,7 @@ class _Snapshot(NamedTuple):
 def rows_of_worlds(
     vector_env: Any, policy: VectorPolicy, seeds: range, read_states: Callable[[], NDArray[Any]] | None
 ) -> Iterator[list[AgentRow]]:
-    """Play an episode for each seed, and yield the rows of each, in the order of the seeds.
-
-    Args:
-        vector_env: a vector env in DISABLED mode, whose episodes have a limit of steps.
-        policy: chooses the actions.
-        seeds: of the resets.
-        read_states: returns the states of all worlds, (E, ...); None leaves them out.
-    """
+    """Play an episode for each seed, and yield the rows of each, in the order of the seeds."""
     worlds = vector_env.unwrapped
     # The last steps of all worlds, as far back as the episodes that are under way: the snapshot before each, and the
     # actions, rewards, terminations and truncations.
@@ -88,14 +81,7 @@ def _cut(
 
 
 def rows_of_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states: bool) -> Iterator[list[AgentRow]]:
-    """Play an episode of a ParallelEnv for each seed, one after the other, and yield the rows of each.
-
-    Args:
-        env: what `multigrid.parallel_env` returns, wrapped or not.
-        factory: returns the policy of an episode for its seed.
-        seeds: of the resets and of the policies.
-        with_states: whether rows have the states of the whole world.
-    """
+    """Play an episode of a ParallelEnv for each seed, one after the other, and yield the rows of each."""
     buffer = EpisodeBuffer(env, with_states=with_states)
     for world, seed in enumerate(seeds):
         policy = factory(seed)
@@ -105,12 +91,7 @@ def rows_of_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_sta
 
 
 class EpisodeBuffer:
-    """Store one episode of a ParallelEnv: `note` takes what `multigrid.evaluation.playing.play` yields.
-
-    Args:
-        env: what `multigrid.parallel_env` returns, wrapped or not.
-        with_states: whether rows have the states of the whole world.
-    """
+    """Store one episode of a ParallelEnv: `note` takes what `multigrid.evaluation.playing.play` yields."""
 
     def __init__(self, env: Any, *, with_states: bool) -> None:
         self._env = env

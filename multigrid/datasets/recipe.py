@@ -58,22 +58,13 @@ class Recipe:
         return range(self.seed, self.seed + self.episodes)
 
     def fields(self) -> dict[str, Any]:
-        """Return the recipe for JSON.
-
-        >>> recipe = Recipe(GridConfig(size=(5, 3)), "pibt", seed=0, episodes=9, num_worlds=None, standard=True)
-        >>> read_recipe({KEY: recipe.fields()}) == recipe
-        True
-        """
+        """Return the recipe for JSON."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"format": FORMAT, "rules": RULES_VERSION, **fields, "config": grid_fields(self.config)}
 
 
 def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
-    """Return the recipe in the metadata of a dataset.
-
-    Raises:
-        ValueError: there is none, or it is of other versions of the form or of the rules.
-    """
+    """Return the recipe in the metadata of a dataset."""
     content = metadata.get(KEY)
     if content is None:
         raise ValueError(
@@ -91,11 +82,7 @@ def read_recipe(metadata: Mapping[str, Any]) -> Recipe:
 
 
 def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int) -> Recipe:
-    """Return the recipe of episodes that are played one after the other.
-
-    Raises:
-        TypeError, ValueError: an argument is of the wrong type or out of range, or there is no limit of steps.
-    """
+    """Return the recipe of episodes that are played one after the other."""
     if not isinstance(config, GridConfig):
         raise TypeError(f"config is of type {type(config).__name__}; expected a GridConfig")
     seed, episodes = check_seed(seed, ""), check_int("episodes", episodes, 1)
@@ -103,11 +90,7 @@ def recipe_of_episodes(config: GridConfig, policy: str, seed: int, episodes: int
 
 
 def is_standard(config: GridConfig) -> bool:
-    """Return whether observations are of the form that `multigrid.wrappers.standard_config` gives them.
-
-    >>> is_standard(GridConfig()), is_standard(GridConfig(flatten=True, observe=("agent", "target", "action_mask")))
-    (False, True)
-    """
+    """Return whether observations are of the form that `multigrid.wrappers.standard_config` gives them."""
     return config.observation_keys == ("observation", MASK)
 
 

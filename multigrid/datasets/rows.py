@@ -83,29 +83,13 @@ def make_row(
 
 
 def _metrics_of(metrics: Mapping[str, Any], agent: int) -> dict[str, Any]:
-    """Return the metrics of a world as plain numbers: those by agent are this agent's.
-
-    >>> _metrics_of({"success": np.array([True, False]), "csr": 0.0}, agent=1)
-    {'success': False, 'csr': 0.0}
-    """
+    """Return the metrics of a world as plain numbers: those by agent are this agent's."""
     values = {name: np.asarray(metrics[name]) for name in METRICS if name in metrics}
     return {name: (value[agent] if value.ndim else value).item() for name, value in values.items()}
 
 
 def update_digest(digest: Any, ids: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Add a row to a running SHA-256: its ids and metrics, and its arrays with their names, types and shapes.
-
-    Args:
-        digest: what ``hashlib.sha256()`` returns.
-        ids: numbers, by name.
-        arrays: arrays, or dicts of arrays, by name; those that are None count as missing.
-
-    >>> import hashlib
-    >>> digest = hashlib.sha256()
-    >>> update_digest(digest, {"agent": 0}, {"actions": np.array([3, 1])})
-    >>> digest.hexdigest()[:8]
-    '2a070c01'
-    """
+    """Add a row to a running SHA-256: its ids and metrics, and its arrays with their names, types and shapes."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in ids.items()}
     digest.update(json.dumps(plain, sort_keys=True).encode())
     for name, array in sorted(_flatten(arrays)):

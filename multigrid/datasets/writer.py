@@ -30,11 +30,7 @@ _BYTES_TOGETHER = 2**25
 
 
 def import_minari() -> Any:
-    """Return the module `minari`.
-
-    Raises:
-        ModuleNotFoundError: it, or a library of its storage, is not installed; the message says what to install.
-    """
+    """Return the module `minari`."""
     try:
         # Minari 0.5 imports Pillow in its storage without asking for it, and h5py only with its extra "hdf5".
         for library in ("h5py", "PIL"):
@@ -45,12 +41,7 @@ def import_minari() -> Any:
 
 
 def find_folder(name: str) -> Path:
-    """Return the folder of a dataset, which Minari derives from its name: ``(NAMESPACE/)NAME-vVERSION``.
-
-    Raises:
-        ModuleNotFoundError: Minari is not installed.
-        ValueError: `name` is no such name.
-    """
+    """Return the folder of a dataset, which Minari derives from its name: ``(NAMESPACE/)NAME-vVERSION``."""
     import_minari()
     from minari.dataset.minari_dataset import parse_dataset_id
     from minari.storage import get_dataset_path
@@ -73,18 +64,7 @@ def open_writer(
     spaces: tuple[gymnasium.Space[Any], gymnasium.Space[Any]],
     description: str | None = None,
 ) -> Iterator[DatasetWriter]:
-    """Yield a writer; the dataset appears under its name when all rows are written, and after an exception not at all.
-
-    Args:
-        name: of the dataset.
-        recipe: what the rows are recorded from.
-        spaces: of an agent's observations and actions.
-        description: a text for Minari's metadata.
-
-    Raises:
-        ModuleNotFoundError, ValueError: as `find_folder`.
-        FileExistsError: there is a dataset of this name.
-    """
+    """Yield a writer; the dataset appears when all rows are written, and after an exception not at all."""
     path = find_folder(name)
     if os.path.lexists(path):
         raise FileExistsError(f"the dataset {name} exists already, in {path}; choose another name or version")
@@ -104,14 +84,7 @@ def _create_namespace(name: str) -> None:
 
 
 class DatasetWriter:
-    """Write rows to a new folder, in the form of Minari's storage of HDF5; `open_writer` makes one.
-
-    Args:
-        folder: of the data, which does not exist yet.
-        name: of the dataset.
-        recipe: what the rows are recorded from.
-        spaces: of an agent's observations and actions.
-    """
+    """Write rows to a new folder, in the form of Minari's storage of HDF5; `open_writer` makes one."""
 
     def __init__(
         self,

@@ -47,14 +47,7 @@ UNDEFINED = Estimate(math.nan, math.nan, math.nan)
 
 
 def wilson(values: NDArray[np.float64]) -> Estimate:
-    """Return the mean of zeros and ones, and Wilson's interval.
-
-    Args:
-        values: float64 (K,), K at least 1.
-
-    >>> [round(number, 3) for number in wilson(np.array([1.0, 1.0, 1.0, 0.0]))]
-    [0.75, 0.301, 0.954]
-    """
+    """Return the mean of zeros and ones, and Wilson's interval."""
     count, mean = len(values), float(values.mean())
     share = _Z**2 / count
     centre = (mean + share / 2) / (1 + share)
@@ -115,36 +108,18 @@ class LowerBounds:
 
 
 def gap_of(measures: Mapping[str, float], bound: float) -> float:
-    """Return by which share the sum of costs of an episode is above a bound; NaN unless all agents arrived.
-
-    Args:
-        measures: as `measure_episode` returns them.
-        bound: no plan has a smaller sum of costs.
-
-    >>> gap_of({"success": 1.0, "sum_of_costs": 10.0}, bound=8.0)
-    0.25
-    """
+    """Return by which share the sum of costs of an episode is above a bound; NaN unless all agents arrived."""
     return measures["sum_of_costs"] / bound - 1 if measures["success"] else math.nan
 
 
 def estimate_gap(gaps: Sequence[float]) -> Estimate:
-    """Return the mean of the gaps that are not NaN, with its 95 % confidence interval.
-
-    >>> estimate_gap([0.25, float("nan"), 0.75])
-    Estimate(mean=0.5, low=0.25, high=0.75)
-    """
+    """Return the mean of the gaps that are not NaN, with its 95 % confidence interval."""
     values = np.array([gap for gap in gaps if not np.isnan(gap)])
     return bootstrap(values) if len(values) else UNDEFINED
 
 
 def measure_episode(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return the `MEASURES` of an episode from the metrics that `MultiGridEnv.metrics` returned.
-
-    >>> env = MultiGridEnv(GridConfig(walls="a.A", max_cycles=9))
-    >>> _ = env.reset(), env.step({"agent_0": 0}), env.step({"agent_0": 0})
-    >>> measure_episode(env.metrics())["success"], measure_episode(env.metrics())["makespan"]
-    (1.0, 2.0)
-    """
+    """Return the `MEASURES` of an episode from the metrics that `MultiGridEnv.metrics` returned."""
     return {name: float(metrics["csr" if name == "success" else name]) for name in MEASURES}
 
 
@@ -152,10 +127,6 @@ def estimate_measures(episodes: Sequence[Mapping[str, float]]) -> dict[str, Esti
     """Return the mean and the interval of each of the `MEASURES` over K >= 1 episodes; NaN if one value is NaN.
 
     If the episodes have a "gap", its mean is that of the values that are not NaN.
-
-    >>> one = {"success": 1.0, "csr": 1.0, "isr": 1.0, "sum_of_costs": 7.0, "makespan": 4.0, "throughput": float("nan")}
-    >>> estimate_measures([one, {**one, "sum_of_costs": 9.0}])["sum_of_costs"]
-    Estimate(mean=8.0, low=7.0, high=9.0)
     """
     estimates = {}
     for name in MEASURES:

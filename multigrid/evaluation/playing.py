@@ -47,7 +47,7 @@ def play(env: Any, policy: Policy, seed: int) -> Iterator[tuple[dict[str, int] |
 
 def play_worlds(
     vector_env: Any, policy: VectorPolicy, seeds: range
-) -> Iterator[tuple[NDArray[Any] | None, Step, NDArray[np.int64]]]:
+) -> Iterator[tuple[NDArray[Any] | None, Any, NDArray[np.int64]]]:
     """Play an episode for each seed in the worlds of a vector env, side by side.
 
     A world whose episode has ended begins the next one. Which world plays an episode changes nothing in it, unless the
@@ -60,8 +60,9 @@ def play_worlds(
         seeds: the seed of an episode is ``seeds[number]``.
 
     Yields:
-        The actions of all rows, the results of a step, by row, and the number of the episode that each world has
-        played, int64 (E,). First, and after each step that has ended episodes, None and the results of the reset.
+        The actions of all rows; the results of a step, as a `Step` of arrays (num_envs, ...); and the number of the
+        episode that each world has played, int64 (E,). First, and after each step that has ended episodes, None, the
+        results of the reset, and the numbers of the episodes that begin.
 
     >>> from multigrid import vector_env
     >>> envs = vector_env(2, walls="a..A", max_cycles=9, autoreset_mode="Disabled")

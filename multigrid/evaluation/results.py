@@ -43,11 +43,7 @@ class Difference(NamedTuple):
 
 
 class _Differences(dict[str, Difference]):
-    """A dict with a `Difference` for each metric, whose text has a line for each.
-
-    >>> print(_Differences(makespan=Difference(Estimate(-2.5, -3.25, -1.5), episodes=40, wins=30, losses=2)))
-    makespan      -2.50 [-3.25, -1.50]  40 pairs, 30 better, 2 worse
-    """
+    """A dict with a `Difference` for each metric, whose text has a line for each."""
 
     def __str__(self) -> str:
         """Return a line for each metric: the mean difference, its interval, and the numbers of pairs."""

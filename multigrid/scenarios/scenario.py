@@ -31,7 +31,9 @@ ABSENT = -1
 _FORMAT = "multigrid scenario"
 _DIGEST_LENGTH = 8
 _ABSENT_LETTER = "-"
-_KEYS = ("format", "schema", "rules", "name", "config", "map", "agents", "targets", "stream", "actions", "told")
+# The key of the digests in files of this version of the format.
+_DIGESTS = "told"
+_KEYS = ("format", "schema", "rules", "name", "config", "map", "agents", "targets", "stream", "actions", _DIGESTS)
 _STREAM_KEYS = ("state", "inc", "has_uint32", "uinteger")
 # The map and its letters give these three fields.
 _CONFIG_KEYS = tuple(
@@ -65,7 +67,7 @@ class Scenario:
     """int8 (T, N): the actions of a recorded episode, `ABSENT` for agents that had left; or None."""
     digests: tuple[str, ...] | None = None
     """T + 1 strings: after the reset and after each step, eight hexadecimal digits of a running SHA-256 of all
-    observations, rewards, flags, distances and outcomes; the key in the files is "told"."""
+    observations, rewards, flags, distances and outcomes."""
 
     def __post_init__(self) -> None:
         name: Any = self.name
@@ -235,7 +237,7 @@ def _content(scenario: Scenario) -> dict[str, Any]:
             "uinteger": int(stream["uinteger"]),
         },
         "actions": None if actions is None else ["".join(map(_letter, row)) for row in actions.tolist()],
-        "told": None if scenario.digests is None else list(scenario.digests),
+        _DIGESTS: None if scenario.digests is None else list(scenario.digests),
     }
 
 
@@ -262,7 +264,7 @@ def _scenario(content: dict[str, Any]) -> Scenario:
     if actions is not None:
         rows = [[ABSENT if letter == _ABSENT_LETTER else int(letter) for letter in row] for row in actions]
         actions = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else config.num_agents)
-    return Scenario(content["name"], config, stream, actions, content["told"])
+    return Scenario(content["name"], config, stream, actions, content[_DIGESTS])
 
 
 def _text(scenario: Scenario) -> str:

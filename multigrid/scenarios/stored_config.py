@@ -24,13 +24,10 @@ _LARGEST = 2**31 - 1
 
 
 def grid_fields(config: GridConfig) -> dict[str, Any]:
-    r"""Return the fields of a configuration for JSON, from which `make_grid` makes an equal configuration.
+    """Return the fields of a configuration for JSON, from which `make_grid` makes an equal configuration.
 
     The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
     ``targets``, for a picture cannot show an agent and a target in one cell.
-
-    >>> grid_fields(GridConfig(walls="..#\n...", num_agents=3))["walls"]
-    ['..#\n...']
     """
     fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     if config.maps is not None:
@@ -44,15 +41,7 @@ def grid_fields(config: GridConfig) -> dict[str, Any]:
 
 
 def make_grid(fields: Any) -> GridConfig:
-    """Return the configuration with the fields under "grid" in a config.json.
-
-    Raises:
-        ValueError, TypeError, AttributeError and others: the fields are not those of a `GridConfig`, or describe more
-            cells than can be read within seconds.
-
-    >>> make_grid({"size": [7, 4], "num_agents": 3}).agents
-    ('agent_0', 'agent_1', 'agent_2')
-    """
+    """Return the configuration with the fields under "grid" in a config.json."""
     size, walls = fields.get("size"), fields.get("walls")
     sides = size if isinstance(size, list) else [size, size]
     if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
@@ -71,18 +60,7 @@ def make_grid(fields: Any) -> GridConfig:
 def read_config(
     folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
 ) -> _Content:
-    """Read the config.json of a training and return its content, converted by a function.
-
-    Raises:
-        ValueError: the file is missing or malformed, the function raises an error, or other rules applied.
-
-    >>> import tempfile
-    >>> content = {"rules": RULES_VERSION, "grid": {"size": [7, 4]}}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "config.json").write_text(json.dumps(content))
-    ...     read_config(Path(folder), lambda content: make_grid(content["grid"])).width
-    7
-    """
+    """Read the config.json of a training and return its content, converted by a function."""
     path = folder / "config.json"
     try:
         content = json.loads(read_bytes(path))
@@ -100,9 +78,5 @@ def read_config(
 
 
 def one_line(error: Exception) -> str:
-    r"""Return an error's message on one line, at most 300 characters: a hostile file can make it long.
-
-    >>> one_line(ValueError("two\nlines"))
-    'two lines'
-    """
+    """Return an error's message on one line, at most 300 characters: a hostile file can make it long."""
     return " ".join(str(error).split())[:300]

@@ -68,11 +68,7 @@ def _check_name(name: str) -> None:
 
 
 def name_nearest(name: object) -> str:
-    """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message.
-
-    >>> name_nearest("rooms-17x13")
-    "the nearest of 36 names are 'rooms-17x13-8', 'rooms-41x31-64' and 'rooms-21x17-16'"
-    """
+    """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message."""
     known = names()
     first, second, third = difflib.get_close_matches(name[:100] if isinstance(name, str) else "", known, n=3, cutoff=0)
     return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"

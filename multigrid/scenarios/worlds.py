@@ -43,18 +43,7 @@ class _Described(NamedTuple):
 
 
 def find_scenario(source: str | PathLike[str]) -> Scenario:
-    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name.
-
-    Args:
-        source: a path, or a name as a str.
-
-    Raises:
-        OSError: there is neither such a file nor such a name, or the file cannot be read.
-        ValueError: the file does not hold a scenario.
-
-    >>> find_scenario("maze-17x13-8").name
-    'maze-17x13-8'
-    """
+    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name."""
     path = Path(source)
     if not path.is_file() and isinstance(source, str):
         if source in names():
@@ -68,17 +57,7 @@ def find_scenario(source: str | PathLike[str]) -> Scenario:
 
 
 def find_suite(patterns: Sequence[str]) -> dict[str, GridConfig]:
-    """Return the worlds of the suite whose names match a pattern, by name; all of them for no pattern.
-
-    Args:
-        patterns: parts of names. A pattern that contains ``*``, ``?`` or ``[`` must match a whole name, as in a shell.
-
-    Raises:
-        ValueError: no name matches.
-
-    >>> list(find_suite(["maze-*-4", "empty-9"]))
-    ['empty-9x7-2', 'maze-11x9-4']
-    """
+    """Return the worlds of the suite whose names match a pattern, by name; all of them for no pattern."""
     globs = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
     found = [name for name in names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
     if not found:
@@ -88,11 +67,7 @@ def find_suite(patterns: Sequence[str]) -> dict[str, GridConfig]:
 
 
 def name_grid(maps: Sequence[str], config: GridConfig) -> str:
-    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map.
-
-    >>> name_grid(["yards/north.txt"], GridConfig(walls="..#...", num_agents=1))
-    'north-6x1-1'
-    """
+    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map."""
     kind = "grid" if config.maps is None else "map" if config.num_maps == 1 else "maps"
     if len(maps) == 1:
         # A scenario of the suite may be played with another number of agents.

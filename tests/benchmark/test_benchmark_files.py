@@ -14,7 +14,7 @@ import pytest
 
 from helpers import AROUND
 from multigrid import __version__, benchmark
-from multigrid.benchmark import locks
+from multigrid.benchmark import rows as rows_module
 from multigrid.benchmark.rows import COLUMNS, RowFile, key_of
 from multigrid.cli import benchmark as command
 from multigrid.cli import main
@@ -100,7 +100,7 @@ def test_where_files_have_no_locks_rows_are_written(tmp_path: Path, monkeypatch:
     def refuse(descriptor: int) -> None:
         raise OSError(errno.ENOLCK, f"no locks for {descriptor}")
 
-    monkeypatch.setattr(locks, "_lock", refuse)
+    monkeypatch.setattr(rows_module, "_lock", refuse)
     assert benchmark.read_rows(written(tmp_path / "out", made_row())) == [made_row()]
 
 

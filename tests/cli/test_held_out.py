@@ -120,5 +120,5 @@ def test_only_agents_that_are_present_act() -> None:
         asked.append(names)
         return [0] * len(names)
 
-    play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), [3], walk_right)
+    play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), range(3, 4), walk_right)
     assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
