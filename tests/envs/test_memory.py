@@ -9,7 +9,6 @@ import os
 import pickle
 import sys
 import threading
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,12 @@ FACES: dict[str, Face] = {
     "threads": Vector("", NEXT_STEP, num_threads=3, **WORLD),
     "GridWorldVectorEnv": GridWorlds("", NEXT_STEP),
 }
-ONLY_LONG = ("AEC", "GridWorldVectorEnv")
-"""These pass their calls on to MultiGridEnv and to the vector env."""
+ONLY_LONG = ("GridWorldEnv", "AEC", "vector", "GridWorldVectorEnv")
+"""Their code is that of the others, or little more."""
 CALLS = {"step": 800, "reset": 200, "state": 100, "mistake": 100, "render": 40, "copy": 40, "life": 40}
 """How many calls of each kind a round has. Whatever stays behind of Python's is at least one block of its allocator."""
 WARM_UP = {"copy": 4, "life": 2}
 """How many rounds come before the first that is measured: what copies use is cached in many places."""
-TRACED = {"step": 400, "reset": 150, "state": 150}
-"""The same where also lists and tables that grow in place are looked for, to the byte, which takes long."""
 PROCESS = {"step": 6_000, "reset": 1_200}
 """The same for the memory of the whole process, a rough measure."""
 LONG_CALLS = dict.fromkeys(("step", "reset"), 333_334) | dict.fromkeys(("state", "mistake", "render"), 33_334)
@@ -108,11 +105,6 @@ def opened() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
 
-def traced() -> int:
-    """What Python and NumPy have allocated, in bytes."""
-    return tracemalloc.get_traced_memory()[0]
-
-
 def repeat(call: Callable[[int], None], times: int) -> None:
     """Call it a number of times, and let the collector of garbage have its turn."""
     for number in range(times):
@@ -144,11 +136,6 @@ def watch(face: str, long: bool) -> None:
             sys.getallocatedblocks,
             each=0.85 if name in WARM_UP else 0.6,
         )
-        if name in TRACED:
-            tracemalloc.start()
-            repeat(call, TRACED[name])
-            check(f"{name} of {face}: bytes of Python's", call, TRACED[name], traced, each=50)
-            tracemalloc.stop()
         calls = LONG_CALLS[name] if long else PROCESS.get(name, 0)
         if calls:
             check(f"{name} of {face}: bytes of the process", call, calls, resident, each=90)

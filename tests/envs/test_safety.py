@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
-from faces import WALLS, Face, Parallel, Turns
+from faces import WALLS, Face, Parallel, Turns, Vector
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
 from multigrid.core import rules
@@ -237,20 +238,41 @@ def turn(env: Any, action: int) -> None:
         env.step(None if terminated or truncated else action)
 
 
-@pytest.mark.parametrize("kind", [Parallel, Turns])
+INTERRUPTED: dict[str, Any] = {
+    "walls": "..#.\n....\n....",
+    "num_agents": 2,
+    "on_target": "leave",
+    "max_cycles": 6,
+    "observe": ("agent", "target", "others", "view"),
+}
+NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+
+
+@pytest.mark.parametrize(
+    "face",
+    [
+        Parallel("MultiGridEnv", **INTERRUPTED),
+        Turns("AEC", **INTERRUPTED),
+        Vector("one thread", NEXT_STEP, **INTERRUPTED),
+        Vector("threads", NEXT_STEP, num_threads=3, **INTERRUPTED),
+        Vector("threads, same step", SAME_STEP, num_threads=3, **INTERRUPTED),
+    ],
+    ids=lambda face: face.name,
+)
 @pytest.mark.parametrize("held", [False, True], ids=["", "np_random held"])
-def test_an_interrupted_call_has_happened_or_not(
-    kind: type[Parallel], held: bool, interrupt: Callable[[float], None]
-) -> None:
+def test_an_interrupted_call_has_happened_or_not(face: Face, held: bool, interrupt: Callable[[float], None]) -> None:
     """An exception at any moment of a step, a reset or a set_state leaves what an env shows as before or after it."""
-    parts = ("agent", "target", "others", "view")
-    face = kind("", walls="..#.\n....\n....", num_agents=2, on_target="leave", max_cycles=6, observe=parts)
-    play = turn if kind is Turns else lambda one, action: one.step(dict.fromkeys(one.agents, action))
+
+    def play(one: Any, action: int) -> None:
+        turn(one, action) if isinstance(face, Turns) else one.step(face.joint(one, lambda: action))
+
     env, before, after = (face.make() for _ in range(3))
     for one in (env, before, after):
         one.reset(seed=0)
         if held:
-            one.unwrapped.np_random.random()
+            _ = [stream.random() for stream in face.streams(one)]
+    # Before signals come, for compilation starts a thread, which Python itself does not do whole under signals.
+    face.play(copy.deepcopy(env))
     saved = env.get_state()
     calls: list[Callable[[Any], Any]] = [
         lambda one: play(one, 1),
@@ -260,7 +282,7 @@ def test_an_interrupted_call_has_happened_or_not(
         lambda one: one.set_state(saved),
     ]
     random, found = np.random.default_rng(0), [0, 0]
-    for _ in range(2500 if COMPILED else 150):
+    for _ in range(500 if COMPILED else 60):
         call = calls[random.choice(5, p=[0.4, 0.4, 0.1, 0.05, 0.05])]
         began = time.perf_counter()
         call(after)
@@ -285,9 +307,10 @@ def test_an_interrupted_call_has_happened_or_not(
         else:
             after = copy.deepcopy(before)
         assert face.snapshot(env) == face.snapshot(after) == face.snapshot(before)
-        streams = [one.unwrapped.np_random.bit_generator.state for one in (env, before, after)]
+        streams = [[stream.bit_generator.state for stream in face.streams(one)] for one in (env, before, after)]
         assert streams[0] == streams[1] == streams[2]
-    assert min(found) > 20 or not COMPILED, found
+    env.close()
+    assert min(found) > 3 or not COMPILED, found
 
 
 def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[float], None]) -> None:
