@@ -619,8 +619,8 @@ def test_more_env_runners_than_cpus_are_refused(tmp_path: Path, capsys: pytest.C
         ("--no-flatten", "--no-flatten, but RLlib's networks take one vector an agent"),
         ("--observe agent action_mask", "--observe has action_mask, which comes beside the vector"),
         ("--max-cycles None", "--max-cycles is None"),
-        ("--num-env-runners -1", "--num-env-runners is -1; expected at least 0"),
-        ("--checkpoint-every -1", "--checkpoint-every is -1; expected at least 0"),
+        ("--num-env-runners -1", "--num-env-runners is -1; expected 0 to 1,000,000"),
+        ("--checkpoint-every -1", "--checkpoint-every is -1; expected 0 to 1,000,000,000,000,000"),
         ("--size 5 --num-agents 99", "num_agents is 99, but the grid"),
     ],
 )
