@@ -22,7 +22,7 @@ from multigrid._checks import (
     shorten,
 )
 from multigrid._memory import check_grid, check_observations
-from multigrid.maps.components import WALL, label_components
+from multigrid.maps.cells import WALL, label_components
 from multigrid.maps.pools import stack_maps
 from multigrid.maps.target_lists import make_layout
 from multigrid.maps.text import ParsedMap

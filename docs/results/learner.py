@@ -28,8 +28,7 @@ from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
 from multigrid.evaluation.estimates import measure_episode
-from multigrid.maps.components import WALL
-from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.maps.cells import UNREACHABLE, WALL, distances_to
 
 _Floats = NDArray[np.float32]
 

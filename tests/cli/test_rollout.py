@@ -27,7 +27,7 @@ from multigrid.cli import rollout as rollout_module
 from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory, match_observations
 from multigrid.datasets.writer import DatasetWriter
-from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.maps.cells import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.rendering.caption import describe_step
 from multigrid.rendering.frame import readable_size
