@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_keywords, check_limit, check_name, check_parts, check_size, shorten
 from multigrid._memory import check_grid, check_observations
-from multigrid.maps.components import WALL, label_components
+from multigrid.maps.cells import WALL, label_components
 from multigrid.maps.pools import stack_maps
 from multigrid.maps.target_lists import make_layout
 from multigrid.maps.text import ParsedMap

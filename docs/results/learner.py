@@ -27,8 +27,7 @@ import multigrid
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
-from multigrid.maps.components import WALL
-from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.maps.cells import UNREACHABLE, WALL, distances_to
 from multigrid.policies.evaluation import measure_episode
 
 _Floats = NDArray[np.float32]

@@ -9,7 +9,7 @@ import numpy as np
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import rules
-from multigrid.maps.components import NO_TARGET
+from multigrid.maps.cells import NO_TARGET
 from multigrid.parts import MASK, PARTS, flat_slices
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import Arrays, bytes_needed, clean_scratch, make_arrays

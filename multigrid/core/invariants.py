@@ -58,7 +58,7 @@ from multigrid.core.rules import (
     SHARED_REWARD,
     STAY,
 )
-from multigrid.maps.components import NO_TARGET, WALL
+from multigrid.maps.cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import kernel

@@ -13,7 +13,7 @@ from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core.invariants import RULES, SOUND, find_breach
-from multigrid.maps.components import NO_TARGET
+from multigrid.maps.cells import NO_TARGET
 from multigrid.runtime import generators, pcg64
 from multigrid.runtime.arrays import Arrays, clean_scratch, pack
 from multigrid.runtime.compiled import COMPILED

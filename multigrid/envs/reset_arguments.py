@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
-from multigrid.maps.components import NO_TARGET
+from multigrid.maps.cells import NO_TARGET
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 
 __all__ = [

@@ -19,8 +19,6 @@ from multigrid.maps.generators import maze, random_map, rooms, warehouse
 from multigrid.maps.movingai import load_map
 from multigrid.maps.text import ParsedMap, parse_map
 
-__all__ = ["GENERATORS", "find_generator", "generate_maps", "read_map"]
-
 GENERATORS: dict[str, Callable[..., NDArray[np.bool_]]] = {
     function.__name__: function for function in (maze, random_map, rooms, warehouse)
 }
@@ -63,11 +61,7 @@ def read_map(path: str | PathLike[str]) -> ParsedMap:
 
 
 def find_generator(description: str) -> str | None:
-    """Return the name of the generator that a description begins with, or None.
-
-    >>> find_generator("random-map:width=9,height=7,density=0.2"), find_generator("maps/maze.txt")
-    ('random_map', None)
-    """
+    """Return the name of the generator that a description begins with, or None."""
     if not isinstance(description, str):
         raise TypeError(f"the description is of type {type(description).__name__}; expected a str")
     name = description.partition(":")[0].replace("-", "_")
@@ -75,17 +69,10 @@ def find_generator(description: str) -> str | None:
 
 
 def generate_maps(description: str) -> NDArray[np.bool_]:
-    """Return the maps of a description GENERATOR:KEY=VALUE,...
+    """Return the maps of a description GENERATOR:KEY=VALUE,... as bool (M, W, H), True at a wall.
 
     The keys are the arguments of the generator of this name, and ``maps``, the number of maps, 1 by default. Map i is
     generated with the seed plus i; the seed is 0 by default.
-
-    Returns:
-        bool (M, W, H), True at a wall.
-
-    Raises:
-        ValueError: there is no such generator or key, a key is missing or comes twice, or a value is of the wrong type
-            or out of range. The message has the description, and the names or keys that there are.
 
     >>> generate_maps("rooms:width=11,height=9,room_size=3,maps=4").shape
     (4, 11, 9)

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_seed, is_int, shorten
 from multigrid.actions import MOVES
-from multigrid.maps.flat import FlatMap
-
-__all__ = ["maze", "random_map", "rooms", "warehouse"]
+from multigrid.maps.cells import FlatMap
 
 # A generator takes some hundred bytes for each cell.
 _MOST_CELLS = 2**27

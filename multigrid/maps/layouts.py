@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.maps.components import WALL
-
-__all__ = ["START_ON_TARGET", "check_cell", "check_cells", "check_layout", "check_pair", "check_places"]
+from multigrid.maps.cells import WALL
 
 START_ON_TARGET = ("stay", "restart")
 """The rules for targets under which a layout by hand may start an agent on its target."""
@@ -26,21 +24,9 @@ def check_layout(
     *,
     may_start_on_target: bool = False,
 ) -> NDArray[np.int64]:
-    """Check a layout, and return it as int64 (2, N, 2): the agents' cells, then their targets.
+    """Check cells and targets by hand, integers (N, 2) each, and return both as int64 (2, N, 2).
 
-    Args:
-        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
-        num_agents: N.
-        agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
-        targets: integers (N, 2), their targets; no two alike.
-        label: the name of both in error messages, with ``{}`` for "agents" or "targets".
-        may_start_on_target: whether an agent may start on its own target.
-
-    Raises:
-        TypeError: the cells are not integers.
-        ValueError: the shape is another one, a cell lies outside the grid or in a wall or can reach no other, two
-            agents share a cell or a target, or an agent starts on its own target and may not, or cannot reach it.
-            Errors about single cells name the agent.
+    `label` names both in error messages, with ``{}`` for "agents" or "targets". Errors about a cell name the agent.
 
     >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
@@ -64,19 +50,7 @@ def check_layout(
 
 
 def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-    """Check that cells are free cells of the grid, and no two alike.
-
-    Args:
-        name: the name of the cells in error messages.
-        what: what each of them is: "location" or "target".
-        cells: int64 (N, 2), one for each agent.
-        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
-
-    Raises:
-        ValueError: a cell lies outside the grid or in a wall, or two are the same. The message names the agents.
-
-    >>> check_places("agents", "location", np.array([[0, 1], [2, 0]]), np.ones((3, 2), np.int32))
-    """
+    """Check that cells, int64 (N, 2), are free cells and no two alike; `what` is "location" or "target"."""
     width, height = components.shape
     first_at: dict[tuple[int, int], int] = {}
     for index, (x, y) in enumerate(cells.tolist()):
@@ -95,20 +69,7 @@ def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDA
 
 
 def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
-    """Check the type and shape of cells, and return them as int64 (N, 2).
-
-    Args:
-        name: the name of the cells in error messages.
-        cells: integers (N, 2).
-        num_agents: N.
-
-    Raises:
-        TypeError: the cells are not integers.
-        ValueError: the shape is another one.
-
-    >>> check_cells("agents", [(0, 1)], 1).tolist()
-    [[0, 1]]
-    """
+    """Check the type and shape of cells, a sequence or array of integers (N, 2), and return them as int64 (N, 2)."""
     expected = f"expected integers of shape ({num_agents}, 2): a cell [x, y] for each agent"
     try:
         array = np.asarray(cells)
@@ -124,20 +85,7 @@ def check_cells(name: str, cells: Any, num_agents: int) -> NDArray[np.int64]:
 
 
 def check_cell(name: str, cell: Any, components: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Check a single cell, and return it as int64 (2,), a new array.
-
-    Args:
-        name: the name of the cell in error messages.
-        cell: two integers ``[x, y]``.
-        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
-
-    Raises:
-        TypeError: the cell is not made of integers.
-        ValueError: the shape is another one, or the cell lies outside the grid or in a wall.
-
-    >>> check_cell("start", (2, 1), np.ones((3, 2), np.int32))
-    array([2, 1])
-    """
+    """Check that two integers are a free cell ``[x, y]``, and return it as int64 (2,), a new array."""
     width, height = components.shape
     expected = f"expected two integers [x, y], a free cell of the {width} x {height} grid"
     x, y = check_pair(name, cell, expected).tolist()
@@ -149,20 +97,7 @@ def check_cell(name: str, cell: Any, components: NDArray[np.int32]) -> NDArray[n
 
 
 def check_pair(name: str, pair: Any, expected: str) -> NDArray[Any]:
-    """Check two integers, and return them as an array of shape (2,), the same object if it is one.
-
-    Args:
-        name: the name of the pair in error messages.
-        pair: two integers.
-        expected: what else the messages say.
-
-    Raises:
-        TypeError: it is not made of integers.
-        ValueError: the shape is another one.
-
-    >>> check_pair("step", [1, 0], "expected two integers [dx, dy]")
-    array([1, 0])
-    """
+    """Check two integers, and return them as an array of shape (2,), the same object if it is one."""
     try:
         array = np.asarray(pair)
     except Exception as error:  # an object may raise any error

@@ -22,8 +22,6 @@ from multigrid._checks import is_int, shorten
 from multigrid._files import read_bytes, replace_file
 from multigrid.maps.text import check_walls
 
-__all__ = ["ScenarioRow", "load_map", "load_scenario", "save_map", "save_scenario"]
-
 _PASSABLE, _BLOCKED = ".GSE", "@OTW"
 _COLUMNS = "bucket, map, map width, map height, start x, start y, goal x, goal y, optimal length"
 _NUM_COLUMNS = len(_COLUMNS.split(","))
@@ -224,7 +222,7 @@ def _read_header_number(path: str | PathLike[str], lines: list[str], number: int
 
 
 def _find_mistake(row: object) -> str:
-    """Return what was expected in place of the first mistake in a row; an empty string if there is none."""
+    """Return what was expected in place of the first mistake in a row, or an empty string."""
     return next(_find_mistakes(row), "")
 
 

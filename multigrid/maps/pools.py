@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from multigrid._checks import shorten
 from multigrid._memory import check_grid
-from multigrid.maps.components import NO_TARGET
+from multigrid.maps.cells import NO_TARGET
 from multigrid.maps.layouts import check_cells
 from multigrid.maps.target_lists import holds_lists, read_lists
 from multigrid.maps.text import ParsedMap, parse_map
-
-__all__ = ["stack_maps"]
 
 # Not pictures of several lines.
 _FILE_NAME = re.compile(r".*[/\\].*|.*\.(map|txt|scen|json)", re.IGNORECASE)
@@ -25,18 +23,10 @@ _WORLD = re.compile(r"[a-z_-]+[:-][^\n]*[0-9][^\n]*", re.IGNORECASE)
 
 
 def stack_maps(walls: Any) -> NDArray[np.bool_] | ParsedMap:
-    r"""Check the maps of a pool, and stack them.
+    r"""Check the maps of a pool, and stack them: bool (M, W, H), or a `ParsedMap` of stacks if they have agents.
 
-    Args:
-        walls: one map or several, each a picture as text, a `ParsedMap` or bool (W, H); or all of them stacked. In a
-            pool of pictures of one line, each ends with a newline, for a list of plain lines looks like one map.
-
-    Returns:
-        bool (M, W, H), True at a wall; if the maps have agents and targets, a `ParsedMap` of three stacks, in which
-        lists of targets are filled with -1.
-
-    Raises:
-        TypeError, ValueError: `walls` is something else, or maps are too large, or differ in size or number of agents.
+    `walls` is one map or several, each a picture as text, a `ParsedMap` or bool (W, H), or all of them stacked. In a
+    pool of pictures of one line, each ends with a newline, for a list of plain lines looks like one map.
 
     >>> stack_maps(["..#\n", "#..\n"]).shape
     (2, 3, 1)

@@ -8,19 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.maps.components import NO_TARGET, WALL
-from multigrid.maps.layouts import START_ON_TARGET, check_cells, check_layout, check_places
-
-__all__ = [
-    "RANDOM_LAYOUT",
-    "Layout",
-    "check_lists",
-    "holds_lists",
-    "is_listed",
-    "make_layout",
-    "read_lists",
-    "to_lists",
-]
+from multigrid.maps.cells import NO_TARGET, WALL
+from multigrid.maps.layouts import START_ON_TARGET, check_cells, check_layout, check_pair, check_places
 
 _LARGEST = np.iinfo(np.int64).max
 _EXPECTED = "expected a list of cells [x, y], each two integers"
@@ -40,11 +29,7 @@ RANDOM_LAYOUT = Layout(None, None)
 
 
 def is_listed(value: Any) -> bool:
-    """Return whether a value is a sequence, but no text, or an array with an axis.
-
-    >>> is_listed((1, 2)), is_listed(np.int64(1)), is_listed("ab")
-    (True, False, False)
-    """
+    """Return whether a value is a sequence, but no text, or an array with an axis."""
     kind = type(value)
     # Most values are of these types, and Sequence is slow to ask.
     if kind is list or kind is int:
@@ -68,19 +53,7 @@ def holds_lists(targets: Any) -> bool:
 def make_layout(
     components: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, on_target: str, *, label: str = "{}"
 ) -> Layout:
-    """Check a layout by hand, with a target or a list of targets for each agent, and return it.
-
-    Args:
-        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
-        num_agents: N.
-        agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
-        targets: integers (N, 2), their targets; or as for `read_lists`.
-        on_target: the rule for targets.
-        label: the name of both in error messages, with ``{}`` for "agents" or "targets".
-
-    Raises:
-        TypeError, ValueError: as `multigrid.maps.layouts.check_layout` or `check_lists`; or there are lists under
-            another rule than "restart".
+    """Check a layout by hand, with a target or a list of targets for each agent, and return it; see `check_layout`.
 
     >>> make_layout(np.ones((3, 2), np.int32), 1, [[0, 0]], [[[2, 1], [1, 0]]], "restart").cells.tolist()
     [[0, 0, 2, 1]]
@@ -99,21 +72,9 @@ def make_layout(
 
 
 def read_lists(name: str, targets: Any, num_agents: int) -> NDArray[np.int64]:
-    """Check the form of lists of targets, and return them as an array.
+    """Check the form of lists of targets, integers (L, 2) for each agent, and return them as int64 (N, T, 2).
 
-    Args:
-        name: the name of the lists in error messages.
-        targets: for each agent integers (L, 2), cells ``[x, y]``, L from 1; it may differ between agents. Rows
-            ``[-1, -1]`` at the end are left out.
-        num_agents: N.
-
-    Returns:
-        int64 (N, T, 2), for T in the longest list, filled with `NO_TARGET`.
-
-    Raises:
-        TypeError: a cell is not made of integers.
-        ValueError: there are more or fewer lists than agents, a list is empty, or a cell is not of two numbers. Errors
-            about one list name the agent, those about a cell its index in the list, too.
+    T is the longest L; shorter lists are filled with `NO_TARGET`, and rows ``[-1, -1]`` at its end are left out.
 
     >>> read_lists("targets", [[[0, 1]], [[2, 3], [4, 5]]], 2).tolist()
     [[[0, 1], [-1, -1]], [[2, 3], [4, 5]]]
@@ -128,39 +89,16 @@ def read_lists(name: str, targets: Any, num_agents: int) -> NDArray[np.int64]:
 
 
 def to_lists(lists: NDArray[np.int64]) -> list[list[list[int]]]:
-    """Return what `read_lists` returned as lists of integers, without filling.
-
-    >>> to_lists(read_lists("targets", [[[0, 1]], [[2, 3], [4, 5]]], 2))
-    [[[0, 1]], [[2, 3], [4, 5]]]
-    """
+    """Return what `read_lists` returned as lists of integers, without filling."""
     return [cells[: _length(cells)].tolist() for cells in lists]
 
 
 def check_lists(
     components: NDArray[np.int32], num_agents: int, agents: Any, targets: Any, label: str = "{}"
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Check a layout with lists of targets, and return the agents' cells, int64 (N, 2), and the lists.
+    """Check a layout with lists of targets; return the agents' cells, int64 (N, 2), and the lists, int64 (N, T, 2).
 
     Agents may have targets in common, and start on their own.
-
-    Args:
-        components: int32 (W, H), as `multigrid.maps.components.label_components` returns.
-        num_agents: N.
-        agents: integers (N, 2), the agents' cells ``[x, y]``; no two alike.
-        targets: as for `read_lists`.
-        label: the name of both in error messages, with ``{}`` for "agents" or "targets".
-
-    Returns:
-        int64 (N, 2), and int64 (N, T, 2), see `read_lists`.
-
-    Raises:
-        TypeError, ValueError: as `multigrid.maps.layouts.check_layout` for the agents, and as `read_lists`; or a target
-            lies outside the grid, in a wall, or where its agent cannot go. The message names the agent, and the index
-            in its list.
-
-    >>> starts, lists = check_lists(np.ones((3, 2), np.int32), 1, [[0, 0]], [[[2, 1], [1, 0]]])
-    >>> starts.tolist(), lists.tolist()
-    ([[0, 0]], [[[2, 1], [1, 0]]])
     """
     names = [label.format(name) for name in ("agents", "targets")]
     starts = check_cells(names[0], agents, num_agents)
@@ -208,7 +146,7 @@ def _read_list(name: str, given: Any) -> NDArray[np.int64]:
         array = np.empty(0, object)
     if len(given) and (array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu"):
         for index, cell in enumerate(given):
-            _check_cell(f"target {index} in {name}", cell)
+            check_pair(f"target {index} in {name}", cell, _EXPECTED)
         raise ValueError(f"{name} has the shape {array.shape} and the type {array.dtype}; {_EXPECTED}")
     if len(given) and array.max() > _LARGEST:
         raise ValueError(f"{name} has the coordinate {array.max()}; {_EXPECTED}")
@@ -216,14 +154,3 @@ def _read_list(name: str, given: Any) -> NDArray[np.int64]:
     if len(cells) == 0:
         raise ValueError(f"{name} is empty; expected at least one cell [x, y]")
     return cells
-
-
-def _check_cell(name: str, cell: Any) -> None:
-    try:
-        array = np.asarray(cell)
-    except Exception as error:  # as above
-        raise ValueError(f"{name} is ragged; {_EXPECTED}") from error
-    if array.shape != (2,):
-        raise ValueError(f"{name} has the shape {array.shape}; {_EXPECTED}")
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name} is of {array.dtype}; {_EXPECTED}")

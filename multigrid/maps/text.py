@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from multigrid._checks import shorten
 from multigrid.maps.target_lists import holds_lists, read_lists, to_lists
 
-__all__ = ["ParsedMap", "check_walls", "format_map", "parse_map"]
-
 _FREE, _WALL = ".", "#"
 _LIST = ":"
 _MOST_DIGITS = 18
@@ -150,15 +148,7 @@ def format_map(walls: NDArray[np.bool_], agents: ArrayLike | None = None, target
 
 
 def check_walls(walls: Any) -> NDArray[np.bool_]:
-    """Check that an array is the walls of one map, and return it.
-
-    Raises:
-        TypeError: anything but a boolean array.
-        ValueError: an array that has not two axes, or no cells.
-
-    >>> check_walls(np.zeros((2, 3), dtype=bool)).shape
-    (2, 3)
-    """
+    """Check that an array is the walls of one map, bool (W, H) with at least one cell, and return it."""
     expected = "expected a boolean array [x, y], True at a wall"
     if not isinstance(walls, np.ndarray) or walls.dtype != np.bool_:
         kind = f"an array of {walls.dtype}" if isinstance(walls, np.ndarray) else f"of type {type(walls).__name__}"

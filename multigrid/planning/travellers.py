@@ -12,7 +12,7 @@ from multigrid.config import GridConfig
 from multigrid.core.metrics import world_metrics
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
-from multigrid.maps.components import label_components
+from multigrid.maps.cells import label_components
 from multigrid.maps.target_lists import Layout
 from multigrid.planning.graph import NOWHERE, Graph, build_graph
 from multigrid.planning.problem import Problem

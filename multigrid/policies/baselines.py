@@ -13,8 +13,7 @@ from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.components import WALL
-from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.maps.cells import UNREACHABLE, WALL, distances_to
 
 __all__ = ["Policy", "random_policy", "shortest_path_policy"]
 

@@ -17,7 +17,7 @@ def list_sources() -> list[Path]:
     """
     package = Path(__file__).parents[1]
     kernels = (path for folder in ("runtime", "core") for path in sorted((package / folder).glob("*.py")))
-    others = ("actions.py", "parts.py", "_checks.py", "maps/components.py", "maps/flat.py")
+    others = ("actions.py", "parts.py", "_checks.py", "maps/cells.py")
     return [*kernels, *(package / name for name in others)]
 
 

@@ -14,8 +14,7 @@ import pytest
 from multigrid import benchmark, planning
 from multigrid.benchmark import instances
 from multigrid.benchmark.clone import known_sums
-from multigrid.maps.components import label_components
-from multigrid.maps.distances import distances_to
+from multigrid.maps.cells import distances_to, label_components
 from multigrid.scenarios import RecordEpisode, load, replay, save
 from tiny_clone import EXPERIMENTS, LMAPF, MAPF, MAPS, list_results, sums_of
 

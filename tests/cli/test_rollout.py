@@ -28,7 +28,7 @@ from multigrid.cli.rollout.play import NamedConfig, play_episode
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.cli.rollout.worlds import match_observations
 from multigrid.datasets.writer import DatasetWriter
-from multigrid.maps.distances import UNREACHABLE, distances_to
+from multigrid.maps.cells import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
 from multigrid.rendering.caption import describe_step
 from multigrid.rendering.frame import readable_size

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import run_python
 from multigrid import GridConfig, MultiGridEnv, planning
-from multigrid.maps.distances import distances_to
+from multigrid.maps.cells import distances_to
 
 METHODS = ["pibt", "windowed"]
 RULES = ["restart", "stay", "leave", "park"]

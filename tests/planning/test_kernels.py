@@ -11,8 +11,7 @@ from judging import random_problem
 
 import multigrid
 from helpers import AROUND, run_python
-from multigrid.maps.components import label_components
-from multigrid.maps.distances import distances_to
+from multigrid.maps.cells import distances_to, label_components
 from multigrid.planning import compiled, solve
 from multigrid.planning.graph import FAR, build_graph, distance_tables
 from multigrid.planning.nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room

@@ -10,7 +10,7 @@ import pytest
 
 from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
-from multigrid.maps.components import label_components
+from multigrid.maps.cells import label_components
 from multigrid.planning.batch import Batch
 from multigrid.planning.graph import build_graph
 from multigrid.planning.learned.network import Weights

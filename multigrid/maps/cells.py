@@ -1,8 +1,9 @@
-"""Maps as flat lists of cells, for searches."""
+"""Which cells of a map reach one another, and over how many moves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,20 @@ from numpy.typing import NDArray
 
 from multigrid.actions import MOVES
 
-__all__ = ["FlatMap", "flood"]
+WALL = 0
+"""The label of a wall; components are numbered from 1."""
+
+UNREACHABLE = np.iinfo(np.int64).max
+"""The distance of a cell from which the target cannot be reached."""
+
+NO_TARGET = -1
+"""Both coordinates of the rows that follow the last cell in an array of lists of targets."""
 
 
 class FlatMap:
     """A map as a flat list of cells with a rim of walls around it.
 
     A search needs no bounds checks, and Python reads lists faster than arrays.
-
-    Args:
-        free: bool (W, H), True at a free cell.
 
     >>> flat = FlatMap(np.array([[True, False, True]]))
     >>> flat.steps, flat.index(0, 2), flat.free[7]
@@ -45,12 +50,7 @@ class FlatMap:
 
 
 def flood(unvisited: list[bool], start: int, steps: list[int]) -> Iterator[list[int]]:
-    """Yield the cells that are 0, 1, 2, ... moves away from a cell, as long as there are any.
-
-    Args:
-        unvisited: True at the cells to search, as in `FlatMap.free`; set to False at those that are yielded.
-        start: the index of the first cell.
-        steps: what each move adds to an index.
+    """Yield the cells that are 0, 1, 2, ... moves away from a cell; they become False in `unvisited`.
 
     >>> flat = FlatMap(np.array([[True, True], [False, True]]))
     >>> list(flood(flat.free, flat.index(0, 0), flat.steps))
@@ -67,3 +67,33 @@ def flood(unvisited: list[bool], start: int, steps: list[int]) -> Iterator[list[
                     unvisited[cell + step] = False
                     reached.append(cell + step)
         front = reached
+
+
+def label_components(walls: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Label the connected components of free cells: int32 (W, H), numbered from 1 in the order of their first cells.
+
+    >>> label_components(np.array([[False, True, False], [False, True, True]])).tolist()
+    [[1, 0, 2], [1, 0, 0]]
+    """
+    flat = FlatMap(~walls)
+    labels = np.full(len(flat.free), WALL, dtype=np.int32)
+    component = WALL
+    for start in np.flatnonzero(flat.free).tolist():
+        if flat.free[start]:
+            component += 1
+            labels[list(chain.from_iterable(flood(flat.free, start, flat.steps)))] = component
+    return flat.grid(labels)
+
+
+def distances_to(components: NDArray[np.int32], target: tuple[int, int]) -> NDArray[np.int64]:
+    """Return the number of moves from each cell to a free cell, around walls: int64 (W, H), or `UNREACHABLE`.
+
+    >>> distances_to(np.array([[1, 1], [0, 1], [1, 1]], dtype=np.int32), (0, 0))[[0, 0, 2, 2], [0, 1, 1, 0]].tolist()
+    [0, 1, 3, 4]
+    """
+    flat = FlatMap(components != WALL)
+    distances = [UNREACHABLE] * len(flat.free)
+    for distance, cells in enumerate(flood(flat.free, flat.index(int(target[0]), int(target[1])), flat.steps)):
+        for cell in cells:
+            distances[cell] = distance
+    return flat.grid(distances)
