@@ -402,7 +402,7 @@ OWN = {
     "runtime/kernel_cache.py",
     "runtime/sources.py",
     "integrations/extras.py",
-    "rendering/replay/page.py",
+    "rendering/replay.py",
     "scenarios/suite.py",
 }
 

@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from multigrid import Outcome
 from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
-from multigrid.rendering.replay.page import FLOORS
+from multigrid.rendering.replay import FLOORS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

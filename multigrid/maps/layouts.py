@@ -26,8 +26,7 @@ def check_layout(
 ) -> NDArray[np.int64]:
     """Check cells and targets by hand, integers (N, 2) each, and return both as int64 (2, N, 2).
 
-    `label` names both in error messages, with ``{}`` for "agents" or "targets". Errors about single cells name
-    the agent.
+    `label` names both in error messages, with ``{}`` for "agents" or "targets". Errors about a cell name the agent.
 
     >>> check_layout(np.ones((3, 2), np.int32), 1, agents=[[0, 0]], targets=[[2, 1]]).tolist()
     [[[0, 0]], [[2, 1]]]
@@ -51,7 +50,7 @@ def check_layout(
 
 
 def check_places(name: str, what: str, cells: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-    """Check that cells, int64 (N, 2), are free cells of the grid, no two alike; `what` is "location" or "target"."""
+    """Check that cells, int64 (N, 2), are free cells and no two alike; `what` is "location" or "target"."""
     width, height = components.shape
     first_at: dict[tuple[int, int], int] = {}
     for index, (x, y) in enumerate(cells.tolist()):

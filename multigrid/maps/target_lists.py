@@ -74,7 +74,7 @@ def make_layout(
 def read_lists(name: str, targets: Any, num_agents: int) -> NDArray[np.int64]:
     """Check the form of lists of targets, integers (L, 2) for each agent, and return them as int64 (N, T, 2).
 
-    T is the longest L; shorter lists are filled with `NO_TARGET`, and rows ``[-1, -1]`` at the end are left out.
+    T is the longest L; shorter lists are filled with `NO_TARGET`, and rows ``[-1, -1]`` at its end are left out.
 
     >>> read_lists("targets", [[[0, 1]], [[2, 3], [4, 5]]], 2).tolist()
     [[[0, 1], [-1, -1]], [[2, 3], [4, 5]]]

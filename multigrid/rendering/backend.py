@@ -13,18 +13,12 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["Sprite", "has_display", "import_pygame", "sprite", "surface_on"]
-
 Sprite = tuple[Any, tuple[int, int]]
 """A surface, and the position of its upper left corner in the frame, in pixels."""
 
 
 def import_pygame() -> Any:
-    """Return the pygame module.
-
-    Raises:
-        DependencyNotInstalled: neither pygame-ce nor pygame is installed.
-    """
+    """Return the pygame module, or raise Gymnasium's DependencyNotInstalled."""
     try:
         import pygame
         import pygame.draw
@@ -52,23 +46,14 @@ def _install_command() -> str:
 
 
 def surface_on(pixels: NDArray[np.uint8]) -> pygame.Surface:
-    """Return a surface that shares its memory with an array.
-
-    Args:
-        pixels: uint8 (height, width, 3), red, green and blue, C-contiguous; drawing on the surface changes the array.
-    """
+    """Return a surface that shares its memory with an array, uint8 (height, width, 3), C-contiguous."""
     height, width, _ = pixels.shape
     surface: pygame.Surface = import_pygame().image.frombuffer(pixels, (width, height), "RGB")
     return surface
 
 
 def sprite(colour: tuple[int, int, int], cover: NDArray[np.float64]) -> pygame.Surface:
-    """Return a surface of one colour, with an opacity for each pixel.
-
-    Args:
-        colour: red, green, blue, 0 to 255.
-        cover: float64 (height, width), the opacity of each pixel, 0 to 1.
-    """
+    """Return a surface of one colour, with an opacity from 0 to 1 for each pixel, float64 (height, width)."""
     game = import_pygame()
     # pygame blends its own byte order ten times faster than that of arrays.
     surface: pygame.Surface = game.Surface(cover.T.shape, game.SRCALPHA)

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
 
-__all__ = ["MOST_BLOCKERS", "NOBODY", "NO_ACTION", "find_blockers", "find_requests"]
-
 MOST_BLOCKERS = 3
 """The most agents that one move can be refused for: the others beside the requested cell."""
 
@@ -24,13 +22,8 @@ _REQUESTS = (Outcome.MOVED, *BLOCKED_BY_AGENT)
 def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the cell that each agent asked for: int64 (T + 1, N, 2); one outside the grid is not clipped.
 
-    Args:
-        agents: int64 (T + 1, N, 2), the agents' cells after the reset and after each step.
-        actions: int64 (T + 1, N), the actions that led to them; `NO_ACTION` asks for the own cell.
-
-    >>> cells = np.array([[[0, 0]], [[1, 0]], [[1, 0]]])
-    >>> find_requests(cells, np.array([[NO_ACTION], [0], [3]])).tolist()
-    [[[0, 0]], [[1, 0]], [[1, -1]]]
+    `agents` has the cells after the reset and after each step, int64 (T + 1, N, 2), and `actions` what led to them,
+    int64 (T + 1, N); `NO_ACTION` asks for the own cell.
     """
     before = np.concatenate([agents[:1], agents[:-1]])
     # The last of the directions is no step.
@@ -47,18 +40,7 @@ def find_blockers(
     """Return the agents because of which each move was refused: int64 (T + 1, N, MOST_BLOCKERS), filled with `NOBODY`.
 
     For *occupied* and *swap* it is the agent that stood in the requested cell; for *contested* all others that
-    requested it.
-
-    Args:
-        agents: int64 (T + 1, N, 2), the agents' cells after the reset and after each step.
-        present: bool (T + 1, N), False for an agent that has left.
-        actions: int64 (T + 1, N), see `find_requests`.
-        outcomes: int64 (T + 1, N), as `multigrid.Outcome` numbers them.
-
-    >>> cells = np.array([[[0, 0], [1, 0]]] * 2)
-    >>> occupied = find_blockers(cells, np.ones((2, 2), bool), np.array([[-1, -1], [0, 4]]), np.array([[1, 1], [4, 1]]))
-    >>> occupied[1].tolist()
-    [[1, -1, -1], [-1, -1, -1]]
+    requested it. All arrays are by step and agent, (T + 1, N, ...), as in `find_requests`.
     """
     blockers = np.full((*actions.shape, MOST_BLOCKERS), NOBODY, dtype=np.int64)
     requests = find_requests(agents, actions)

@@ -10,8 +10,6 @@ from multigrid.rendering.palette import Colour
 from multigrid.rendering.scene import Episode
 from multigrid.rendering.text import draw_text, text_width
 
-__all__ = ["add_caption", "describe_step"]
-
 _PAPER: Colour = (255, 255, 255)
 _INK: Colour = (31, 35, 43)
 _GOOD: Colour = (20, 119, 74)
@@ -41,11 +39,7 @@ def describe_step(episode: Episode, step: int) -> tuple[str, Colour]:
 
 
 def add_caption(frame: NDArray[np.uint8], text: str, colour: Colour) -> NDArray[np.uint8]:
-    """Return a frame, uint8 (height, width, 3), with a line of text below it; a long text is smaller.
-
-    >>> add_caption(np.zeros((64, 200, 3), np.uint8), "step 2", (0, 0, 0)).shape
-    (79, 200, 3)
-    """
+    """Return a frame, uint8 (height, width, 3), with a line of text below it; a long text is smaller."""
     height, width, _ = frame.shape
     longer = max(height, width)
     size = min(max(_LEAST_TEXT, round(_TEXT * longer)), _LARGEST_TEXT)

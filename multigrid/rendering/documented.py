@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from multigrid.rendering.backend import Sprite, import_pygame, surface_on
 from multigrid.rendering.scene import Scene
 
-__all__ = ["DocumentedStyle"]
-
 _BACKGROUND, _LINE = (255, 255, 255), (0, 0, 0)
 _AGENT, _TARGET = (0, 0, 255), (255, 0, 0)
 _LINE_WIDTH = 3

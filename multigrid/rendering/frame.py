@@ -17,8 +17,6 @@ from multigrid.rendering.scene import Scene
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["SMALLEST_FRAME", "WINDOW_SIZE", "Painter", "RenderOptions", "check_render_options", "readable_size"]
-
 WINDOW_SIZE = 512
 """The longer side of a frame, in pixels."""
 
@@ -41,15 +39,7 @@ class RenderOptions(NamedTuple):
 
 
 def check_render_options(config: GridConfig, size: int, trails: int, view_of: int | None) -> RenderOptions:
-    """Check the options of a `Painter`, and return them as integers.
-
-    Raises:
-        TypeError: an option is not an integer.
-        ValueError: an option is out of range.
-
-    >>> check_render_options(GridConfig(), 64, 0, None)
-    RenderOptions(size=64, trails=0, view_of=None)
-    """
+    """Check the options of a `Painter`, and return them as integers."""
     size, trails = check_int("render_size", size, SMALLEST_FRAME), check_int("render_trails", trails, 0)
     if view_of is not None:
         view_of = check_int("render_view", view_of, 0, " or None for nobody's view")
@@ -65,15 +55,7 @@ class Painter:
 
     One agent on a square grid without walls, trails and view is drawn as in the documented GridWorld, bit for bit at
     512 pixels. In all other frames, agents are numbered discs and their targets numbered rounded squares in a tint.
-
-    Args:
-        config: the world.
-        size: as in `RenderOptions`, at least 16; cells are squares.
-        trails: as in `RenderOptions`; older parts are paler.
-        view_of: as in `RenderOptions`.
-
-    Raises:
-        TypeError, ValueError: as `check_render_options`.
+    The arguments are those of `RenderOptions`; cells are squares, and older parts of trails are paler.
 
     >>> from multigrid.core.worlds import Worlds
     >>> from multigrid.rendering.scene import scene_in
@@ -111,9 +93,5 @@ class Painter:
 
 
 def readable_size(config: GridConfig) -> int:
-    """Return the longer side of a picture, in pixels, in which the numbers of agents can be read, at most 1280.
-
-    >>> readable_size(GridConfig()), readable_size(GridConfig(size=(41, 31), num_agents=64))
-    (512, 984)
-    """
+    """Return the longer side of a picture, in pixels, in which the numbers of agents can be read, at most 1280."""
     return min(max(WINDOW_SIZE, _READABLE_CELL * max(config.width, config.height)), _LARGEST)

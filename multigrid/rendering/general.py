@@ -13,8 +13,6 @@ from multigrid.rendering.backend import Sprite, import_pygame, sprite, surface_o
 from multigrid.rendering.palette import Colour, colours, contrast, legible, mix, tint
 from multigrid.rendering.scene import Scene
 
-__all__ = ["TARGET_TINT", "GeneralStyle"]
-
 TARGET_TINT = 0.55
 """The share of white in a target's colour; the rest is its agent's colour."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import colorsys
 
-__all__ = ["Colour", "colours", "contrast", "hexadecimal", "legible", "mix", "rim", "tint"]
-
 _RIM = 0.4
 
 Colour = tuple[int, int, int]
@@ -51,30 +49,18 @@ def _generate(index: int) -> Colour:
 
 
 def mix(colour: Colour, other: Colour, share: float) -> Colour:
-    """Mix a colour with the given share of another one.
-
-    >>> mix((0, 100, 200), (0, 0, 0), 0.25)
-    (0, 75, 150)
-    """
+    """Mix a colour with the given share of another one."""
     red, green, blue = (round(one + (two - one) * share) for one, two in zip(colour, other, strict=True))
     return red, green, blue
 
 
 def tint(colour: Colour, share: float) -> Colour:
-    """Mix a colour with the given share of white.
-
-    >>> tint((0, 100, 200), 0.5)
-    (128, 178, 228)
-    """
+    """Mix a colour with the given share of white."""
     return mix(colour, (255, 255, 255), share)
 
 
 def contrast(colour: Colour) -> Colour:
-    """Return white or black, whichever has the higher contrast with a colour as defined in WCAG 2.
-
-    >>> contrast((0, 0, 160)), contrast((230, 159, 0))
-    ((255, 255, 255), (0, 0, 0))
-    """
+    """Return white or black, whichever has the higher contrast with a colour as defined in WCAG 2."""
     # Where (1 + 0.05) / (luminance + 0.05) equals (luminance + 0.05) / 0.05.
     return (0, 0, 0) if _luminance(colour) > 0.179 else (255, 255, 255)
 
@@ -82,10 +68,7 @@ def contrast(colour: Colour) -> Colour:
 def legible(colour: Colour, ground: Colour, least: float = 3.0) -> Colour:
     """Return the colour, mixed with as little white or black as gives it enough contrast with a ground.
 
-    Args:
-        colour: red, green and blue, 0 to 255.
-        ground: the colour behind it.
-        least: the contrast to reach, as defined in WCAG 2, which demands 3 of pictures; at most 4.5.
+    `least` is the contrast to reach, as defined in WCAG 2, which demands 3 of pictures; at most 4.5.
 
     >>> legible((0, 114, 178), (255, 255, 255)), legible((240, 228, 66), (255, 255, 255))
     ((0, 114, 178), (158, 150, 44))
@@ -107,18 +90,10 @@ def _luminance(colour: Colour) -> float:
 
 
 def hexadecimal(colour: Colour) -> str:
-    """Return a colour as style sheets write it.
-
-    >>> hexadecimal((0, 114, 178))
-    '#0072b2'
-    """
+    """Return a colour as style sheets write it, such as #0072b2."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def rim(colour: Colour) -> Colour:
-    """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one.
-
-    >>> rim((230, 160, 0)), rim((0, 0, 160))
-    ((138, 96, 0), (102, 102, 198))
-    """
+    """Return the colour of the rim of a disc, which contrasts with a light disc and with a dark one."""
     return mix(colour, contrast(colour), _RIM)

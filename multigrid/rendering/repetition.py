@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Repetition", "find_repetition"]
-
 # Shorter repetitions occur by chance.
 _LEAST_STEPS, _LEAST_ROUNDS = 10, 3
 _LONGEST_CYCLE = 64
@@ -24,19 +22,12 @@ class Repetition(NamedTuple):
 
 
 def find_repetition(states: NDArray[np.int64]) -> Repetition | None:
-    """Return from when on the states repeat until the last one, or None.
+    """Return from when on the states, int64 (T + 1, K), repeat until the last one, or None.
 
     A repetition lasts for at least ten steps and three rounds; cycles of more than 64 steps are not found.
 
-    Args:
-        states: int64 (T + 1, K), the state after the reset and after each step.
-
-    >>> find_repetition(np.array([[7], [8], *[[9]] * 11]))
-    Repetition(step=2, period=1)
     >>> find_repetition(np.array([[7], *[[1], [2]] * 6]))
     Repetition(step=1, period=2)
-    >>> find_repetition(np.array([[7], [8], [9]])) is None
-    True
     """
     last = len(states) - 1
     for period in range(1, min(_LONGEST_CYCLE, last // _LEAST_ROUNDS) + 1):

@@ -15,19 +15,13 @@ from multigrid.rendering.blockers import find_blockers, find_requests
 from multigrid.rendering.repetition import Repetition, find_repetition
 from multigrid.runtime.arrays import LEFT, Arrays
 
-__all__ = ["Episode", "Scene", "Verdict", "find_settled", "scene_between", "scene_in", "scene_of"]
-
 # How long films go on once nothing changes any more, in steps, and how many rounds of a cycle they show.
 _STEPS_AFTER, _ROUNDS = 4, 2
 _BY_STEP = ("agents", "targets", "present", "distances", "arrivals", "outcomes", "rewards", "actions")
 
 
 def find_settled(distances: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return whether each agent is present and stands on its target, in the shape of the arguments.
-
-    >>> find_settled(np.array([0.0, 3.0, 0.0]), np.array([True, True, False])).tolist()
-    [True, False, False]
-    """
+    """Return whether each agent is present and stands on its target, in the shape of the arguments."""
     settled: NDArray[np.bool_] = (distances == 0) & present
     return settled
 
@@ -163,22 +157,7 @@ class Episode:
 
 
 def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.int64] | None = None) -> Scene:
-    """Return the scene of one world; its cells are views of the arrays, not copies.
-
-    Args:
-        config: the configuration of the worlds.
-        arrays: the arrays of E worlds.
-        world: the index of the world, from 0 to E - 1.
-        trail: int64 (K, N, 2), as in `Scene`.
-
-    >>> from multigrid import GridConfig
-    >>> from multigrid.core.worlds import Worlds
-    >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
-    >>> world.set_generator(0, np.random.default_rng(0))
-    >>> world.reset()
-    >>> scene_in(world.config, world.arrays, 0).settled.tolist()
-    [False, False]
-    """
+    """Return the scene of one world, with a trail as in `Scene`; its cells are views of the arrays, not copies."""
     present = arrays.status[world] != LEFT
     return Scene(
         walls=config.is_wall[arrays.map_index[world]],
@@ -191,11 +170,7 @@ def scene_in(config: GridConfig, arrays: Arrays, world: int, trail: NDArray[np.i
 
 
 def scene_of(episode: Episode, step: int) -> Scene:
-    """Return the scene of an episode after a step; step 0 is the state after the reset.
-
-    Raises:
-        ValueError: the episode has no such step.
-    """
+    """Return the scene of an episode after a step; step 0 is the state after the reset."""
     if not 0 <= step <= episode.num_steps:
         raise ValueError(f"step is {step}; expected 0 to {episode.num_steps}, for the episode has so many steps")
     return Scene(

@@ -8,19 +8,13 @@ from typing import Any
 from multigrid.rendering.backend import import_pygame
 from multigrid.rendering.palette import Colour
 
-__all__ = ["draw_text", "line_height", "text_width"]
-
 # pygame places the letters of small fonts on whole pixels, which looks uneven; so they are drawn larger and reduced.
 _SCALE = 4
 
 
 @lru_cache(maxsize=1024)
 def draw_text(text: str, size: int, colour: Colour) -> Any:
-    """Return a surface with a line of text in pygame's own font, `size` pixels high; do not draw on it.
-
-    >>> draw_text("agent 0", 16, (0, 0, 0)).get_height()
-    12
-    """
+    """Return a surface with a line of text in pygame's own font, `size` pixels high; do not draw on it."""
     large = _load_font(size).render(text, True, colour)  # noqa: FBT003 (pygame takes it by position: smooth edges)
     width, height = (max(1, -(-length // _SCALE)) for length in large.get_size())
     return import_pygame().transform.smoothscale(large, (width, height))
@@ -28,22 +22,14 @@ def draw_text(text: str, size: int, colour: Colour) -> Any:
 
 @lru_cache(maxsize=1024)
 def text_width(text: str, size: int) -> int:
-    """Return the width of a text in pixels.
-
-    >>> text_width("", 16), text_width("agent 0", 16) == draw_text("agent 0", 16, (0, 0, 0)).get_width()
-    (0, True)
-    """
+    """Return the width of a text in pixels."""
     width: int = -(-_load_font(size).size(text)[0] // _SCALE)
     return width
 
 
 @lru_cache(maxsize=64)
 def line_height(size: int) -> int:
-    """Return the height of a line of text in pixels.
-
-    >>> line_height(16) >= draw_text("agent 0", 16, (0, 0, 0)).get_height()
-    True
-    """
+    """Return the height of a line of text in pixels."""
     height: int = -(-_load_font(size).get_linesize() // _SCALE)
     return height
 

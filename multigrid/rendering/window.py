@@ -12,8 +12,6 @@ from multigrid.rendering.backend import has_display, import_pygame
 if TYPE_CHECKING:
     import pygame
 
-__all__ = ["Window", "close_display"]
-
 _BARS = (48, 48, 54)
 
 

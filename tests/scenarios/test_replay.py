@@ -16,8 +16,7 @@ from helpers import names
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.cli import main
 from multigrid.rendering.palette import colours
-from multigrid.rendering.replay import replay_page
-from multigrid.rendering.replay.packing import pack
+from multigrid.rendering.replay import pack, replay_page
 from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import animated_svg, compare_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario

@@ -1,4 +1,4 @@
-"""Write the HTML page of an episode."""
+"""Write an episode as one page for the browser, which needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from multigrid.actions import BLOCKED, MOVES, Outcome
 from multigrid.core.metrics import LABELS
 from multigrid.rendering.blockers import MOST_BLOCKERS, NO_ACTION, NOBODY
 from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
-from multigrid.rendering.replay.packing import pack
 from multigrid.rendering.scene import Episode
 
-__all__ = ["FLOORS", "replay_page"]
+__all__ = ["replay_page"]
 
 FLOORS: dict[str, Colour] = {"light": (255, 255, 255), "dark": (39, 43, 51)}
 """The colour of free cells in each scheme of the page; agents contrast with it."""
 
+_BITS, _MORE = 7, 0x80
 _SCRIPTS = ("codec.js", "scene.js", "timeline.js", "details.js", "controls.js")
 
 
@@ -147,3 +147,37 @@ def _resource(name: str) -> str:
 
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def pack(rows: NDArray[Any]) -> str:
+    """Return integers (R, L) as base64, with one byte for a small change along a row and about none for no change.
+
+    codec.js decodes it.
+
+    - Each row is written as differences, the first one from 0.
+    - A difference d is written as 2d, or as -2d - 1 if it is negative.
+    - A run of zeros, which may continue in the next row, is written as a 0 and the number of zeros after the first.
+    - These numbers are written in groups of seven bits, the lowest first. The eighth bit is set in all bytes of a
+      number except its last.
+
+    >>> base64.b64decode(pack(np.array([[5, 5, 5, 4], [0, 0, 200, 200]]))).hex(" ")
+    '0a 00 01 01 00 01 90 03 00 00'
+    """
+    differences = np.diff(rows.astype(np.int64), axis=1, prepend=0).ravel()
+    signless = np.where(differences < 0, -2 * differences - 1, 2 * differences)
+    begins = np.ones(len(signless), dtype=np.bool_)
+    begins[1:] = (signless[1:] != 0) | (signless[:-1] != 0)
+    starts = np.flatnonzero(begins)
+    heads, following = signless[starts], np.diff(starts, append=len(signless)) - 1
+    numbers = np.stack([heads, following], axis=1)[np.stack([heads >= 0, heads == 0], axis=1)]
+    groups: list[NDArray[np.int64]] = []
+    left = numbers
+    while not groups or left.any():
+        groups.append(left)
+        left = left >> _BITS
+    digits = np.stack(groups, axis=1)
+    rest = digits >> _BITS
+    used = digits > 0
+    used[:, 0] = True
+    packed = (digits % _MORE + np.where(rest > 0, _MORE, 0)).astype(np.uint8)[used]
+    return base64.b64encode(packed.tobytes()).decode("ascii")
