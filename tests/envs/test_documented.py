@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import time
 from pathlib import Path
 
@@ -55,9 +56,6 @@ def stream_of(generator):
     return str(generator.bit_generator.state)
 
 
-# Recorded episodes --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"size {case['size']}, seed {case['seed']}")
 def test_recorded_episodes_and_frames(case):
     """Every row and every frame that the documented code was recorded with comes out again."""
@@ -76,10 +74,7 @@ def test_recorded_episodes_and_frames(case):
     assert not frames
 
 
-# The oracle, in lockstep --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("size", "seed"), [(2, 5), (3, 0), (4, 11), (6, 2**40 + 1), (9, 77), (13, 4), (100, 6)])
+@pytest.mark.parametrize(("size", "seed"), [(2, 5), (3, 0), (6, 2**40 + 1), (100, 6)])
 def test_whole_episodes_equal_the_oracle(size, seed):
     """Observations, rewards, flags and infos of many episodes in a row are those of the documented code."""
     env, oracle = GridWorldEnv(size=size), Oracle(size)
@@ -154,9 +149,6 @@ def test_np_random_takes_generators_only():
     assert plain(env.reset()) == oracle.reset()
 
 
-# Spaces, types, arrays ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("size", [2, 5, 11])
 def test_spaces(size):
     """The spaces are the documented ones, int64 and not wider than the grid; flattened, one Box."""
@@ -201,9 +193,6 @@ def test_types_of_what_comes_back():
     assert rewards == {0, 1}
 
 
-# Registration -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_three_ids(env_id):
     """Each id makes the documented env, takes its arguments, and has the documented limit or none."""
@@ -214,7 +203,7 @@ def test_the_three_ids(env_id):
     play(env, oracle, 200, np.random.default_rng(12))
 
 
-@pytest.mark.parametrize("suffix", ["", "-v0", "-v3"])
+@pytest.mark.parametrize("suffix", ["", "-v0"])
 def test_an_id_of_somebody_else_stays(suffix):
     """`import multigrid` raises nothing, warns of nothing and replaces nothing where one of its names is registered."""
     code = f"""
@@ -255,9 +244,6 @@ def test_a_limit_can_be_chosen():
     assert [env.step(action)[1:4] for action in (2, 2, 3, 3)] == [(0, False, False)] * 3 + [(1, True, True)]
 
 
-# The official checks ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("env_id", [*IDS, None])
 def test_gymnasium_check_env(env_id, fast_windows):
     """Gymnasium's own check passes without a warning, every render mode included, also on an env made by its class."""
@@ -273,27 +259,16 @@ def test_stable_baselines3_check_env():
     check_env(GridWorldEnv(size=3), warn=True)
 
 
-# Bad input ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("size", "error", "message"),
-    [
-        (0, ValueError, "size is 0; expected an integer of at least 2, for the target is never the agent's own cell"),
-        (1, ValueError, "size is 1; expected an integer of at least 2"),
-        (-3, ValueError, "size is -3; expected an integer of at least 2"),
-        (2.5, TypeError, "size is 2.5 of type float; expected an integer of at least 2"),
-        (5.0, TypeError, "size is 5.0 of type float; expected an integer"),
-        (True, TypeError, "size is True of type bool; expected an integer"),
-        ("5", TypeError, "size is '5' of type str; expected an integer"),
-        ((5, 5), TypeError, r"size is \(5, 5\) of type tuple; expected an integer"),
-        (None, TypeError, "size is None of type NoneType; expected an integer"),
-    ],
-)
-def test_bad_sizes(size, error, message):
+def test_bad_sizes():
     """A size that is no integer of at least 2 is refused, saying what came and what was expected."""
-    with pytest.raises(error, match=message):
-        GridWorldEnv(size=size)
+    expected = "expected an integer of at least 2, for the target is never the agent's own cell"
+    for size in (0, 1, -3):
+        with pytest.raises(ValueError, match=f"size is {size}; {expected}"):
+            GridWorldEnv(size=size)
+    for size in (2.5, 5.0, True, "5", (5, 5), None):
+        message = f"size is {size!r} of type {type(size).__name__}; expected an integer of at least 2"
+        with pytest.raises(TypeError, match=re.escape(message)):
+            GridWorldEnv(size=size)
 
 
 @pytest.mark.parametrize(
@@ -331,9 +306,6 @@ def test_render_without_a_mode():
     assert env.render() is None
     env.reset()
     assert env.render() is None
-
-
-# Pictures -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_human_window(pygame):
