@@ -1,7 +1,6 @@
 """Lists of targets in the kernels: which target follows, which states have lists, and that all is as before without."""
 
 import dataclasses
-import itertools
 import json
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from multigrid import GridConfig, parallel_env, vector_env
 from multigrid.core.worlds import Worlds
 from multigrid.maps.target_lists import Layout
 from multigrid.maps.text import ParsedMap
-from multigrid.runtime import pcg64
 from worldgen import COLLISIONS, some_walls
 
 MAP = "...#.\n.#...\n....."
@@ -131,37 +129,6 @@ def test_play_is_that_of_the_reference(collisions, reward):
         near = random.permutation(free)[: 2 + number]
         lists = [random.choice(near, int(random.integers(1, 6))).tolist() for _ in range(number)]
         judged.play_episode(config, seed, {"agents": starts, "targets": lists})
-
-
-def test_every_transition_of_a_small_world(monkeypatch):
-    """From every pair of cells and every place in two lists, each joint action leads where the lists say."""
-    monkeypatch.setenv("MULTIGRID_CHECK", "0")  # distances and arrival steps are not written beside the cells
-    walls = np.array([list(row) for row in ("...", ".#.")]).T == "#"
-    cells = [(int(x), int(y)) for x, y in np.argwhere(~walls)]
-    lists = [[(0, 0), (0, 0), (2, 1)], [(2, 0), (0, 0)]]
-    config = GridConfig(walls=walls, num_agents=2, on_target="restart", allow_stay=True, max_cycles=None)
-    actions = np.array(list(itertools.product(range(5), repeat=2)))
-    world = begun(config, lists, starts=((1, 0), (2, 1)), worlds=len(actions))
-    pcg64.write_stream(world.arrays.streams[0], np.random.PCG64(1).state)
-    world.arrays.streams[:] = world.arrays.streams[0]
-    transitions = 0
-    for arrivals in itertools.product(range(6), range(4)):
-        targets = [one[count % len(one)] for one, count in zip(lists, arrivals, strict=True)]
-        for places in itertools.permutations(cells, 2):
-            world.arrays.location[:], world.arrays.target[:] = places, targets
-            world.arrays.arrivals[:] = arrivals
-            world.arrays.actions[:] = actions
-            world.step()
-            stands = (world.arrays.location == targets).all(axis=2)
-            assert (world.arrays.rewards == stands).all()
-            assert (world.arrays.arrivals == arrivals + stands).all()
-            for agent, one in enumerate(lists):
-                expected = np.array(one)[world.arrays.arrivals[:, agent] % len(one)]
-                assert (world.arrays.target[:, agent] == expected).all()
-            assert (world.arrays.distances == np.abs(world.arrays.location - world.arrays.target).sum(axis=2)).all()
-            assert (world.arrays.streams == world.arrays.streams[0]).all()
-            transitions += len(actions)
-    assert transitions == 24 * 20 * 25
 
 
 def states():

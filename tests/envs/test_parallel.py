@@ -101,32 +101,6 @@ def test_one_agent_is_the_documented_env(mode: str) -> None:
         assert many.agents == []
 
 
-@pytest.mark.parametrize("settings", MODES, ids=str)
-def test_aec_plays_the_same_game(settings: dict[str, Any]) -> None:
-    """The AEC env gives every agent what the ParallelEnv gives it, over whole episodes."""
-    parallel, aec = (
-        some_env(**settings),
-        env(GridConfig(**{"walls": WALLS, "num_agents": 3, "max_cycles": 40, **settings})),
-    )
-    random = np.random.default_rng(1)
-    for seed in range(4):
-        observations, infos = parallel.reset(seed=seed)
-        aec.reset(seed=seed)
-        returned = {agent: [observations[agent], 0.0, False, False, infos[agent]] for agent in parallel.agents}
-        while parallel.agents:
-            actions = actions_of(parallel, random)
-            for agent in parallel.agents:
-                assert aec.agent_selection == agent
-                assert frozen(list(aec.last())) == frozen(returned[agent])
-                aec.step(actions[agent])
-            step = parallel.step(actions)
-            returned = {agent: [part[agent] for part in step] for agent in step[0]}
-            for agent in [agent for agent in returned if agent not in parallel.agents]:
-                assert frozen(list(aec.last())) == frozen(returned[agent])
-                aec.step(None)
-        assert aec.agents == []
-
-
 @pytest.mark.parametrize("mode", ON_TARGET)
 def test_a_state_of_the_end_is_the_end(mode: str) -> None:
     """A state taken when the episode was over restores a finished env, and the stream for its next reset."""

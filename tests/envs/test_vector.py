@@ -41,6 +41,10 @@ POOL = np.array([
 ])  # fmt: skip
 # The pool as pictures that set the layout, so that drawing the map is all that a reset draws.
 PICTURES = ["a.A\n.#.\n#.b\n.B.", "B.b\n#..\n..A\n#a."]
+LISTED = [
+    "a..\n.#.\n#.b\n...\na: 1,0 1,0 0,1\nb: 2,3",
+    "..b\n#..\n..a\n#..\na: 2,2 1,0\nb: 0,0 0,0 2,3 1,2",
+]
 
 
 def streams(envs: Any) -> list[str]:
@@ -184,15 +188,15 @@ def test_world_i_plays_what_an_env_of_seed_plus_i_plays(on_target: Any, mode: Au
 @st.composite
 def configs(draw: st.DrawFn) -> GridConfig:
     """Any world whose episodes are short."""
-    world = draw(
-        st.sampled_from([{"size": (3, 2)}, {"size": (1, 5)}, {"walls": POOL[0]}, {"walls": POOL}, {"walls": PICTURES}])
-    )
-    if world.get("walls") is not PICTURES:
+    walls = draw(st.sampled_from([None, POOL[0], POOL, PICTURES, LISTED]))
+    world = {"size": draw(st.sampled_from([(3, 2), (1, 5)]))} if walls is None else {"walls": walls}
+    if not isinstance(walls, list):
         world = world | {"num_agents": draw(st.integers(1, 4))}
     names = {"collisions": Collisions, "on_target": OnTarget}
+    always = {"on_target": "restart"} if walls is LISTED else {}
     return GridConfig(
         **world,
-        **{field: draw(st.sampled_from(get_args(choice))) for field, choice in names.items()},
+        **{field: draw(st.sampled_from(get_args(choice))) for field, choice in names.items()} | always,
         reward=draw(st.sampled_from(["individual", "shared"])),
         observe=draw(st.none() | st.lists(st.sampled_from(get_args(Part)), min_size=1, unique=True).map(tuple)),
         view_radius=draw(st.integers(0, 2)),
