@@ -7,7 +7,6 @@ import copy
 import functools
 import pickle
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any, get_args
 
 import gymnasium
@@ -634,19 +633,9 @@ def some_state(**settings: Any) -> dict[str, Any]:
     return envs.get_state()
 
 
-def listed_statistics(envs: Any) -> Any:
-    """Wrap in two wrappers, which fail together over Gymnasium's own vector env before 1.2."""
-    if tuple(map(int, version("gymnasium").split(".")[:2])) < (1, 2):
-        pytest.skip("Gymnasium's own vector env cannot be wrapped so")
-    return wrappers.DictInfoToList(wrappers.RecordEpisodeStatistics(envs))
-
-
 WRAPPERS: dict[str, tuple[Any, list[AutoresetMode]]] = {
     "RecordEpisodeStatistics": (wrappers.RecordEpisodeStatistics, MODES),
     "DictInfoToList": (wrappers.DictInfoToList, MODES),
-    "listed statistics": (listed_statistics, MODES),
-    "NormalizeReward": (wrappers.NormalizeReward, MODES),
-    "clipped": (lambda envs: wrappers.RecordEpisodeStatistics(wrappers.ClipReward(envs, max_reward=0.5)), MODES),
     "FlattenObservation": (wrappers.FlattenObservation, [NEXT_STEP, DISABLED]),
     "NormalizeObservation": (
         lambda envs: wrappers.NormalizeObservation(wrappers.FlattenObservation(envs)),
