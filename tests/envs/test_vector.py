@@ -184,6 +184,14 @@ def test_world_i_plays_what_an_env_of_seed_plus_i_plays(on_target: Any, mode: Au
     assert (seen["dead"] > 100) == (seen["dead at the end"] > 20) == (on_target == "leave")
 
 
+@by_mode
+def test_draws_from_a_stream_that_was_handed_out_count(mode: AutoresetMode) -> None:
+    """Who draws from np_random changes the world's later episodes and targets, as in a single env."""
+    for on_target in ("restart", "leave"):
+        config = GridConfig(walls=POOL, num_agents=2, on_target=on_target, max_cycles=9)
+        assert play_native(config, mode, seed=3, steps=90, count=3, draws=True)["ends"] > 20
+
+
 @st.composite
 def configs(draw: st.DrawFn) -> GridConfig:
     """Any world whose episodes are short."""
