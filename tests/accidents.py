@@ -1,12 +1,17 @@
-"""What may happen to a file: bytes, lines and values that are changed, lost, swapped or doubled."""
+"""What may happen to a file, by chance or on purpose, and odd values for any argument."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import functools
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import multigrid
 
 ODD_BYTES = [
     *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r\n", b"\n\n", b"\t", b" "),
@@ -89,3 +94,52 @@ def change_values(content: dict[str, Any], random: np.random.Generator) -> dict[
         if not content:
             break
     return content
+
+
+class OwnError(Exception):
+    """What only a hostile argument raises."""
+
+
+class Refuses:
+    """An object that raises whatever is asked of it."""
+
+    def _refuse(self, *_given: Any, **_named: Any) -> Any:
+        raise OwnError
+
+    __array__ = __len__ = __iter__ = __getitem__ = __index__ = __int__ = __float__ = __bool__ = __eq__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __add__ = __contains__ = __call__ = __fspath__ = __hash__ = _refuse
+
+
+def itself() -> list[Any]:
+    """A list that has itself in it."""
+    endless: list[Any] = []
+    endless.append(endless)
+    return endless
+
+
+def deep() -> list[Any]:
+    """A list in a list, and so on."""
+    return functools.reduce(lambda inner, _: [inner], range(5000), [])
+
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, 2, 3, 5, 7, -1, -2, -(2**70), 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**30),
+    *(0.5, -0.0, 1.0, 1e300, 1e-300, 1j, float("nan"), float("inf"), -float("inf"), ..., int, object, len),
+    *("", "x", "agent_0", "0", "\0", "\udc80", "a.B\n.#.", "../x", "x" * 10**5, b"", b"x", Path("no/such/file")),
+    *(Path(), range(3), slice(1), frozenset(), [], [0], [0, 1], [[0, 0]], [[0, 1], [2]], [None], ["x"], [{}]),
+    *((), (1, 2), (0, -1), {}, {"a": 1}, {0: 0}, {"agent_0": 9}, {1}),
+    *map(np.array, ([], 1, [1, 2], [[0, 1]], [[[0]]], [0.5], [np.nan], ["a"], [True], [None])),
+    *(np.array([[True, False], [False, False]]), np.full((3, 2), 2**62), np.zeros(2, dtype=[("a", "i8")])),
+    *(np.zeros(shape, dtype=bool) for shape in ((0, 3), (3, 0), (2, 3, 2))),
+    *(np.uint64(2**64 - 1), np.int8(-1), np.float32("nan"), np.bool_(True), np.datetime64("NaT")),
+    np.ma.masked_array([1, 2], mask=[1, 0]),
+]
+ODD: list[Callable[[], Any]] = [
+    *(functools.partial(copy.copy, value) for value in VALUES),
+    lambda: np.random.default_rng(0),
+    lambda: np.random.RandomState(0),
+    lambda: iter([1, 2]),
+    lambda: (value for value in (0, 1)),
+    lambda: io.StringIO("x"),
+    *(itself, deep, Refuses, object, multigrid.GridWorldEnv, multigrid.GridConfig),
+]

@@ -30,7 +30,6 @@ class Face:
     num_actions = 4
     on_target = "stay"
     layout: ClassVar = {"agents": [[1, 0]], "targets": [[2, 2]]}
-    has_walls = False
     is_fresh = True
 
     def __init__(self, name: str, **settings: Any) -> None:
@@ -96,7 +95,7 @@ class Face:
 class Parallel(Face):
     """`MultiGridEnv`."""
 
-    num_agents, layout, has_walls = 3, LAYOUT, True
+    num_agents, layout = 3, LAYOUT
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(name, **settings)
@@ -202,7 +201,7 @@ class Vector(Parallel):
 class GridWorlds(Vector):
     """`GridWorldVectorEnv`: three documented worlds."""
 
-    num_agents, layout, has_walls = 1, Face.layout, False
+    num_agents, layout = 1, Face.layout
 
     def __init__(self, name: str, mode: AutoresetMode, **settings: Any) -> None:
         super().__init__(name, mode, on_target="stay", **settings)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import importlib
 import importlib.util
 import inspect
-import io
 import itertools
 import os
 import re
@@ -23,12 +21,13 @@ import pytest
 import judged
 import multigrid.integrations.sb3
 import multigrid.wrappers
+from accidents import ODD, OwnError, deep
 from apart import limit_memory, play_apart, play_cases
 from helpers import frozen
 
 pytestmark = pytest.mark.heavy
 
-CASES, LONG_CASES, BATCH = 2_000, 20_000, 2_000
+CASES, LONG_CASES, BATCH = 1_500, 20_000, 2_000
 
 MODULES = (
     *("multigrid", "multigrid.benchmark", "multigrid.envs.grid_world_vector", "multigrid.integrations.sb3"),
@@ -51,55 +50,6 @@ LEFT_OUT = {
 """Names that are not called, with the reason."""
 
 ALLOWED = (TypeError, ValueError, gymnasium.error.Error)
-
-
-class OwnError(Exception):
-    """What only a hostile argument raises."""
-
-
-class Refuses:
-    """An object that raises whatever is asked of it."""
-
-    def _refuse(self, *_given: Any, **_named: Any) -> Any:
-        raise OwnError
-
-    __array__ = __len__ = __iter__ = __getitem__ = __index__ = __int__ = __float__ = __bool__ = __eq__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __add__ = __contains__ = __call__ = __fspath__ = __hash__ = _refuse
-
-
-def itself() -> list[Any]:
-    """A list that has itself in it."""
-    endless: list[Any] = []
-    endless.append(endless)
-    return endless
-
-
-def deep() -> list[Any]:
-    """A list in a list, and so on."""
-    return functools.reduce(lambda inner, _: [inner], range(5000), [])
-
-
-VALUES: list[Any] = [
-    *(None, True, False, 0, 1, 2, 3, 5, 7, -1, -2, -(2**70), 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**30),
-    *(0.5, -0.0, 1.0, 1e300, 1e-300, 1j, float("nan"), float("inf"), -float("inf"), ..., int, object, len),
-    *("", "x", "agent_0", "0", "\0", "\udc80", "a.B\n.#.", "../x", "x" * 10**5, b"", b"x", Path("no/such/file")),
-    *(Path(), range(3), slice(1), frozenset(), [], [0], [0, 1], [[0, 0]], [[0, 1], [2]], [None], ["x"], [{}]),
-    *((), (1, 2), (0, -1), {}, {"a": 1}, {0: 0}, {"agent_0": 9}, {1}),
-    *map(np.array, ([], 1, [1, 2], [[0, 1]], [[[0]]], [0.5], [np.nan], ["a"], [True], [None])),
-    *(np.array([[True, False], [False, False]]), np.full((3, 2), 2**62), np.zeros(2, dtype=[("a", "i8")])),
-    *(np.zeros(shape, dtype=bool) for shape in ((0, 3), (3, 0), (2, 3, 2))),
-    *(np.uint64(2**64 - 1), np.int8(-1), np.float32("nan"), np.bool_(True), np.datetime64("NaT")),
-    np.ma.masked_array([1, 2], mask=[1, 0]),
-]
-ODD: list[Callable[[], Any]] = [
-    *(functools.partial(copy.copy, value) for value in VALUES),
-    lambda: np.random.default_rng(0),
-    lambda: np.random.RandomState(0),
-    lambda: iter([1, 2]),
-    lambda: (value for value in (0, 1)),
-    lambda: io.StringIO("x"),
-    *(itself, deep, Refuses, object, multigrid.GridWorldEnv, multigrid.GridConfig),
-]
 
 
 def recorded() -> Any:

@@ -9,10 +9,7 @@ import pytest
 
 import played
 from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
-from multigrid.core.placement import RANDOM
-from multigrid.core.worlds import Worlds
 from multigrid.maps import parse_map
-from multigrid.runtime import pcg64
 
 CORRIDOR = """
     a....B
@@ -163,30 +160,3 @@ def test_scratch_is_left_clean(config: GridConfig) -> None:
         assert (arrays.first_requester == -1).all()
         assert not arrays.agent_grid.any()
         assert not arrays.component_agents.any()
-
-
-def test_worlds_side_by_side_play_what_each_plays_alone() -> None:
-    """The kernels that run many worlds, each at another step of its episode, run one just the same."""
-    config = GridConfig(
-        size=(4, 3), num_agents=5, on_target="restart", observe=("agent", "target", "others", "view"), max_cycles=20
-    )
-    side_by_side, alone = Worlds(config, 3), [Worlds(config) for _ in range(3)]
-    for e in range(3):
-        pcg64.write_stream(side_by_side.arrays.streams[e], np.random.PCG64(e).state)
-        pcg64.write_stream(alone[e].arrays.streams[0], np.random.PCG64(e).state)
-    side_by_side.reset()
-    actions = np.random.default_rng(1)
-    for step in range(80):
-        side_by_side.arrays.actions[:] = actions.integers(4, size=(3, 5))
-        for e, world in enumerate(alone):
-            if (step + 9 * e) % 30 == 0 or step == 0:
-                world.reset()
-                if step > 0:
-                    side_by_side.begin(np.array([e]), np.array([RANDOM]))
-            world.arrays.actions[0] = side_by_side.arrays.actions[e]
-            world.step()
-        side_by_side.step()
-        for e, world in enumerate(alone):
-            np.testing.assert_equal(side_by_side.snapshot(e), world.snapshot(0))
-            for part in ("location", "target", "others_part", "view_part"):
-                np.testing.assert_array_equal(getattr(side_by_side.arrays, part)[e], getattr(world.arrays, part)[0])

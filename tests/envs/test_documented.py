@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import time
 from pathlib import Path
 
@@ -12,8 +13,6 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.utils import env_checker
 from gymnasium.wrappers import FlattenObservation, TimeLimit
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from helpers import run_python
 from multigrid import GridWorldEnv
@@ -21,7 +20,6 @@ from oracle import Oracle, digest, plain
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "documented_gridworld.json").read_text())["cases"]
 IDS = ["multigrid/GridWorld-v0", "gymnasium_env/GridWorld-v0", "gym_examples/GridWorld-v0"]
-BIT_GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.SFC64, np.random.Philox]
 
 
 @pytest.fixture
@@ -55,9 +53,6 @@ def stream_of(generator):
     return str(generator.bit_generator.state)
 
 
-# Recorded episodes --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"size {case['size']}, seed {case['seed']}")
 def test_recorded_episodes_and_frames(case):
     """Every row and every frame that the documented code was recorded with comes out again."""
@@ -76,85 +71,13 @@ def test_recorded_episodes_and_frames(case):
     assert not frames
 
 
-# The oracle, in lockstep --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("size", "seed"), [(2, 5), (3, 0), (4, 11), (6, 2**40 + 1), (9, 77), (13, 4), (100, 6)])
+@pytest.mark.parametrize(("size", "seed"), [(2, 5), (3, 0), (6, 2**40 + 1), (100, 6)])
 def test_whole_episodes_equal_the_oracle(size, seed):
     """Observations, rewards, flags and infos of many episodes in a row are those of the documented code."""
     env, oracle = GridWorldEnv(size=size), Oracle(size)
     assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
     play(env, oracle, 400, np.random.default_rng(seed))
     assert stream_of(env.np_random) == stream_of(oracle.np_random)
-
-
-@given(
-    size=st.integers(2, 8),
-    moves=st.lists(
-        st.one_of(
-            st.integers(0, 3),
-            st.sampled_from(["reset", "draw 32 bits", "draw 64 bits", "share", "render", *BIT_GENERATORS]),
-            st.tuples(st.just("seed"), st.integers(0, 2**64)),
-        ),
-        max_size=60,
-    ),
-)
-@settings(max_examples=80, derandomize=True)
-def test_any_order_of_calls_equals_the_oracle(size, moves):
-    """Resets, steps, and draws from or a new or shared np_random may come in any order; a seed brings PCG64 back."""
-    pairs = [(GridWorldEnv(size=size, render_mode="rgb_array"), Oracle(size)) for _ in range(2)]
-    assert [plain(env.reset(seed=size)) for env, _ in pairs] == [oracle.reset(seed=size) for _, oracle in pairs]
-    replaced = []
-    for index, move in enumerate(moves):
-        env, oracle = pairs[index % 3 == 0]
-        match move:
-            case int():
-                assert plain(env.step(move)) == oracle.step(move)
-            case "reset":
-                assert plain(env.reset()) == oracle.reset()
-            case "draw 32 bits":
-                assert env.np_random.integers(7) == oracle.np_random.integers(7)
-            case "draw 64 bits":
-                assert env.np_random.random() == oracle.np_random.random()
-            case "share":
-                for each, its_oracle in pairs:
-                    each.np_random, its_oracle.np_random = env.np_random, oracle.np_random
-            case "render":
-                env.render()
-            case ("seed", seed):
-                assert plain(env.reset(seed=seed)) == oracle.reset(seed=seed)
-                assert env.np_random_seed == seed
-            case kind:
-                env.np_random, oracle.np_random = np.random.Generator(kind(9)), np.random.Generator(kind(9))
-                replaced.append((env.np_random, oracle.np_random))
-                assert env.np_random_seed == -1
-                assert plain(env.reset()) == oracle.reset()
-                assert env.np_random is replaced[-1][0]
-    for ours, theirs in [*replaced, *((env.np_random, oracle.np_random) for env, oracle in pairs)]:
-        assert stream_of(ours) == stream_of(theirs)
-    assert (pairs[0][0].np_random is pairs[1][0].np_random) == (pairs[0][1].np_random is pairs[1][1].np_random)
-
-
-def test_stepping_on_after_the_end():
-    """After termination the game goes on as documented: reward and flag whenever the agent stands on the target."""
-    env, oracle = GridWorldEnv(size=2), Oracle(2)
-    env.reset(seed=0), oracle.reset(seed=0)
-    actions = np.random.default_rng(1).integers(4, size=60).tolist()
-    steps = [plain(env.step(action)) for action in actions]
-    assert steps == [oracle.step(action) for action in actions]
-    assert sum(step[2] for step in steps) > 3
-
-
-def test_np_random_takes_generators_only():
-    """Something else in place of the stream is refused, and the stream stays."""
-    env, oracle = GridWorldEnv(), Oracle(5)
-    env.reset(seed=1), oracle.reset(seed=1)
-    with pytest.raises(TypeError, match=r"np_random is of type RandomState; expected a numpy\.random\.Generator"):
-        env.np_random = np.random.RandomState(1)
-    assert plain(env.reset()) == oracle.reset()
-
-
-# Spaces, types, arrays ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [2, 5, 11])
@@ -201,9 +124,6 @@ def test_types_of_what_comes_back():
     assert rewards == {0, 1}
 
 
-# Registration -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_three_ids(env_id):
     """Each id makes the documented env, takes its arguments, and has the documented limit or none."""
@@ -214,7 +134,7 @@ def test_the_three_ids(env_id):
     play(env, oracle, 200, np.random.default_rng(12))
 
 
-@pytest.mark.parametrize("suffix", ["", "-v0", "-v3"])
+@pytest.mark.parametrize("suffix", ["", "-v0"])
 def test_an_id_of_somebody_else_stays(suffix):
     """`import multigrid` raises nothing, warns of nothing and replaces nothing where one of its names is registered."""
     code = f"""
@@ -255,9 +175,6 @@ def test_a_limit_can_be_chosen():
     assert [env.step(action)[1:4] for action in (2, 2, 3, 3)] == [(0, False, False)] * 3 + [(1, True, True)]
 
 
-# The official checks ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("env_id", [*IDS, None])
 def test_gymnasium_check_env(env_id, fast_windows):
     """Gymnasium's own check passes without a warning, every render mode included, also on an env made by its class."""
@@ -273,27 +190,16 @@ def test_stable_baselines3_check_env():
     check_env(GridWorldEnv(size=3), warn=True)
 
 
-# Bad input ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("size", "error", "message"),
-    [
-        (0, ValueError, "size is 0; expected an integer of at least 2, for the target is never the agent's own cell"),
-        (1, ValueError, "size is 1; expected an integer of at least 2"),
-        (-3, ValueError, "size is -3; expected an integer of at least 2"),
-        (2.5, TypeError, "size is 2.5 of type float; expected an integer of at least 2"),
-        (5.0, TypeError, "size is 5.0 of type float; expected an integer"),
-        (True, TypeError, "size is True of type bool; expected an integer"),
-        ("5", TypeError, "size is '5' of type str; expected an integer"),
-        ((5, 5), TypeError, r"size is \(5, 5\) of type tuple; expected an integer"),
-        (None, TypeError, "size is None of type NoneType; expected an integer"),
-    ],
-)
-def test_bad_sizes(size, error, message):
+def test_bad_sizes():
     """A size that is no integer of at least 2 is refused, saying what came and what was expected."""
-    with pytest.raises(error, match=message):
-        GridWorldEnv(size=size)
+    expected = "expected an integer of at least 2, for the target is never the agent's own cell"
+    for size in (0, 1, -3):
+        with pytest.raises(ValueError, match=f"size is {size}; {expected}"):
+            GridWorldEnv(size=size)
+    for size in (2.5, 5.0, True, "5", (5, 5), None):
+        message = f"size is {size!r} of type {type(size).__name__}; expected an integer of at least 2"
+        with pytest.raises(TypeError, match=re.escape(message)):
+            GridWorldEnv(size=size)
 
 
 @pytest.mark.parametrize(
@@ -331,9 +237,6 @@ def test_render_without_a_mode():
     assert env.render() is None
     env.reset()
     assert env.render() is None
-
-
-# Pictures -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_human_window(pygame):

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import judged
-from multigrid import GridWorldEnv, Outcome, parallel_env
+from multigrid import GridWorldEnv, Outcome
 from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.envs.grid_world import Actions
 
@@ -24,16 +24,6 @@ def adds_to_what_is_returned(base):
 
         def _get_info(self):
             return {**super()._get_info(), "corner": int(self._agent_location.sum()), "side": self.size}
-
-    return Subclass
-
-
-def tells_the_infos_alone(base):
-    """The class overrides `_get_info` only, without a call of its base."""
-
-    class Subclass(base):
-        def _get_info(self):
-            return {"squared": int(((self._agent_location - self._target_location) ** 2).sum())}
 
     return Subclass
 
@@ -60,19 +50,6 @@ def keeps_its_target(base):
         def reset(self, seed=None, options=None):
             super().reset(seed=seed, options=options)
             self._target_location = np.array([self.size - 1, 1])
-            return self._get_obs(), self._get_info()
-
-    return Subclass
-
-
-def starts_on_its_target(base):
-    """The class begins some episodes with the agent on its target."""
-
-    class Subclass(base):
-        def reset(self, seed=None, options=None):
-            super().reset(seed=seed)
-            if self.np_random.random() < 0.5:
-                self._agent_location = self._target_location
             return self._get_obs(), self._get_info()
 
     return Subclass
@@ -166,16 +143,6 @@ def stores_what_it_likes(base):
     return Subclass
 
 
-def is_changed_twice(base):
-    """A class of a class overrides what its base has overridden."""
-
-    class Subclass(teleports(adds_to_what_is_returned(base))):
-        def _get_obs(self):
-            return {**super()._get_obs(), "twice": self._agent_location * 2}
-
-    return Subclass
-
-
 def has_the_documents_constructor(base):
     """The class sets everything up itself, as in the documents, and has a fifth action that walks diagonally."""
 
@@ -250,36 +217,20 @@ def is_pushed(base):
     return Subclass
 
 
-def replaces_methods_of_the_instance(base):
-    """The class stores functions of its own under the names of the documented methods."""
-
-    class Subclass(base):
-        def __init__(self, **options):
-            super().__init__(**options)
-            self._get_obs = lambda: {"both": self._agent_location * 10 + self._target_location}
-            self._get_info = lambda: {"corner": int(self._agent_location.min())}
-
-    return Subclass
-
-
 SUBCLASSES = [
     adds_to_what_is_returned,
-    tells_the_infos_alone,
     observes_with_noise,
     keeps_its_target,
-    starts_on_its_target,
     draws_as_in_the_documents,
     never_calls_its_bases_reset,
     moves_its_target,
     teleports,
     moves_by_itself,
     stores_what_it_likes,
-    is_changed_twice,
     has_the_documents_constructor,
     has_the_later_editions_axes,
     changes_a_direction,
     is_pushed,
-    replaces_methods_of_the_instance,
 ]
 
 
@@ -307,13 +258,12 @@ def unchanged(base):
     return base
 
 
-@pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("make", SUBCLASSES, ids=lambda make: make.__name__)
-def test_subclasses_play_as_those_of_the_documented_class(make, size):
+def test_subclasses_play_as_those_of_the_documented_class(make):
     """Whole episodes, and steps after their ends, are the same in all that is returned, in locations and in streams."""
-    env, oracle = both(make, size)
+    env, oracle = both(make, 4)
     assert env.action_space == oracle.action_space
-    random, ends = np.random.default_rng(size), 0
+    random, ends = np.random.default_rng(4), 0
     assert shown(env.reset(seed=5)) == shown(oracle.reset(seed=5))
     for _ in range(600):
         action = int(random.integers(env.action_space.n))
@@ -370,10 +320,7 @@ def test_own_frames(mode):
     assert len(env.calls) == {None: 0, "human": 4, "rgb_array": 3}[mode]
 
 
-# Locations ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_locations_are_set_at_any_time(seed):
     """Each location may be set alone, between any two steps; the states can be saved, restored and played on."""
     env, oracle = both(unchanged, 3)
@@ -417,33 +364,7 @@ def test_the_end_is_found_by_the_next_step():
     assert env.step(3)[1:4] == (0, False, False)
 
 
-def test_an_agent_set_where_it_stands_has_still_arrived():
-    """Setting the locations that the env has changes nothing, also after the end."""
-    env = GridWorldEnv(size=3)
-    env.reset(seed=0, options={"agents": [[0, 1]], "targets": [[0, 2]]})
-    assert env.step(1)[1:4] == (1, True, False)
-    before = env.get_state()
-    env._agent_location, env._target_location = [0, 2], [0, 2]
-    assert shown(env.get_state()) == shown(before)
-    assert env.metrics()["success"].tolist() == [True]
-
-
-def test_several_agents_cannot_be_placed():
-    """A state in which one of several agents is on its target, and has not arrived, is refused."""
-    env = parallel_env(size=3, num_agents=2, on_target="stay")
-    env.reset(options={"agents": [[0, 0], [1, 1]], "targets": [[0, 1], [2, 2]]})
-    env.step({"agent_0": 0, "agent_1": 0})
-    state = env.get_state()
-    state["target"][0], state["distances"][0] = state["location"][0], 0.0
-    with pytest.raises(ValueError, match="arrivals in the state"):
-        env.set_state(state)
-    with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
-        env._world.place(np.array([0, 0]), np.array([1, 1]))
-    with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
-        env._world.walk(np.array([0, 1]))
-
-
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_locations_are_written_into(seed):
     """Arrays that were read at any time, and arrays that were set, are written into as in the documented code."""
     (env, oracle), random = both(unchanged, 4), np.random.default_rng(seed)
@@ -478,24 +399,6 @@ def test_what_is_returned_is_not_written_into():
         for one in (observation, env._get_obs()):
             one["agent"] += 1
         assert places(env) == before
-
-
-def test_an_interrupted_step_leaves_no_old_location(monkeypatch):
-    """If an exception follows the move, so that the step does not return, the array that was read is the old cell."""
-    env = GridWorldEnv(size=3)
-    env.reset(seed=0, options={"agents": [[0, 1]], "targets": [[2, 2]]})
-    before, walk = env._agent_location, env._world.walk
-
-    def interrupted(step):
-        walk(step)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(env._world, "walk", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        env.step(0)
-    monkeypatch.undo()
-    assert (before.tolist(), env._agent_location.tolist()) == ([0, 1], [1, 1])
-    assert env.step(1)[0]["agent"].tolist() == [1, 2]
 
 
 def test_states_are_those_of_the_faster_steps():
@@ -540,26 +443,16 @@ def test_bad_locations(name, location, error, message):
 
 @pytest.mark.parametrize("name", ["_agent_location", "_target_location"])
 @pytest.mark.parametrize("location", [[5, 0], [0, -1], np.array([2**64 - 1, 0], np.uint64)])
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda env: env.step(0),
-        lambda env: env._get_info(),
-        lambda env: env._render_frame(),
-        lambda env: env.get_state(),
-        lambda env: env.metrics(),
-    ],
-    ids=["step", "info", "frame", "state", "metrics"],
-)
-def test_locations_outside_the_grid(name, location, use):
+def test_locations_outside_the_grid(name, location):
     """What uses a location outside the grid refuses it by name; once it is inside again, the episode goes on."""
     env, twin = GridWorldEnv(), GridWorldEnv()
     env.reset(seed=0), twin.reset(seed=0)
     before = getattr(env, name).copy()
     setattr(env, name, location)
     given = re.escape(str(np.asarray(location).tolist()))
-    with pytest.raises(ValueError, match=rf"{name} is {given}, outside the grid; .* a free cell of the 5 x 5 grid"):
-        use(env)
+    for use in (lambda: env.step(0), env._get_info, env._render_frame, env.get_state, env.metrics):
+        with pytest.raises(ValueError, match=rf"{name} is {given}, outside the grid; .* a free cell of the 5 x 5 grid"):
+            use()
     setattr(env, name, before)
     assert shown(env.step(2)) == shown(twin.step(2))
     setattr(env, name, location)
@@ -584,9 +477,6 @@ def test_before_the_first_reset():
     target[0] = 1
     assert [shown(env.step(action)) for action in (1, 3, 2)] == [shown(oracle.step(action)) for action in (1, 3, 2)]
     assert shown(env.reset(seed=3)) == shown(oracle.reset(seed=3))
-
-
-# The other members --------------------------------------------------------------------------------------------------
 
 
 def test_reset_takes_its_seed_by_position():
@@ -615,28 +505,6 @@ def test_bad_directions(direction, error, message):
     assert env.step("far")[0]["agent"].tolist() == [4, 0]
     env._agent_location = [0, 3]
     assert env.step(1)[0]["agent"].tolist() == [4, 3]
-
-
-@pytest.mark.parametrize(
-    ("action", "error", "message"),
-    [
-        (4, ValueError, r"action is 4; expected one of \[0, 1, 2, 3\]"),
-        (-1, ValueError, "action is -1; expected one of"),
-        ("up", ValueError, "action is 'up'; expected one of"),
-        (True, TypeError, "action is True of type bool"),
-        (1.0, TypeError, "action is 1.0 of type float"),
-        (None, TypeError, "action is None of type NoneType"),
-        ([1], TypeError, r"action is \[1\] of type list"),
-        (np.array([1, 2]), ValueError, r"action is an array of shape \(2,\)"),
-    ],
-)
-def test_bad_actions_of_subclasses(action, error, message):
-    """A bad action is refused, also where directions can be changed, and changes nothing."""
-    env, twin = (adds_to_what_is_returned(GridWorldEnv)() for _ in range(2))
-    env.reset(seed=0), twin.reset(seed=0)
-    with pytest.raises(error, match=message):
-        env.step(action)
-    assert shown(env.step(np.array([3]))) == shown(twin.step(3))
 
 
 def test_a_method_of_the_instance_is_replaced_and_restored():
@@ -757,23 +625,6 @@ def test_copies_of_subclasses(copied):
     assert shown(env._get_info()) == shown(other._get_info())
     for action in (0, 3, 2):
         assert shown(env.step(action)[:4]) == shown(other.step(action)[:4])
-
-
-def test_classes_that_override_nothing_are_found_once():
-    """A class is plain unless it, or a class between, overrides a documented member that steps use."""
-
-    class Mixed:
-        def _get_obs(self):
-            return None
-
-    assert GridWorldEnv()._is_plain
-    assert type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})()._is_plain
-    assert not type("Mixing", (Mixed, GridWorldEnv), {})()._is_plain
-    assert not adds_to_what_is_returned(GridWorldEnv)()._is_plain
-    assert not is_changed_twice(GridWorldEnv)()._is_plain
-    diagonal = type("Diagonal", (GridWorldEnv,), {"_action_to_direction": {0: [1, 1]}})(size=3)
-    diagonal.reset(options={"agents": [[0, 1]], "targets": [[2, 0]]})
-    assert diagonal.step(0)[0]["agent"].tolist() == [1, 2]
 
 
 def test_steps_are_fast_again_when_members_are_left_alone():

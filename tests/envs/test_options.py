@@ -84,28 +84,26 @@ def test_options_are_passed_on(name: str) -> None:
         assert FACTORIES[name](**given).unwrapped.config == GridConfig(**given)
 
 
+WRONG: list[tuple[str, str | None]] = [
+    *(("num_agent", "num_agents"), ("Size", "size"), ("view_radios", "view_radius"), ("flat", "flatten")),
+    *(("n_agents", "num_agents"), ("agents", "num_agents"), ("grid_size", "size"), ("obs_type", "observe")),
+    *(("max_steps", "max_cycles"), ("max_episode_steps", "max_cycles"), ("obs_radius", "view_radius")),
+    *(("collision_system", "collisions"), ("map", "walls"), ("shared_reward", "reward")),
+    *(("width", "size=(width, height)"), ("height", "size=(width, height)"), ("colour", None)),
+    *(("view_size", "view_radius=3"), ("agent_view_size", "view_radius=3"), ("obs_range", "view_radius=3")),
+    *(("seed", "reset(seed=...)"), ("agents_xy", "reset(options={'agents': ..., 'targets': ...})")),
+    *(("desc", "walls"), ("density", "walls=multigrid.maps.random_map(width, height, density)")),
+]
+
+
 @pytest.mark.parametrize("create", [*FACTORIES.values(), GridConfig], ids=[*FACTORIES, "GridConfig"])
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [
-        *(("num_agent", "num_agents"), ("Size", "size"), ("view_radios", "view_radius"), ("flat", "flatten")),
-        *(("n_agents", "num_agents"), ("agents", "num_agents"), ("grid_size", "size"), ("obs_type", "observe")),
-        *(("max_steps", "max_cycles"), ("max_episode_steps", "max_cycles"), ("obs_radius", "view_radius")),
-        *(("collision_system", "collisions"), ("map", "walls"), ("shared_reward", "reward")),
-        *(("width", "size=(width, height)"), ("height", "size=(width, height)"), ("colour", None)),
-        *(("view_size", "view_radius=3"), ("agent_view_size", "view_radius=3"), ("obs_range", "view_radius=3")),
-        *(("seed", "reset(seed=...)"), ("agents_xy", "reset(options={'agents': ..., 'targets': ...})")),
-        *(("desc", "walls"), ("density", "walls=multigrid.maps.random_map(width, height, density)")),
-    ],
-)
-def test_a_wrong_keyword_names_the_right_one(create: Callable[..., Any], wrong: str, right: str | None) -> None:
+def test_a_wrong_keyword_names_the_right_one(create: Callable[..., Any]) -> None:
     """A keyword that does not exist is an error that names the one that was meant, if one is like it, and all."""
-    meant = re.escape(f" (did you mean {right}?)") if right else ""
     every = ".*".join(field.name for field in FIELDS)
-    with pytest.raises(
-        TypeError, match=rf"\(\) got an unexpected keyword argument '{wrong}'{meant}; expected .*{every}"
-    ):
-        create(**{wrong: 7})
+    for wrong, right in WRONG:
+        meant = re.escape(f" (did you mean {right}?)") if right else ""
+        with pytest.raises(TypeError, match=rf"unexpected keyword argument '{wrong}'{meant}; expected .*{every}"):
+            create(**{wrong: 7})
 
 
 def test_wrong_keywords_beside_the_fields() -> None:

@@ -38,9 +38,6 @@ def started(steps: int = 12, seed: int = 1, **settings: Any) -> MultiGridEnv:
     return env
 
 
-# States ----------------------------------------------------------------------------------------------------------
-
-
 def test_an_odd_increment_is_asked_of_every_generator() -> None:
     """A PCG64 with an even increment may repeat one number for ever: states, scenarios and resets refuse it."""
     stuck = {"bit_generator": "PCG64", "state": {"state": 0, "inc": 0}, "has_uint32": 0, "uinteger": 0}
@@ -96,18 +93,6 @@ def test_a_reset_that_was_not_played_is_not_recorded(monkeypatch: pytest.MonkeyP
     assert env.np_random_seed == 3
     env.reset(seed=8)
     assert env.np_random_seed == 8
-
-
-# Generators ------------------------------------------------------------------------------------------------------
-
-
-def test_a_generator_that_a_user_holds_follows_a_reset() -> None:
-    """The generator that `np_random` returned draws what comes after a reset, also if `np_random` is not read again."""
-    env, other = started(seed=3), started(seed=3)
-    held = env.np_random
-    env.reset()
-    other.reset()
-    assert held.integers(2**40) == other.np_random.integers(2**40)
 
 
 class Odd(np.random.Generator):
@@ -195,9 +180,6 @@ def test_bit_generators_that_are_not_safe_are_not_drawn_from(
     env.np_random = twin.np_random
     assert frozen(env.get_state()) == frozen(twin.get_state())
     assert_is_like_new(face, env)
-
-
-# Signals ---------------------------------------------------------------------------------------------------------
 
 
 class InterruptError(Exception):
@@ -334,9 +316,6 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
     assert torn > 2
 
 
-# Threads and attributes ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("make", [GridWorldEnv, started, lambda: vector_env(2000, num_agents=2)], ids=["one", "N", "E"])
 def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
     """Of two threads that call one env, each call is played alone or refused, and what is played is legal."""
@@ -418,25 +397,6 @@ def test_copies_made_together_share_their_generator() -> None:
     assert copies[0].np_random.bit_generator.state == mine.bit_generator.state
 
 
-def test_an_interrupted_step_is_in_the_trails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later frames show the way of a step after which an exception came."""
-    envs = [started(2, render_mode="rgb_array", render_trails=4) for _ in range(2)]
-
-    def interrupted() -> None:
-        raise InterruptError
-
-    monkeypatch.setattr(envs[0], "_update_window", interrupted)
-    with pytest.raises(InterruptError):
-        envs[0].step(dict.fromkeys(envs[0].agents, 1))
-    monkeypatch.undo()
-    envs[1].step(dict.fromkeys(envs[1].agents, 1))
-    for _ in range(2):
-        frames = [env.render() for env in envs]
-        assert (frames[0] == frames[1]).all()
-        for env in envs:
-            env.step(dict.fromkeys(env.agents, 2))
-
-
 def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception before a step is played takes no cell from a trail that is full."""
     env = started(2, render_mode="rgb_array", render_trails=2)
@@ -481,9 +441,6 @@ def test_more_worlds_than_memory_holds_are_refused_at_once(num_worlds: int) -> N
     """Worlds that no memory holds are refused by their number, before any of them is there."""
     with pytest.raises(ValueError, match=rf"num_worlds is {num_worlds}, which takes about \d+ bytes"):
         vector_env(num_worlds, size=(9, 5), num_agents=40)
-
-
-# Debug mode ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spoil", ["location", "moves", "occupant"])

@@ -15,7 +15,7 @@ import multigrid
 import played
 from helpers import run_python
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.long]
 
 if sysconfig.get_platform() not in {"linux-x86_64", "linux-aarch64"}:
     pytest.skip("no wheel for this platform has compiled kernels", allow_module_level=True)
