@@ -142,7 +142,7 @@ TESTS = {
     "planning/next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
     "planning/expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
     "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
-    "planning/window.py": ["planning/test_window_paths.py", "planning/test_controllers.py"],
+    "planning/path_search.py": ["planning/test_window_paths.py", "planning/test_lacam.py", "planning/test_solve.py"],
     "planning/windowed.py": ["planning/test_controllers.py"],
     "planning/cbs_pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs_spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
@@ -582,24 +582,24 @@ planning/expansion.py
     _pass_on
         a cheaper way lowers the costs behind it: If 1 -> False
 planning/timetable.py
+    make_timetable
+        who has left blocks no path: BoolOp 1 -> _1
+planning/path_search.py
     _push_next
         no path enters a cell where another agent has arrived: BoolOp 1 -> _1 or _3
         no path enters a cell where another agent is: BoolOp 1 -> _1 or _2
         no path swaps with another: If 2 -> False
     find_path
         no path ends before the last visit of another agent: IfExp 1 -> 0
-    enter
-        who has left blocks no path: If 1 -> True
-planning/window.py
-    _push_next
+    _push_next_in_window
         in a window, no path enters a cell where another agent is: BoolOp 1 -> _1
-        in a window, no path swaps with another: If 3 -> False
         in a window, parked agents stay: If 2 -> False
+        in a window, no path swaps with another: If 3 -> False
     price
         under restart, the first arrival has the cost: If 1 -> False
 planning/windowed.py
     _move_on
-        agents that are somewhere else get a new window: If 1 -> True
+        agents that are somewhere else get a new window: BoolOp 1 -> _1
 planning/cbs_pairs.py
     is_conflict
         two agents in one cell are a conflict: If 1 -> False
