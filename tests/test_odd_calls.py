@@ -35,7 +35,7 @@ pytestmark = pytest.mark.heavy
 
 CASES, LONG_CASES, BATCH = 2_000, 20_000, 2_000
 
-PUBLIC_PLANNERS = ("controllers", "expert", "problem")
+PUBLIC_PLANNERS = ("controllers", "problem")
 EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
     "multigrid.runtime": "as multigrid.core",
@@ -55,7 +55,7 @@ EXCLUDED = {
     "multigrid.integrations.sb3_buffers": "buffers of Stable-Baselines3, which its learners make",
     **{f"multigrid.integrations.{name}.launcher": "trains, with a checkout of its own" for name in ("epymarl", "harl")},
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
-    **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},
+    "multigrid.planning.solver": "searches for as long as it is asked to",
     **{
         f"multigrid.planning.{path.stem}": "serves the public planners, which have checked"
         for path in Path(planning.__file__).parent.glob("[!_]*")

@@ -28,7 +28,7 @@ from multigrid.cli._files import write_json
 from multigrid.cli.rollout.policies import make_policy_factory
 from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.planning.patience import Temperatures
+from multigrid.planning.network import Temperatures
 from multigrid.policies import Policy, Pretrained, learned
 from multigrid.policies.evaluation import Evaluation
 from multigrid.policies.gaps import LowerBounds

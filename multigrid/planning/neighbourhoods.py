@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
+from multigrid.planning.kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning.path_search import find_path, find_path_in_window
-from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.timetable import NO_PATH, Timetable, enter, remove
 from multigrid.runtime.arrays import NOBODY
 

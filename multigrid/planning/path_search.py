@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multigrid.core.rules import LEAVE, PARK, STAY
-from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.random_numbers import draw_below
+from multigrid.planning.kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning.timetable import NO_PATH, Timetable
 from multigrid.runtime.arrays import NOBODY
 

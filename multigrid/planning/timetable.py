@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.rules import LEAVE
-from multigrid.planning.compiled import inlined
 from multigrid.planning.graph import NOWHERE
+from multigrid.planning.kernels import inlined
 from multigrid.runtime.arrays import NOBODY
 
 FOREVER = 2**30

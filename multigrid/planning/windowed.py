@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning.compiled import borrowed, kernel
+from multigrid.planning.batch import sort_agents
 from multigrid.planning.graph import NOWHERE
+from multigrid.planning.kernels import borrowed, kernel, make_generator
 from multigrid.planning.neighbourhoods import Group, add_member, empty_group, improve, make_group, replan
-from multigrid.planning.next_step import sort_agents
 from multigrid.planning.path_search import make_window_states, price
 from multigrid.planning.pibt import sort_by_wait, step_team
-from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.team import Team
 from multigrid.planning.timetable import Timetable, enter, make_timetable, remove
 
@@ -30,15 +29,7 @@ _FEWEST_ROUNDS = 100
 
 
 class Windowed:
-    """A plan of the next steps of N agents, which `advance` shifts by one step and improves.
-
-    Args:
-        team: arrays for the agents, whose neighbours and tables of distances are set.
-        on_target: the rule.
-        seed: breaks ties, and picks the agents whose paths are searched again.
-        length: the number of steps.
-        rounds: how often a group's paths are searched again in each step; None for 8 times N, and at least 100.
-    """
+    """A plan of the next steps of N agents, which `advance` shifts by one step and improves."""
 
     def __init__(
         self, team: Team, on_target: str, seed: int, *, length: int = _LENGTH, rounds: int | None = None
@@ -71,12 +62,8 @@ class Windowed:
     ) -> NDArray[np.int32]:
         """Plan from the present cells, and return the cells after the next step, int32 (N,).
 
-        Args:
-            cells: int32 (N,), `NOWHERE` for an agent that has left.
-            goals: int32 (N,).
-            rows: int32 (N,), the tables of the goals.
-            arrival_steps: int64 (N,), the steps of the last arrivals.
-            steps: the steps of the episode so far.
+        Given are the agents' cells, `NOWHERE` for one that has left, goals, their tables and the steps of the last
+        arrivals, (N,) each, and the steps of the episode so far.
         """
         team, table = self._team, self._table
         team.goals[:], team.rows[:], team.now[:] = goals, rows, cells

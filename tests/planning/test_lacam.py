@@ -8,12 +8,11 @@ from multigrid.core.rules import LEAVE, STAY
 from multigrid.planning import Problem, solve
 from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
 from multigrid.planning.graph import build_graph, distance_tables
-from multigrid.planning.improvement import Improver
-from multigrid.planning.lacam import search
+from multigrid.planning.kernels import make_generator
+from multigrid.planning.lacam import Improver, search
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
 from multigrid.planning.path_search import find_path
-from multigrid.planning.random_numbers import make_generator
-from multigrid.planning.search import Budget, Instance, count_costs
+from multigrid.planning.search import Budget, SearchProblem, count_costs
 from multigrid.planning.team import make_team
 from multigrid.planning.timetable import NO_PATH, enter, make_timetable
 
@@ -83,7 +82,7 @@ def test_the_improvement_keeps_to_the_rules(rule):
     graph = build_graph(problem.walls)
     starts, goals = (graph.index[tuple(cells.T)] for cells in (problem.starts, problem.targets))
     budget = Budget(time_limit=None, max_expansions=3000)
-    found = search(Instance(graph, starts, goals, rule, None), budget.start(), seed=1)
+    found = search(SearchProblem(graph, starts, goals, rule, None), budget.start(), seed=1)
     distances = distance_tables(graph.neighbours, goals)
     improver = Improver(graph.neighbours, distances, goals, on_target=rule, horizon=None, seed=2)
     # The plan after a long detour: everybody waits at first.

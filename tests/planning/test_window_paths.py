@@ -7,8 +7,8 @@ import pytest
 
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning.graph import build_graph, distance_tables
+from multigrid.planning.kernels import make_generator
 from multigrid.planning.path_search import find_path_in_window, make_window_states, price
-from multigrid.planning.random_numbers import make_generator
 from multigrid.planning.timetable import NO_PATH, enter, make_timetable, remove
 
 LENGTH = 4

@@ -17,6 +17,7 @@ import torch
 
 from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
+from multigrid.planning.graph import Tables
 from multigrid.planning.network import Weights, describe_ways, score
 from multigrid.planning.surroundings import (
     CAME,
@@ -25,7 +26,6 @@ from multigrid.planning.surroundings import (
     Surroundings,
     Windows,
 )
-from multigrid.planning.tables import Tables
 from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights

@@ -13,7 +13,8 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.training import sample_rows
 from multigrid.policies import Policy
-from multigrid.policies.named import BUILT_IN, POLICY_STREAM, PolicyFactory, built_in_factory
+from multigrid.policies.learned import POLICY_STREAM
+from multigrid.policies.named import BUILT_IN, PolicyFactory, built_in_factory
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import ActorCriticPolicy
