@@ -44,8 +44,7 @@ class Batch:
 
     def __init__(self, config: GridConfig, num_worlds: int, seed: int = 0) -> None:
         check_rules(config)
-        self.tables = Tables(config.is_wall, at_least=num_worlds * config.num_agents)
-        """The maps."""
+        self.tables = Tables(config.is_wall, at_least=num_worlds * config.num_agents)  # the maps
         num_cells = self.tables.neighbours.shape[1]
         self._no_tables = np.empty((config.num_agents, num_cells), np.int32)
         # Between two arrivals, *restart* is to PIBT what *stay* is.

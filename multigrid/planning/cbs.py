@@ -16,10 +16,8 @@ from multigrid.planning.graph import FAR
 from multigrid.planning.search import Budget, Found, Interrupted, SearchProblem, Status, count_costs
 
 _TRIES = 200
-_MAX_STATES = 1 << 22
-"""The largest number of joint states for a joint search."""
-_STATES_PER_NODE = 200
-"""A node of a tree takes about as long as this number of joint states."""
+_MAX_STATES = 1 << 22  # the largest number of joint states for a joint search
+_STATES_PER_NODE = 200  # a node of a tree takes about as long as this number of joint states
 _CHUNK = 2000
 # The generator that breaks ties has 31 bits.
 _LARGEST_SEED = 2**31 - 1

@@ -11,10 +11,8 @@ from multigrid.planning.cbs_pairs import find_combination
 from multigrid.planning.cbs_paths import INSIDE, OUTSIDE, Moves, Occupancy, Pool, add_path
 from multigrid.planning.kernels import inlined, kernel
 
-IMPOSSIBLE = -1
-"""The agents of a cluster cannot all have their smallest costs."""
-GAVE_UP = -2
-"""There are too many joint states."""
+IMPOSSIBLE = -1  # the agents of a cluster cannot all have their smallest costs
+GAVE_UP = -2  # there are too many joint states
 
 
 class Cluster(NamedTuple):

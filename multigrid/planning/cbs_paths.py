@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 
 from multigrid.planning.kernels import inlined, kernel
 
-INSIDE = 1 << 10
-"""The weight of a conflict with an agent whose path can be changed."""
-
-OUTSIDE = 1
-"""The weight of a conflict with an agent whose path is fixed."""
+INSIDE = 1 << 10  # the weight of a conflict with an agent whose path can be changed
+OUTSIDE = 1  # the weight of a conflict with an agent whose path is fixed
 
 
 class Moves(NamedTuple):

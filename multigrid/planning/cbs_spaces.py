@@ -15,14 +15,10 @@ from numpy.typing import NDArray
 from multigrid.planning.graph import FAR
 from multigrid.planning.kernels import inlined, kernel
 
-Constraint = tuple[int, int, int]
-"""A step, a cell, and the kind of the constraint."""
+Constraint = tuple[int, int, int]  # a step, a cell, and the kind of the constraint
 
-FORBID_CELL = 5
-"""The kind of a constraint that forbids a cell at a step."""
-REQUIRE_CELL = 6
-"""The kind of a constraint that forbids all other cells at a step."""
-
+FORBID_CELL = 5  # the kind of a constraint that forbids a cell at a step
+REQUIRE_CELL = 6  # the kind of a constraint that forbids all other cells at a step
 DEAD = FAR - 1
 """In place of the smallest cost through a node: the node can be reached, but the goal cannot be reached from it."""
 

@@ -32,24 +32,15 @@ _STAY = 4
 
 
 class Tree:
-    """A search for the optimal plan of a group of agents, which consists of two solved parts.
-
-    Args:
-        world: the problem.
-        parts: the parts; the search begins with the pairs of a leaf of the first one and a leaf of the second.
-        fixed: int32 (m, T + 1), the paths of other agents, which are avoided where that costs nothing.
-        seed: breaks ties.
-    """
+    """A search for the optimal plan of a group of agents, which consists of two solved parts."""
 
     def __init__(
         self, world: World, parts: tuple[Single | Tree, Single | Tree], fixed: NDArray[np.int32], seed: int
     ) -> None:
         self._world, self._fixed, self._seed, self._parts = world, fixed, seed, parts
-        self.agents = [*parts[0].agents, *parts[1].agents]
-        self.paths: NDArray[np.int32] | None = None
-        """int32 (n, T + 1): the best plan so far."""
-        self.cost = FAR
-        """Its sum of costs."""
+        self.agents: list[int] = [*parts[0].agents, *parts[1].agents]
+        self.paths: NDArray[np.int32] | None = None  # int32 (n, T + 1): the best plan so far
+        self.cost = FAR  # its sum of costs
         self.expansions = 0
         self._best: Node | None = None
         self._open: list[tuple[int, int, int, Node | tuple[int, int]]] = []

@@ -19,8 +19,7 @@ from multigrid.planning.pibt import begin_step, choose_cells, end_step, sort_by_
 from multigrid.planning.team import UNDECIDED, Team
 from multigrid.runtime.arrays import NOBODY
 
-NO_BOUND = 2**31 - 1
-"""A bound that excludes nothing."""
+NO_BOUND = 2**31 - 1  # a bound that excludes nothing
 
 _EXHAUSTED, _INFEASIBLE, _FEASIBLE = range(3)
 _START = 0

@@ -13,12 +13,8 @@ from multigrid.actions import DIRECTIONS, MOVES
 from multigrid.planning.kernels import kernel
 from multigrid.runtime.arrays import LEFT
 
-FAR = 2**30
-"""The distance to a goal that cannot be reached; two of them can be added without overflow."""
-
-NOWHERE = -1
-"""In place of a cell: outside the grid, a wall, or where an agent is that has left."""
-
+FAR = 2**30  # the distance to a goal that cannot be reached; two of them can be added without overflow
+NOWHERE = -1  # in place of a cell: outside the grid, a wall, or where an agent is that has left
 _NUM_MOVES = len(MOVES)
 
 
@@ -26,10 +22,8 @@ _NUM_MOVES = len(MOVES)
 class Graph:
     """The free cells of a map, numbered 0 .. C - 1 in the order of ``np.argwhere(~walls)``, and their neighbours."""
 
-    cells: NDArray[np.int64]
-    """int64 (C, 2): each cell's ``[x, y]``."""
-    index: NDArray[np.int32]
-    """int32 (W, H): the number of each cell, `NOWHERE` at walls."""
+    cells: NDArray[np.int64]  # int64 (C, 2): each cell's ``[x, y]``
+    index: NDArray[np.int32]  # int32 (W, H): the number of each cell, `NOWHERE` at walls
     neighbours: NDArray[np.int32]
     """int32 (C, 5): the cell after each `multigrid.Action`, `NOWHERE` for a move into a wall or over the edge."""
 
@@ -85,10 +79,6 @@ class Tables:
     """The graphs of M maps, and tables of the distances to their cells, each computed when it is first needed.
 
     The tables take at most 256 MiB, unless `at_least` needs more; when they are full, all are dropped.
-
-    Args:
-        walls: bool (M, W, H), True at ``[x, y]`` for a wall.
-        at_least: the number of tables that are needed at a time.
     """
 
     def __init__(self, walls: NDArray[np.bool_], at_least: int) -> None:
@@ -104,8 +94,7 @@ class Tables:
         """int32 (M, C): the number of other cells next to each cell."""
         count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
         # Memory that is not written to is not used.
-        self.distances: NDArray[np.int32] = np.empty((count, num_cells), np.int32)
-        """int32 (K, C): the tables."""
+        self.distances: NDArray[np.int32] = np.empty((count, num_cells), np.int32)  # int32 (K, C): the tables
         self._slots = np.full(num_maps * num_cells, _NO_SLOT, np.int32)
         self._num_used = 0
         self._queue = np.empty(num_cells, np.int32)

@@ -15,8 +15,7 @@ from multigrid.runtime.sources import list_sources as list_sources_of_core
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-COMPILED: bool = has_compiler()
-"""Whether the planners' kernels are compiled; no wheel brings them compiled."""
+COMPILED: bool = has_compiler()  # whether the planners' kernels are compiled; no wheel brings them compiled
 
 
 def list_sources() -> list[Path]:

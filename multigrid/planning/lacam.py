@@ -168,17 +168,7 @@ class _Search:
 
 
 class Improver:
-    """A plan that large-neighbourhood search improves.
-
-    Args:
-        neighbours: int32 (C, 5), as in `Graph`.
-        distances: int32 (N, C), as `distance_tables` returns them.
-        goals: int32 (N,).
-        on_target: the rule.
-        horizon: the largest makespan of a plan, or None. A plan that is loaded may have a larger one, which is then
-            reduced at any price.
-        seed: seeds the choices of groups.
-    """
+    """A plan that large-neighbourhood search improves; one that is longer than the horizon is made shorter first."""
 
     def __init__(
         self,

@@ -18,9 +18,7 @@ _Value = TypeVar("_Value")
 class Memory(Generic[_Value]):
     """A value for the environment that is played, made again for another environment or configuration.
 
-    Args:
-        make: returns the value for an environment.
-        of_many: whether to keep the values of other environments as long as these exist.
+    With `of_many`, values for other environments are kept as long as these exist.
     """
 
     def __init__(self, make: Callable[[Any], _Value], *, of_many: bool = False) -> None:

@@ -17,8 +17,7 @@ from multigrid.planning.kernels import inlined, kernel
 from multigrid.planning.surroundings import NUM_CELLS, Windows
 from multigrid.planning.team import NUM_SCORES
 
-NUM_WAYS = 2
-"""The number of features of the way to the target, see `describe_ways`."""
+NUM_WAYS = 2  # the number of features of the way to the target, see `describe_ways`
 _LONGEST, _SCALE = 64, 32.0
 
 

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 
 from multigrid.planning.kernels import borrowed, inlined, kernel
 
-NONE = -1
-"""In place of a node or an edge."""
+NONE = -1  # in place of a node or an edge
+CLOSED = -2  # in `Nodes.below` of a node that is not open
 
-CLOSED = -2
-"""In `Nodes.below` of a node that is not open."""
-
-NUM_NODES, NUM_EDGES, TOP, GOAL = range(4)
-"""The entries of `Nodes.state`."""
+NUM_NODES, NUM_EDGES, TOP, GOAL = range(4)  # the entries of `Nodes.state`
 
 _FEWEST = 256
 # As in the kernels' random numbers, no product exceeds 2**62.

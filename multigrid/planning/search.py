@@ -69,10 +69,8 @@ class Budget:
     A search that is bound by expansions alone is deterministic.
     """
 
-    time_limit: float | None
-    """Seconds from `start` on."""
-    max_expansions: int | None
-    """The number of expansions."""
+    time_limit: float | None  # seconds from `start` on
+    max_expansions: int | None  # the number of expansions
     _started: float = dataclasses.field(default=0.0, init=False, repr=False)
 
     def start(self) -> Budget:

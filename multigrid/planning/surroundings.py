@@ -25,24 +25,17 @@ from multigrid.actions import BLOCKED_BY_AGENT, Outcome
 from multigrid.planning.graph import FAR, NOWHERE, Places, Tables
 from multigrid.planning.kernels import inlined, kernel
 
-RADIUS = 5
-"""How far an agent sees along each axis."""
-SIDE = 2 * RADIUS + 1
-"""The number of cells along each side of a window."""
-NUM_CELLS = SIDE * SIDE
-"""The number of cells of a window; cell ``[i, j]`` has the number ``SIDE * i + j``."""
+RADIUS = 5  # how far an agent sees along each axis
+SIDE = 2 * RADIUS + 1  # the number of cells along each side of a window
+NUM_CELLS = SIDE * SIDE  # the number of cells of a window; cell ``[i, j]`` has the number ``SIDE * i + j``
 
 _AS_FAR, _MOST = 10, 8
-OWN_TARGET = 19
-"""The code of the ground of the observer's target."""
-NUM_GROUNDS = 20
-"""Codes of the ground are below this number."""
+OWN_TARGET = 19  # the code of the ground of the observer's target
+NUM_GROUNDS = 20  # codes of the ground are below this number
 
 HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME, CLOSE, FARTHER = 1, 2, 32, 64, 128, 256, 4096, 8192
 """Bits of agents' codes. `NEARER` and `CAME` are the bits of the first of the four moves; the others follow."""
-NUM_AGENT_BITS = 14
-"""The number of bits."""
-
+NUM_AGENT_BITS = 14  # the number of bits
 _NUM_MOVES = 4
 _CLOSEST = 3
 _FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_AGENT))

@@ -13,12 +13,8 @@ from multigrid.planning.kernels import make_generator
 from multigrid.planning.search import Rule
 from multigrid.runtime.arrays import NOBODY
 
-UNDECIDED = -2
-"""In place of the next cell of an agent that has not chosen yet."""
-
-NUM_SCORES = 5
-"""The number of scores of an agent that has some: one for each action, with stay."""
-
+UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
+NUM_SCORES = 5  # the number of scores of an agent that has some: one for each action, with stay
 _NUM_OPTIONS = 5
 
 

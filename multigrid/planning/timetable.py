@@ -15,10 +15,8 @@ from multigrid.planning.graph import NOWHERE
 from multigrid.planning.kernels import inlined
 from multigrid.runtime.arrays import NOBODY
 
-FOREVER = 2**30
-"""In place of a step that never comes."""
-NO_PATH = -1
-"""In place of a cost, or of a state of a search."""
+FOREVER = 2**30  # in place of a step that never comes
+NO_PATH = -1  # in place of a cost, or of a state of a search
 LARGEST_GROUP = 16
 
 _MOST_STATES = 2**21

@@ -31,13 +31,10 @@ class Travellers:
             walls[tuple(problem.starts[problem.arrived].T)] = True
         self._walls = walls
         self._cells = [problem.starts[self._there], problem.targets[self._there]]
-        self.graph: Graph = build_graph(walls)
-        """The cells."""
+        self.graph: Graph = build_graph(walls)  # the cells
         starts, goals = (self.graph.index[tuple(cells.T)] for cells in self._cells)
-        self.starts: NDArray[np.int32] = starts
-        """int32 (n,)."""
-        self.goals: NDArray[np.int32] = goals
-        """int32 (n,)."""
+        self.starts: NDArray[np.int32] = starts  # int32 (n,)
+        self.goals: NDArray[np.int32] = goals  # int32 (n,)
 
     @property
     def are_connected(self) -> bool:
