@@ -139,10 +139,10 @@ TESTS = {
     "planning/search.py": ["planning/test_solve.py"],
     "planning/travellers.py": ["planning/test_solve.py"],
     "planning/pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
-    "planning/next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
+    "planning/batch.py": ["planning/test_expert.py", "planning/test_controllers.py"],
     "planning/expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
     "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
-    "planning/window.py": ["planning/test_window_paths.py", "planning/test_controllers.py"],
+    "planning/path_search.py": ["planning/test_window_paths.py", "planning/test_lacam.py", "planning/test_solve.py"],
     "planning/windowed.py": ["planning/test_controllers.py"],
     "planning/cbs_pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
     "planning/cbs_spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
@@ -567,7 +567,7 @@ planning/pibt.py
         PIBT's parked agents keep their cells: If 2 -> False
     _pull
         PIBT's agents follow into cells that are not reserved: BoolOp 2 -> _1
-planning/next_step.py
+planning/batch.py
     sort_agents
         under restart, an agent's time begins with its last arrival: IfExp 1 -> 0
         who is on its target chooses last: IfExp 2 -> _3
@@ -582,28 +582,30 @@ planning/expansion.py
     _pass_on
         a cheaper way lowers the costs behind it: If 1 -> False
 planning/timetable.py
+    make_timetable
+        who has left blocks no path: BoolOp 1 -> _1
+planning/path_search.py
     _push_next
         no path enters a cell where another agent has arrived: BoolOp 1 -> _1 or _3
         no path enters a cell where another agent is: BoolOp 1 -> _1 or _2
         no path swaps with another: If 2 -> False
     find_path
         no path ends before the last visit of another agent: IfExp 1 -> 0
-    enter
-        who has left blocks no path: If 1 -> True
-planning/window.py
-    _push_next
+    _push_next_in_window
         in a window, no path enters a cell where another agent is: BoolOp 1 -> _1
-        in a window, no path swaps with another: If 3 -> False
         in a window, parked agents stay: If 2 -> False
+        in a window, no path swaps with another: If 3 -> False
     price
         under restart, the first arrival has the cost: If 1 -> False
 planning/windowed.py
     _move_on
-        agents that are somewhere else get a new window: If 1 -> True
+        agents that are somewhere else get a new window: BoolOp 1 -> _1
 planning/cbs_pairs.py
     is_conflict
         two agents in one cell are a conflict: If 1 -> False
         a swap is a conflict: Return 2 -> return False
+    _has_conflict
+        in joint searches, no two agents are in conflict: If 1 -> False
     list_options
         one of a pair that has left is nowhere: IfExp 1 -> _3
 planning/cbs_spaces.py
@@ -624,13 +626,9 @@ planning/cbs_joint.py
     list_moves
         in a joint search, who has left is nowhere: IfExp 1 -> _3
         in a joint search, who parks stays: UnaryOp 2 -> True
-    has_conflict
-        in a joint search, no two agents are in conflict: If 1 -> False
     expand
-        a joint search keeps the horizon: Compare 9 -> _1 <= _2
+        a joint search keeps the horizon: Compare 6 -> _1 <= _2
 planning/cbs_clusters.py
-    has_conflict
-        in a cluster, no two agents are in conflict: If 1 -> False
     cell_at
         in a cluster, who has left is nowhere: IfExp 1 -> _3
 planning/cbs_tree.py

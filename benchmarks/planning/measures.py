@@ -201,7 +201,7 @@ def _play_pibt(seed: int) -> _Figures:
 
     def play(steps: int) -> float:
         began = time.process_time()
-        instance = search.Instance(travellers.graph, travellers.starts, travellers.goals, "stay", steps)
+        instance = search.SearchProblem(travellers.graph, travellers.starts, travellers.goals, "stay", steps)
         pibt.search(instance, search.Budget(None, None).start(), seed)
         return time.process_time() - began
 

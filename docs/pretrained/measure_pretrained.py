@@ -30,7 +30,7 @@ from multigrid.config import GridConfig, OnTarget
 from multigrid.evaluation.estimates import LowerBounds
 from multigrid.evaluation.results import Evaluation
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.planning.patience import Temperatures
+from multigrid.planning.network import Temperatures
 from multigrid.policies import Policy, Pretrained, learned
 from multigrid.policies.weights import load_weights
 from multigrid.pretraining.worlds import make_world

@@ -26,7 +26,8 @@ from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.training import sample_rows
 from multigrid.policies import Policy
-from multigrid.policies.named import BUILT_IN, POLICY_STREAM, PolicyFactory, built_in_factory
+from multigrid.policies.learned import POLICY_STREAM
+from multigrid.policies.named import BUILT_IN, PolicyFactory, built_in_factory
 from multigrid.scenarios.stored_config import make_grid, one_line, read_config
 
 if TYPE_CHECKING:

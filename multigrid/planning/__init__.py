@@ -5,11 +5,8 @@ r"""Planners: joint actions for all agents, computed by search over the cells of
 6
 """
 
-from multigrid.planning.bounds import Bounds, bounds
-from multigrid.planning.controllers import ControllerMethod, controller
-from multigrid.planning.expert import expert
-from multigrid.planning.plan import Plan
+from multigrid.planning.controllers import ControllerMethod, controller, expert
 from multigrid.planning.problem import Problem
-from multigrid.planning.solver import Method, solve
+from multigrid.planning.solver import Bounds, Method, Plan, bounds, solve
 
 __all__ = ["Bounds", "ControllerMethod", "Method", "Plan", "Problem", "bounds", "controller", "expert", "solve"]

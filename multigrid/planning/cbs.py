@@ -10,35 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.cbs_joint import Joint, count_states
-from multigrid.planning.cbs_parts import Part, Single
 from multigrid.planning.cbs_tree import Tree
-from multigrid.planning.cbs_world import World
+from multigrid.planning.cbs_world import Single, World
 from multigrid.planning.graph import FAR
-from multigrid.planning.search import Budget, Found, Instance, Interrupted, Status, count_costs
-
-__all__ = ["search"]
+from multigrid.planning.search import Budget, Found, Interrupted, SearchProblem, Status, count_costs
 
 _TRIES = 200
-_MAX_STATES = 1 << 22
-"""The largest number of joint states for a joint search."""
-_STATES_PER_NODE = 200
-"""A node of a tree takes about as long as this number of joint states."""
+_MAX_STATES = 1 << 22  # the largest number of joint states for a joint search
+_STATES_PER_NODE = 200  # a node of a tree takes about as long as this number of joint states
 _CHUNK = 2000
 # The generator that breaks ties has 31 bits.
 _LARGEST_SEED = 2**31 - 1
 
 
-def search(instance: Instance, budget: Budget, seed: int) -> Found:
-    """Search for a plan with the smallest sum of costs; see `multigrid.planning.search`.
-
-    An expansion is a node of a tree, or a joint state.
-    """
-    return _Search(instance, budget, seed & _LARGEST_SEED).run()
+def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
+    """Search for a plan with the smallest sum of costs; an expansion is a node of a tree, or a joint state."""
+    return _Search(problem, budget, seed & _LARGEST_SEED).run()
 
 
 class _Search:
-    def __init__(self, instance: Instance, budget: Budget, seed: int) -> None:
-        self.instance, self.budget, self.seed = instance, budget, seed
+    def __init__(self, problem: SearchProblem, budget: Budget, seed: int) -> None:
+        self.problem, self.budget, self.seed = problem, budget, seed
         self.lower_bound = 0
         self.expansions = 0
         # Paths and costs in one attribute: an interruption never comes between the two.
@@ -53,15 +45,15 @@ class _Search:
             raise Interrupted(self._result()) from error
 
     def _search(self) -> Found:
-        self.world = world = World(self.instance)
-        everybody = range(len(self.instance.starts))
+        self.world = world = World(self.problem)
+        everybody = range(len(self.problem.starts))
         spaces = [world.space(k, 1, world.horizon, frozenset()) for k in everybody]
         singles = [space for space in spaces if space is not None]
         if len(singles) < len(everybody):
             return Found(None, FAR, "unsolvable", 0)
         fixed = np.empty((0, 1), np.int32)
         self.paths = world.choose_paths(singles, fixed, seed=self.seed, max_tries=_TRIES)
-        parts: list[Part] = [Single(space) for space in singles]
+        parts: list[Single | Tree] = [Single(space) for space in singles]
         bounds = [space.cost for space in singles]
         self.lower_bound = sum(bounds)
         while True:
@@ -143,7 +135,7 @@ class _Search:
         paths = self._merge(tree)
         if not len(self.world.conflicts(paths)):
             arranged = _arrange(paths)
-            cost = int(count_costs(arranged, self.instance.goals, self.instance.on_target).sum())
+            cost = int(count_costs(arranged, self.problem.goals, self.problem.on_target).sum())
             if self.best is None or cost < self.best[1]:
                 self.best = arranged, cost
 

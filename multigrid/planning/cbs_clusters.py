@@ -7,31 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs_pairs import is_conflict
-from multigrid.planning.cbs_paths import INSIDE, OUTSIDE, Moves, Pool, Tables, add_path
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.cbs_pairs import find_combination
+from multigrid.planning.cbs_paths import INSIDE, OUTSIDE, Moves, Occupancy, Pool, add_path
+from multigrid.planning.kernels import inlined, kernel
 
-__all__ = ["GAVE_UP", "IMPOSSIBLE", "Cluster", "plan_cluster"]
-
-IMPOSSIBLE = -1
-"""The agents of a cluster cannot all have their smallest costs."""
-GAVE_UP = -2
-"""There are too many joint states."""
+IMPOSSIBLE = -1  # the agents of a cluster cannot all have their smallest costs
+GAVE_UP = -2  # there are too many joint states
 
 
 class Cluster(NamedTuple):
     """A few agents of a group, which are planned together."""
 
-    members: NDArray[np.int32]
-    """int32 (m,): their positions in the group."""
+    members: NDArray[np.int32]  # int32 (m,): their positions in the group
     ends: NDArray[np.int32]
     """int32 (n, 3): where in `Pool.first` the space of each agent of the group begins, its cost, its goal."""
-    fixed: NDArray[np.int32]
-    """int32 (f, T + 1): the paths of agents outside the group."""
-    leaves: bool
-    """Whether agents leave their goals when they have stopped."""
-    max_states: int
-    """The largest number of joint states."""
+    fixed: NDArray[np.int32]  # int32 (f, T + 1): the paths of agents outside the group
+    leaves: bool  # whether agents leave their goals when they have stopped
+    max_states: int  # the largest number of joint states
 
 
 class ClusterProblem(NamedTuple):
@@ -40,29 +32,20 @@ class ClusterProblem(NamedTuple):
     moves: Moves
     pool: Pool
     cluster: Cluster
-    tables: Tables
-    """With the weights of all agents that are not in the cluster."""
+    tables: Occupancy  # with the weights of all agents that are not in the cluster
 
 
 class Layers(NamedTuple):
     """The joint states of all steps, one step after the other."""
 
-    places: NDArray[np.int32]
-    """int32 (states, m): the place of each agent's node in the list of the step's nodes."""
-    weights: NDArray[np.int64]
-    """int64 (states,): the weight of the conflicts on the best path to each state."""
-    parents: NDArray[np.int32]
-    """int32 (states,): the state before each."""
-    slots: NDArray[np.int32]
-    """int32: the state of each combination of places, -1 if there is none."""
-    options: NDArray[np.int32]
-    """int32 (m, 5, 3), scratch: the cell after each option, its place, its weight."""
-    counts: NDArray[np.int32]
-    """int32 (m,), scratch: the number of options."""
-    chosen: NDArray[np.int32]
-    """int32 (m,), scratch."""
-    cells: NDArray[np.int32]
-    """int32 (m,), scratch: the cells of a state."""
+    places: NDArray[np.int32]  # int32 (states, m): the place of each agent's node in the list of the step's nodes
+    weights: NDArray[np.int64]  # int64 (states,): the weight of the conflicts on the best path to each state
+    parents: NDArray[np.int32]  # int32 (states,): the state before each
+    slots: NDArray[np.int32]  # int32: the state of each combination of places, -1 if there is none
+    options: NDArray[np.int32]  # int32 (m, 5, 3), scratch: the cell after each option, its place, its weight
+    counts: NDArray[np.int32]  # int32 (m,), scratch: the number of options
+    chosen: NDArray[np.int32]  # int32 (m,), scratch
+    cells: NDArray[np.int32]  # int32 (m,), scratch: the cells of a state
 
 
 @inlined
@@ -123,55 +106,33 @@ def find_place(pool: Any, end: Any, step: int, cell: int) -> int:
     return place
 
 
-@inlined
-def has_conflict(layers: Any, k: int) -> bool:
-    """Return whether the chosen option of agent k is in conflict with that of an agent with a smaller index."""
-    after = layers.options[k, layers.chosen[k], 0]
-    for j in range(k):
-        if is_conflict(layers.cells[k], after, layers.cells[j], layers.options[j, layers.chosen[j], 0]):
-            return True
-    return False
-
-
 @kernel
 def add_states(problem: Any, step: int, layers: Any, state: int, last: int) -> int:
     """Add the successors of a state; return the number of all states then, -1 if there are too many."""
     pool, cluster = problem.pool, problem.cluster
     num_members = cluster.members.shape[0]
     chosen = layers.chosen
-    k = 0
-    chosen[0] = 0
-    while k >= 0:
-        if chosen[k] == layers.counts[k]:
-            k -= 1
-            if k >= 0:
-                chosen[k] += 1
-        elif has_conflict(layers, k):
-            chosen[k] += 1
-        elif k + 1 < num_members:
-            k += 1
-            chosen[k] = 0
-        else:
-            code, weight = 0, layers.weights[state]
+    k = chosen[0] = 0
+    while find_combination(layers.cells, layers.options, layers.counts, chosen, k):
+        k = num_members - 1
+        code, weight = 0, layers.weights[state]
+        for m in range(num_members):
+            code = code * count_nodes(pool, cluster.ends[cluster.members[m]], step + 1)
+            code += layers.options[m, chosen[m], 1]
+            weight += layers.options[m, chosen[m], 2]
+        slot = layers.slots[code]
+        is_new = slot < 0
+        if is_new:
+            if last == cluster.max_states:
+                return -1
+            slot = layers.slots[code] = last
+            last += 1
             for m in range(num_members):
-                code = code * count_nodes(pool, cluster.ends[cluster.members[m]], step + 1)
-                code += layers.options[m, chosen[m], 1]
-                weight += layers.options[m, chosen[m], 2]
-            slot = layers.slots[code]
-            if slot < 0:
-                if last == cluster.max_states:
-                    return -1
-                slot = last
-                last += 1
-                layers.slots[code] = slot
-                for m in range(num_members):
-                    layers.places[slot, m] = layers.options[m, chosen[m], 1]
-                layers.weights[slot] = weight
-                layers.parents[slot] = state
-            elif weight < layers.weights[slot]:
-                layers.weights[slot] = weight
-                layers.parents[slot] = state
-            chosen[k] += 1
+                layers.places[slot, m] = layers.options[m, chosen[m], 1]
+        if is_new or weight < layers.weights[slot]:
+            layers.weights[slot] = weight
+            layers.parents[slot] = state
+        chosen[k] += 1
     return last
 
 
@@ -226,15 +187,8 @@ def plan_states(problem: Any, paths: Any) -> int:
 def plan_cluster(moves: Any, pool: Any, cluster: Any, paths: Any, tables: Any) -> int:
     """Plan a few agents of a group together, each with its smallest cost, and with few conflicts with other agents.
 
-    Args:
-        moves: a `Moves`.
-        pool: a `Pool`.
-        cluster: a `Cluster`.
-        paths: int32 (n, T + 1), those of the group; the cluster's are overwritten.
-        tables: a `Tables`.
-
-    Returns:
-        The weight of the conflicts with other agents until all of the cluster have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
+    The paths of the group are int32 (n, T + 1); the cluster's are overwritten. Return the weight of the conflicts with
+    other agents until all of the cluster have stopped; or `IMPOSSIBLE`, `GAVE_UP`.
     """
     is_member = np.zeros(paths.shape[0], np.bool_)
     for k in cluster.members:

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.cbs_pairs import is_conflict
+from multigrid.planning.cbs_pairs import find_combination
 from multigrid.planning.cbs_world import World
-from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import FAR
-
-__all__ = ["Joint", "count_states"]
+from multigrid.planning.kernels import inlined, kernel
 
 _NONE = -1
 _NUM_SUMS = 1 << 18
@@ -27,24 +25,19 @@ class JointProblem(NamedTuple):
     """A problem of a few agents, for the kernels."""
 
     neighbours: NDArray[np.int32]
-    distances: NDArray[np.int32]
-    """int32 (N, C)."""
+    distances: NDArray[np.int32]  # int32 (N, C)
     goals: NDArray[np.int32]
     leaves: bool
     absorbing: bool
-    size: int
-    """The number of joint states."""
-    num_steps: int
-    """1 if equal states of different steps are one state; else the horizon plus 1."""
+    size: int  # the number of joint states
+    num_steps: int  # 1 if equal states of different steps are one state; else the horizon plus 1
 
 
 class Queue(NamedTuple):
     """The open states, in one list for each sum of the cost so far and the distances that are left."""
 
-    heads: NDArray[np.int32]
-    """int32: the first state of each list, -1 if it is empty."""
-    links: NDArray[np.int32]
-    """int32 (states, 2): the next and the previous state in the list."""
+    heads: NDArray[np.int32]  # int32: the first state of each list, -1 if it is empty
+    links: NDArray[np.int32]  # int32 (states, 2): the next and the previous state in the list
     costs: NDArray[np.int32]
     """int32 (states,): the cost of the best path to each state, `FAR` without one; -1 - cost once it is expanded."""
     parents: NDArray[np.int32]
@@ -101,14 +94,9 @@ def pop(queue: Any) -> int:
 
 @kernel
 def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
-    """Write the moves of each agent in a step.
+    """Write the moves of each agent, int32 (N, 6, 3), and how many it has, int32 (N,).
 
-    Args:
-        problem: a `JointProblem`.
-        digits: int32 (N,), those of the state.
-        moves: int32 (N, 6, 3), is overwritten: the cell after the step, -1 if the agent is gone; its digit; its least
-            cost from then on.
-        counts: int32 (N,), is overwritten: how many moves there are.
+    Of each move: the cell after the step, -1 if the agent is gone; its digit; its least cost from then on.
     """
     num_cells = problem.neighbours.shape[0]
     for k in range(digits.shape[0]):
@@ -136,21 +124,9 @@ def list_moves(problem: Any, digits: Any, moves: Any, counts: Any) -> None:
 
 
 @kernel
-def has_conflict(problem: Any, digits: Any, moves: Any, chosen: Any, k: int) -> bool:
-    """Return whether the chosen move of agent k is in conflict with that of an agent with a smaller index."""
-    num_cells = problem.neighbours.shape[0]
-    cell = digits[k] if digits[k] < num_cells else -1
-    for j in range(k):
-        other = digits[j] if digits[j] < num_cells else -1
-        if is_conflict(cell, moves[k, chosen[k], 0], other, moves[j, chosen[j], 0]):
-            return True
-    return False
-
-
-@kernel
 def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
     """Push all successors of a state."""
-    digits, moves, counts, chosen = scratch
+    digits, cells, moves, counts, chosen = scratch
     num_agents, base = digits.shape[0], problem.neighbours.shape[0] + 1
     step, rest = state // problem.size, state % problem.size
     active = 0
@@ -158,31 +134,22 @@ def expand(problem: Any, queue: Any, state: int, scratch: Any) -> None:
         digits[k] = rest % base
         rest //= base
         active += digits[k] < base - 1
+        cells[k] = digits[k] if digits[k] < base - 1 else -1
     next_step = 0 if problem.num_steps == 1 else step + 1
     cost = queue.costs[state] + active
     queue.costs[state] = -1 - queue.costs[state]
     list_moves(problem, digits, moves, counts)
-    k = 0
-    chosen[0] = 0
-    while k >= 0:
-        if chosen[k] == counts[k]:
-            k -= 1
-            if k >= 0:
-                chosen[k] += 1
-        elif has_conflict(problem, digits, moves, chosen, k):
-            chosen[k] += 1
-        elif k + 1 < num_agents:
-            k += 1
-            chosen[k] = 0
-        else:
-            code, total, latest = 0, cost, 0
-            for j in range(num_agents - 1, -1, -1):
-                code = code * base + moves[j, chosen[j], 1]
-                total += moves[j, chosen[j], 2]
-                latest = max(latest, moves[j, chosen[j], 2])
-            if total < queue.heads.shape[0] and (problem.num_steps == 1 or next_step + latest < problem.num_steps):
-                push(queue, code + next_step * problem.size, state, cost, total)
-            chosen[k] += 1
+    k = chosen[0] = 0
+    while find_combination(cells, moves, counts, chosen, k):
+        k = num_agents - 1
+        code, total, latest = 0, cost, 0
+        for j in range(num_agents - 1, -1, -1):
+            code = code * base + moves[j, chosen[j], 1]
+            total += moves[j, chosen[j], 2]
+            latest = max(latest, moves[j, chosen[j], 2])
+        if total < queue.heads.shape[0] and (problem.num_steps == 1 or next_step + latest < problem.num_steps):
+            push(queue, code + next_step * problem.size, state, cost, total)
+        chosen[k] += 1
 
 
 @kernel
@@ -190,6 +157,7 @@ def search_states(problem: Any, queue: Any, max_expansions: int) -> Any:
     """Expand states; return how many, and `_FOUND`, `_EXHAUSTED` or `_GOES_ON`."""
     num_agents = problem.goals.shape[0]
     scratch = (
+        np.zeros(num_agents, np.int32),
         np.zeros(num_agents, np.int32),
         np.zeros((num_agents, 6, 3), np.int32),
         np.zeros(num_agents, np.int32),
@@ -207,22 +175,12 @@ def search_states(problem: Any, queue: Any, max_expansions: int) -> Any:
 
 
 def count_states(num_cells: int, num_agents: int) -> int:
-    """Return the number of joint states of some agents on a map.
-
-    >>> count_states(9, 3)
-    1000
-    """
+    """Return the number of joint states of some agents on a map."""
     return int((num_cells + 1) ** num_agents)
 
 
 class Joint:
-    """An A* search over the joint states of a few agents.
-
-    Args:
-        world: the problem.
-        agents: the indices of the agents.
-        is_timed: whether equal states of different steps are different states, as a horizon demands.
-    """
+    """An A* search over the joint states of a few agents."""
 
     def __init__(self, world: World, agents: list[int], *, is_timed: bool) -> None:
         size = count_states(world.num_cells, len(agents))
@@ -248,11 +206,7 @@ class Joint:
         push(self._queue, start, _NONE, 0, total)
 
     def run(self, max_expansions: int) -> None:
-        """Expand states until the end of the search.
-
-        Args:
-            max_expansions: the largest number of states.
-        """
+        """Expand states until the end of the search."""
         expansions, self._end = search_states(self._problem, self._queue, max_expansions)
         self.expansions += expansions
 

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.cbs_spaces import is_open, is_stop
-from multigrid.planning.compiled import inlined, kernel
-
-__all__ = ["Side", "find_joint_costs", "make_staircase"]
+from multigrid.planning.kernels import inlined, kernel
 
 
 class Side(NamedTuple):
@@ -25,17 +23,12 @@ class Side(NamedTuple):
     """Its nodes up to its largest cost, as `trace_nodes` returns them, and so are the next two."""
     cells: NDArray[np.int32]
     costs: NDArray[np.int32]
-    blocked: NDArray[np.uint8]
-    """As `make_blocked` returns it."""
+    blocked: NDArray[np.uint8]  # as `make_blocked` returns it
     goal: int
-    smallest: int
-    """Its smallest cost."""
-    largest: int
-    """The largest cost that is considered."""
-    earliest: int
-    """The first step in which it may stop."""
-    leaves: bool
-    """Whether it leaves its goal when it has stopped."""
+    smallest: int  # its smallest cost
+    largest: int  # the largest cost that is considered
+    earliest: int  # the first step in which it may stop
+    leaves: bool  # whether it leaves its goal when it has stopped
 
 
 @inlined
@@ -48,16 +41,11 @@ def index_nodes(offsets: Any, cells: Any, step: int, index: Any) -> None:
 
 @kernel
 def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any) -> int:
-    """Write the options of one agent in a step, and return their number.
+    """Write the options of one agent in a step, int32 (6, 2), and return their number.
 
-    Args:
-        neighbours: int32 (C, 5).
-        side: the agent's `Side`.
-        step: the step.
-        code: the agent's place in the list of the step's nodes; -1 - d if it has stopped with d more than its smallest
-            cost.
-        scratch: int32 (C,), the place of each cell in the list of the next step's nodes; int32 (6, 2), is
-            overwritten: the cell after the step, -1 if the agent is gone; the code after it.
+    Of each: the cell after the step, -1 if the agent is gone; the code after it. A code is the place in the list of the
+    step's nodes, or -1 - d after a stop with d more than the smallest cost. Scratch is the place of each cell in the
+    list of the next step's nodes, int32 (C,), and the options.
     """
     index, options = scratch
     if code < 0:
@@ -90,6 +78,38 @@ def is_conflict(cell: int, after: int, other_cell: int, other_after: int) -> boo
 
 
 @inlined
+def find_combination(cells: Any, options: Any, counts: Any, chosen: Any, k: int) -> bool:
+    """Go on from the option of agent k to the next ones of all n agents without a conflict; False if none are left.
+
+    Cells are int32 (n,), -1 for an agent that has left; options int32 (n, most, 3), the cell after each comes first;
+    the numbers of options and the option of each agent up to k, which are overwritten, int32 (n,).
+    """
+    while k >= 0:
+        if chosen[k] == counts[k]:
+            k -= 1
+            if k >= 0:
+                chosen[k] += 1
+        elif _has_conflict(cells, options, chosen, k):
+            chosen[k] += 1
+        elif k + 1 < chosen.shape[0]:
+            k += 1
+            chosen[k] = 0
+        else:
+            return True
+    return False
+
+
+@inlined
+def _has_conflict(cells: Any, options: Any, chosen: Any, k: int) -> bool:
+    """Return whether the option of agent k is in conflict with that of an agent with a smaller index."""
+    after = options[k, chosen[k], 0]
+    for j in range(k):
+        if is_conflict(cells[k], after, cells[j], options[j, chosen[j], 0]):
+            return True
+    return False
+
+
+@inlined
 def widest(offsets: Any) -> int:
     """Return the largest number of nodes of a step."""
     width = 1
@@ -100,18 +120,10 @@ def widest(offsets: Any) -> int:
 
 @kernel
 def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, found: Any) -> int:
-    """Find the pairs of costs that two agents can have without a conflict between them.
+    """Find the pairs of costs that two agents, each a `Side`, can have without a conflict between them.
 
-    Args:
-        neighbours: int32 (C, 5), as in `Graph`.
-        one: the first agent's `Side`.
-        other: the second one's.
-        max_states: the largest number of joint states.
-        found: uint8 (largest - smallest + 1 of the first, the same of the second): is set to 1 where both can have
-            these costs at once.
-
-    Returns:
-        The number of joint states, -1 if there are more than `max_states`.
+    Set `found`, uint8 (largest - smallest + 1 of the first, the same of the second), to 1 where both can have these
+    costs at once. Return the number of joint states, -1 if there are more than `max_states`.
     """
     width, other_width = widest(one.offsets), widest(other.offsets)
     columns = other_width + found.shape[1]
@@ -160,19 +172,11 @@ def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, fou
 
 @kernel
 def make_staircase(found: Any) -> Any:
-    """Return the smallest surplus of the second agent for each surplus of the first one.
+    """Return the smallest surplus of the second agent for each of the first, from what `find_joint_costs` found.
 
-    A surplus is the cost of an agent above its smallest cost. The list never rises: a staircase.
-
-    Args:
-        found: uint8 (A + 1, B + 1), as `find_joint_costs` fills it.
-
-    Returns:
-        int32 (A + 2,): entry a is the smallest surplus of the second agent if that of the first is at most a, or B + 1
-        if it is more than B. The last entry, for a = A + 1, is 0, because nothing is known there.
-
-    >>> make_staircase(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 1]], np.uint8)).tolist()
-    [3, 1, 1, 0]
+    A surplus is the cost of an agent above its smallest cost. Entry a, of int32 (A + 2,), is the smallest surplus of
+    the second if that of the first is at most a, or B + 1 if it is more than B. The entries never rise: a staircase.
+    The last one, for a = A + 1, is 0, because nothing is known there.
     """
     stairs = np.zeros(found.shape[0] + 1, np.int32)
     best = found.shape[1]
@@ -183,3 +187,78 @@ def make_staircase(found: Any) -> Any:
                 break
         stairs[a] = best
     return stairs
+
+
+@kernel
+def find_violated(surplus: Any, pairs: Any, stairs: Any) -> int:
+    """Return the pair that lacks most: the surplus of its second agent is furthest below its staircase; -1 for none."""
+    worst, most = -1, 0
+    for p in range(pairs.shape[0]):
+        u, v, begin, length = pairs[p]
+        if surplus[u] < length:
+            lack = stairs[begin + surplus[u]] - surplus[v]
+            if lack > most:
+                worst, most = p, lack
+    return worst
+
+
+@kernel
+def bound_rest(surplus: Any, pairs: Any, stairs: Any, is_used: Any) -> int:
+    """Return a lower bound on the sum that is still to be added to the surpluses, by pairs without a common agent."""
+    is_used[:] = False
+    total = 0
+    while True:
+        best, most = -1, 0
+        for p in range(pairs.shape[0]):
+            u, v, begin, length = pairs[p]
+            if is_used[u] or is_used[v]:
+                continue
+            least = max(0, length - surplus[u])
+            for a in range(surplus[u], length):
+                least = min(least, a - surplus[u] + max(0, stairs[begin + a] - surplus[v]))
+            if least > most:
+                best, most = p, least
+        if best < 0:
+            return total
+        is_used[pairs[best, 0]] = True
+        is_used[pairs[best, 1]] = True
+        total += most
+
+
+@kernel
+def cover(num_agents: int, pairs: Any, stairs: Any, max_nodes: int) -> int:
+    """Return the smallest sum of surpluses that all staircases allow, or after `max_nodes` nodes a lower bound on it.
+
+    Pairs are int32 (P, 4): two agents, where the pair's staircase begins in `stairs`, and its length.
+    """
+    stack = np.zeros((max_nodes + 2, num_agents), np.int32)
+    is_used = np.zeros(num_agents, np.bool_)
+    best = 2**30
+    depth, nodes = 1, 0
+    while depth > 0:
+        depth -= 1
+        surplus = stack[depth].copy()
+        total = surplus.sum()
+        if total + bound_rest(surplus, pairs, stairs, is_used) >= best:
+            continue
+        p = find_violated(surplus, pairs, stairs)
+        if p < 0:
+            best = total
+            continue
+        nodes += 1
+        if nodes > max_nodes:
+            best = min(best, total + bound_rest(surplus, pairs, stairs, is_used))
+            for other in range(depth):
+                rest = bound_rest(stack[other], pairs, stairs, is_used)
+                best = min(best, stack[other].sum() + rest)
+            return int(best)
+        u, v, begin, length = pairs[p]
+        a = surplus[u]
+        while a < length and stairs[begin + a] == stairs[begin + surplus[u]]:
+            a += 1
+        stack[depth] = surplus
+        stack[depth, u] = a
+        stack[depth + 1] = surplus
+        stack[depth + 1, v] = stairs[begin + surplus[u]]
+        depth += 2
+    return int(best)

@@ -7,81 +7,48 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.kernels import inlined, kernel
 
-__all__ = [
-    "INSIDE",
-    "OUTSIDE",
-    "Group",
-    "Moves",
-    "Pool",
-    "Tables",
-    "choose_paths",
-    "list_conflicts",
-    "opposite_actions",
-]
-
-INSIDE = 1 << 10
-"""The weight of a conflict with an agent whose path can be changed."""
-
-OUTSIDE = 1
-"""The weight of a conflict with an agent whose path is fixed."""
+INSIDE = 1 << 10  # the weight of a conflict with an agent whose path can be changed
+OUTSIDE = 1  # the weight of a conflict with an agent whose path is fixed
 
 
 class Moves(NamedTuple):
     """The moves from each cell."""
 
-    neighbours: NDArray[np.int32]
-    """int32 (C, 5), as in `Graph`."""
-    back: NDArray[np.int8]
-    """int8 (C, 4), as `opposite_actions` returns it."""
+    neighbours: NDArray[np.int32]  # int32 (C, 5), as in `Graph`
+    back: NDArray[np.int8]  # int8 (C, 4), as `opposite_actions` returns it
 
 
 class Pool(NamedTuple):
     """All paths of the smallest cost of many spaces, as `find_cheapest` returns them, one space after the other."""
 
-    first: NDArray[np.int32]
-    """Where each step's nodes begin in `cells`."""
+    first: NDArray[np.int32]  # where each step's nodes begin in `cells`
     cells: NDArray[np.int32]
     actions: NDArray[np.uint8]
 
 
-class Group(NamedTuple):
+class PathChoice(NamedTuple):
     """Agents whose paths are chosen."""
 
-    ends: NDArray[np.int32]
-    """int32 (n, 3): where in `Pool.first` each agent's space begins, its cost, its goal."""
-    fixed: NDArray[np.int32]
-    """int32 (m, T + 1): the paths of agents outside the group."""
-    is_old: NDArray[np.bool_]
-    """bool (n,): True where there is a path already, which is kept at first."""
-    max_tries: int
-    """The number of changes in sequence without an improvement after which the choice ends."""
+    ends: NDArray[np.int32]  # int32 (n, 3): where in `Pool.first` each agent's space begins, its cost, its goal
+    fixed: NDArray[np.int32]  # int32 (m, T + 1): the paths of agents outside the group
+    is_old: NDArray[np.bool_]  # bool (n,): True where there is a path already, which is kept at first
+    max_tries: int  # the number of changes in sequence without an improvement after which the choice ends
 
 
-class Tables(NamedTuple):
+class Occupancy(NamedTuple):
     """The weights of agents in cells and of their moves, which are all 0 between two calls; and scratch."""
 
-    occupied: NDArray[np.int32]
-    """int32 (T + 1, C)."""
-    moving: NDArray[np.int32]
-    """int32 (T + 1, C, 4): the weights of agents that leave a cell by an action."""
-    rest: NDArray[np.int64]
-    """int64 (C,), scratch: the smallest weight of a path from each node of a step on."""
-    state: NDArray[np.int64]
-    """int64 (1,): the state of the generator that breaks ties."""
+    occupied: NDArray[np.int32]  # int32 (T + 1, C)
+    moving: NDArray[np.int32]  # int32 (T + 1, C, 4): the weights of agents that leave a cell by an action
+    rest: NDArray[np.int64]  # int64 (C,), scratch: the smallest weight of a path from each node of a step on
+    state: NDArray[np.int64]  # int64 (1,): the state of the generator that breaks ties
 
 
 @kernel
 def opposite_actions(neighbours: Any) -> Any:
-    """Return the action that leads back, for each cell and action; -1 for none.
-
-    Args:
-        neighbours: int32 (C, 5), as in `Graph`.
-
-    Returns:
-        int8 (C, 4).
-    """
+    """Return the action that leads back, int8 (C, 4), for each cell and action; -1 for none."""
     back = np.full((neighbours.shape[0], 4), -1, np.int8)
     for cell in range(neighbours.shape[0]):
         for a in range(4):
@@ -140,15 +107,7 @@ def weigh_path(moves: Any, path: Any, tables: Any) -> int:
 
 @inlined
 def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -> Any:
-    """Return the action of a node that leads to the smallest weight, and that weight.
-
-    Args:
-        moves: a `Moves`.
-        step: the node's.
-        cell: the node's.
-        actions: those that are allowed, as bits.
-        tables: a `Tables`, whose `rest` has the weights of the next step's nodes.
-    """
+    """Return the action of a node that leads to the smallest weight, and that weight."""
     best, chosen, ties = np.int64(2**62), 4, 0
     for a in range(5):
         if not (actions >> a) & 1:
@@ -170,12 +129,7 @@ def choose_action(moves: Any, step: int, cell: int, actions: int, tables: Any) -
 def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> None:
     """Write the path of an agent whose conflicts with the paths in the tables have the smallest weight.
 
-    Args:
-        moves: a `Moves`.
-        pool: a `Pool`.
-        ends: int32 (3,): where in the pool the agent's space begins, its cost, its goal.
-        path: int32 (T + 1,), is overwritten but for the steps after the cost; T is at least the cost.
-        tables: a `Tables`.
+    `ends` is a row of `PathChoice.ends`. The path, int32 (T + 1,), is overwritten but for the steps after the cost.
     """
     cost, goal = ends[1], ends[2]
     first = pool.first[ends[0] : ends[0] + cost + 1]
@@ -199,15 +153,7 @@ def choose_path(moves: Any, pool: Any, ends: Any, path: Any, tables: Any) -> Non
 
 @kernel
 def choose_paths(moves: Any, pool: Any, group: Any, paths: Any, tables: Any) -> None:
-    """Choose a path for each agent, with few conflicts; conflicts within the group weigh most.
-
-    Args:
-        moves: a `Moves`.
-        pool: a `Pool`.
-        group: a `Group`.
-        paths: int32 (n, T + 1), is overwritten, except where agents have stopped.
-        tables: a `Tables`.
-    """
+    """Choose a path for each agent, int32 (n, T + 1), with few conflicts; conflicts within the group weigh most."""
     num_agents = paths.shape[0]
     for k in range(group.fixed.shape[0]):
         add_path(moves, group.fixed[k], OUTSIDE, tables)
@@ -238,15 +184,10 @@ def choose_paths(moves: Any, pool: Any, group: Any, paths: Any, tables: Any) -> 
 
 @kernel
 def list_conflicts(paths: Any, num_cells: int) -> Any:
-    """List the conflicts between paths.
+    """List the conflicts between paths, int32 (n, T + 1), -1 where an agent has left.
 
-    Args:
-        paths: int32 (n, T + 1), -1 where an agent has left.
-        num_cells: the number of cells.
-
-    Returns:
-        int32 (K, 4): the two agents, the lower first; the step of a vertex conflict, or in which a swap begins; 1 for
-        a swap, else 0. Of three agents in a cell, two pairs are listed.
+    Rows are int32 (K, 4): the two agents, the lower first; the step of a vertex conflict, or in which a swap begins; 1
+    for a swap, else 0. Of three agents in a cell, two pairs are listed.
     """
     num_agents, num_steps = paths.shape
     rows = np.empty((num_agents * num_steps * 2, 4), np.int32)

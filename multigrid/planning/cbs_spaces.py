@@ -12,65 +12,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.compiled import inlined, kernel
 from multigrid.planning.graph import FAR
+from multigrid.planning.kernels import inlined, kernel
 
-__all__ = [
-    "DEAD",
-    "FORBID_CELL",
-    "REQUIRE_CELL",
-    "Constraint",
-    "Task",
-    "find_cheapest",
-    "first_stop",
-    "is_open",
-    "is_stop",
-    "make_blocked",
-    "trace_nodes",
-]
+Constraint = tuple[int, int, int]  # a step, a cell, and the kind of the constraint
 
-Constraint = tuple[int, int, int]
-"""A step, a cell, and the kind of the constraint."""
-
-FORBID_CELL = 5
-"""The kind of a constraint that forbids a cell at a step."""
-REQUIRE_CELL = 6
-"""The kind of a constraint that forbids all other cells at a step."""
-
+FORBID_CELL = 5  # the kind of a constraint that forbids a cell at a step
+REQUIRE_CELL = 6  # the kind of a constraint that forbids all other cells at a step
 DEAD = FAR - 1
 """In place of the smallest cost through a node: the node can be reached, but the goal cannot be reached from it."""
 
 
-class Task(NamedTuple):
+class SpaceLimits(NamedTuple):
     """The start, goal, constraints and limits of one agent."""
 
-    distances: NDArray[np.int32]
-    """int32 (C,): the number of moves from each cell to the goal."""
+    distances: NDArray[np.int32]  # int32 (C,): the number of moves from each cell to the goal
     start: int
     goal: int
-    blocked: NDArray[np.uint8]
-    """uint8 (steps, C), as `make_blocked` returns it."""
-    earliest: int
-    """The first step in which it may stop."""
-    high: int
-    """The largest cost that is allowed."""
-    absorbing: bool
-    """Whether it stops in the first step on its goal."""
+    blocked: NDArray[np.uint8]  # uint8 (steps, C), as `make_blocked` returns it
+    earliest: int  # the first step in which it may stop
+    high: int  # the largest cost that is allowed
+    absorbing: bool  # whether it stops in the first step on its goal
 
 
 def make_blocked(constraints: frozenset[Constraint], num_cells: int) -> NDArray[np.uint8]:
-    """Return constraints as a table.
-
-    Args:
-        constraints: of one agent.
-        num_cells: the number of cells, C.
-
-    Returns:
-        uint8 (steps, C): bits 0 - 4 are set for forbidden actions, bit 5 for a forbidden cell.
-
-    >>> make_blocked(frozenset({(1, 0, FORBID_CELL), (0, 2, 3)}), 3).tolist()
-    [[0, 0, 8], [32, 0, 0]]
-    """
+    """Return constraints as a table, uint8 (steps, C): bits 0 - 4 are for forbidden actions, 5 for the cell."""
     blocked = np.zeros((1 + max((step for step, _, _ in constraints), default=-1), num_cells), np.uint8)
     for step, cell, kind in constraints:
         if kind == REQUIRE_CELL:
@@ -84,17 +50,7 @@ def make_blocked(constraints: frozenset[Constraint], num_cells: int) -> NDArray[
 
 
 def first_stop(constraints: frozenset[Constraint], goal: int, low: int, *, leaves: bool) -> int:
-    """Return the first step in which an agent may stop.
-
-    Args:
-        constraints: of the agent.
-        goal: its goal.
-        low: its smallest cost that is allowed.
-        leaves: whether it leaves its goal free when it has stopped.
-
-    >>> first_stop(frozenset({(4, 7, FORBID_CELL)}), 7, 1, leaves=False)
-    5
-    """
+    """Return the first step in which an agent may stop."""
     first = max(1, low)
     for step, cell, kind in constraints:
         if kind == REQUIRE_CELL:
@@ -125,7 +81,7 @@ def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
 
 
 @kernel
-def reach(neighbours: Any, task: Any, cap: int, costs: Any) -> Any:
+def reach(neighbours: Any, limits: Any, cap: int, costs: Any) -> Any:
     """List the nodes that can be reached on paths with a cost of at most `cap`, and mark them as `DEAD` in `costs`.
 
     Returns:
@@ -133,8 +89,8 @@ def reach(neighbours: Any, task: Any, cap: int, costs: Any) -> Any:
     """
     offsets = np.zeros(cap + 2, np.int32)
     cells = np.empty(cap * neighbours.shape[0] + 1, np.int32)
-    cells[0] = task.start
-    costs[0, task.start] = DEAD
+    cells[0] = limits.start
+    costs[0, limits.start] = DEAD
     last, next_cap = 1, FAR
     offsets[1] = 1
     for step in range(cap):
@@ -142,14 +98,14 @@ def reach(neighbours: Any, task: Any, cap: int, costs: Any) -> Any:
             cell = cells[n]
             for a in range(5):
                 after = neighbours[cell, a]
-                if after < 0 or not is_open(task.blocked, step, cell, a, after):
+                if after < 0 or not is_open(limits.blocked, step, cell, a, after):
                     continue
-                if after == task.goal:
-                    if task.absorbing:
+                if after == limits.goal:
+                    if limits.absorbing:
                         continue
                     cost = step + 3  # An agent that passes over its goal comes back two steps later at the earliest.
                 else:
-                    cost = step + 1 + task.distances[after]
+                    cost = step + 1 + limits.distances[after]
                 if cost > cap:
                     next_cap = min(next_cap, cost)
                 elif costs[step + 1, after] == FAR:
@@ -161,29 +117,23 @@ def reach(neighbours: Any, task: Any, cap: int, costs: Any) -> Any:
 
 
 @kernel
-def trace_nodes(neighbours: Any, task: Any, cap: int) -> Any:
+def trace_nodes(neighbours: Any, limits: Any, cap: int) -> Any:
     """Find the nodes on paths of an agent with a cost of at most `cap`.
 
-    Args:
-        neighbours: int32 (C, 5), as in `Graph`.
-        task: a `Task`.
-        cap: the largest cost.
-
-    Returns:
-        int32 (cap + 2,): where each step's nodes begin; int32: their cells; int32 (cap + 1, C): the smallest cost
-        of a path through a node, `DEAD` or `FAR` without one; the next cap with more nodes, or `FAR`.
+    Return int32 (cap + 2,): where each step's nodes begin; int32: their cells; int32 (cap + 1, C): the smallest cost of
+    a path through a node, `DEAD` or `FAR` without one; the next cap with more nodes, or `FAR`.
     """
     costs = np.full((cap + 1, neighbours.shape[0]), FAR, np.int32)
-    offsets, cells, next_cap = reach(neighbours, task, cap, costs)
+    offsets, cells, next_cap = reach(neighbours, limits, cap, costs)
     for step in range(cap - 1, -1, -1):
         for n in range(offsets[step], offsets[step + 1]):
             cell = cells[n]
             best = DEAD
             for a in range(5):
                 after = neighbours[cell, a]
-                if after < 0 or not is_open(task.blocked, step, cell, a, after):
+                if after < 0 or not is_open(limits.blocked, step, cell, a, after):
                     continue
-                if is_stop(step, cell, after, task.goal, task.earliest):
+                if is_stop(step, cell, after, limits.goal, limits.earliest):
                     best = min(best, step + 1)
                 best = min(best, costs[step + 1, after])
             costs[step, cell] = best
@@ -191,31 +141,26 @@ def trace_nodes(neighbours: Any, task: Any, cap: int) -> Any:
 
 
 @kernel
-def find_cheapest(neighbours: Any, task: Any) -> Any:
+def find_cheapest(neighbours: Any, limits: Any) -> Any:
     """Find all paths of an agent with its smallest cost.
 
-    Args:
-        neighbours: int32 (C, 5), as in `Graph`.
-        task: a `Task`.
-
-    Returns:
-        The cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
-        uint8: the actions of each node that lead to another node or to the goal, as bits.
+    Return the cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
+    uint8: the actions of each node that lead to another node or to the goal, as bits.
     """
-    cap = max(task.earliest, task.distances[task.start])
-    while cap <= task.high:
-        offsets, cells, costs, next_cap = trace_nodes(neighbours, task, cap)
-        if costs[0, task.start] != DEAD:
-            first, kept, actions = keep_cheapest(neighbours, task, offsets, cells, costs)
+    cap = max(limits.earliest, limits.distances[limits.start])
+    while cap <= limits.high:
+        offsets, cells, costs, next_cap = trace_nodes(neighbours, limits, cap)
+        if costs[0, limits.start] != DEAD:
+            first, kept, actions = keep_cheapest(neighbours, limits, offsets, cells, costs)
             return cap, first, kept, actions
         cap = next_cap
     return FAR, np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8)
 
 
 @kernel
-def keep_cheapest(neighbours: Any, task: Any, offsets: Any, cells: Any, costs: Any) -> Any:
+def keep_cheapest(neighbours: Any, limits: Any, offsets: Any, cells: Any, costs: Any) -> Any:
     """Return the nodes on paths of the smallest cost, and their actions, as `find_cheapest` does."""
-    cost = costs[0, task.start]
+    cost = costs[0, limits.start]
     first = np.zeros(cost + 1, np.int32)
     kept = np.empty(cells.shape[0], np.int32)
     actions = np.zeros(cells.shape[0], np.uint8)
@@ -228,8 +173,8 @@ def keep_cheapest(neighbours: Any, task: Any, offsets: Any, cells: Any, costs: A
             bits = 0
             for a in range(5):
                 after = neighbours[cell, a]
-                if after >= 0 and is_open(task.blocked, step, cell, a, after):
-                    ends = step + 1 == cost and is_stop(step, cell, after, task.goal, task.earliest)
+                if after >= 0 and is_open(limits.blocked, step, cell, a, after):
+                    ends = step + 1 == cost and is_stop(step, cell, after, limits.goal, limits.earliest)
                     if ends or (step + 1 < cost and costs[step + 1, after] == cost):
                         bits |= 1 << a
             kept[last] = cell

@@ -17,13 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.planning.cbs_clusters import GAVE_UP, IMPOSSIBLE
-from multigrid.planning.cbs_cover import cover
-from multigrid.planning.cbs_parts import Node, Part
+from multigrid.planning.cbs_pairs import cover
 from multigrid.planning.cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
-from multigrid.planning.cbs_world import KnownPaths, Space, World
+from multigrid.planning.cbs_world import KnownPaths, Node, Single, Space, World
 from multigrid.planning.graph import FAR
-
-__all__ = ["Tree"]
 
 Changes = list[tuple[int, Space | None]]
 """How a child differs from its node: positions of agents, with their new spaces; None for a space without a path."""
@@ -34,23 +31,16 @@ _MAX_MEMBERS = 3
 _STAY = 4
 
 
-class Tree(Part):
-    """A search for the optimal plan of a group of agents, which consists of two solved parts.
+class Tree:
+    """A search for the optimal plan of a group of agents, which consists of two solved parts."""
 
-    Args:
-        world: the problem.
-        parts: the parts; the search begins with the pairs of a leaf of the first one and a leaf of the second.
-        fixed: int32 (m, T + 1), the paths of other agents, which are avoided where that costs nothing.
-        seed: breaks ties.
-    """
-
-    def __init__(self, world: World, parts: tuple[Part, Part], fixed: NDArray[np.int32], seed: int) -> None:
+    def __init__(
+        self, world: World, parts: tuple[Single | Tree, Single | Tree], fixed: NDArray[np.int32], seed: int
+    ) -> None:
         self._world, self._fixed, self._seed, self._parts = world, fixed, seed, parts
-        self.agents = [*parts[0].agents, *parts[1].agents]
-        self.paths: NDArray[np.int32] | None = None
-        """int32 (n, T + 1): the best plan so far."""
-        self.cost = FAR
-        """Its sum of costs."""
+        self.agents: list[int] = [*parts[0].agents, *parts[1].agents]
+        self.paths: NDArray[np.int32] | None = None  # int32 (n, T + 1): the best plan so far
+        self.cost = FAR  # its sum of costs
         self.expansions = 0
         self._best: Node | None = None
         self._open: list[tuple[int, int, int, Node | tuple[int, int]]] = []
@@ -70,21 +60,13 @@ class Tree(Part):
         return not self._open or self._open[0][0] >= self.cost
 
     def settle(self, paths: NDArray[np.int32], cost: int) -> None:
-        """Set the optimal plan, which joint search has found.
-
-        Args:
-            paths: int32 (n, T + 1).
-            cost: its sum of costs.
-        """
+        """Set the optimal plan, int32 (n, T + 1), which joint search has found, and its sum of costs."""
         self.paths, self.cost, self._least = paths, cost, cost
 
     def leaf(self, number: int) -> Node | None:
         """Return a subset that is not divided, in the order of their bounds; None if there are not so many.
 
         The search has to be over.
-
-        Args:
-            number: from 0 on.
         """
         if not self._leaves and self._best is not None:
             self._leaves.append(self._best)

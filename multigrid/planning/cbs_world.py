@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,18 @@ from numpy.typing import NDArray
 
 from multigrid.planning.cbs_clusters import Cluster, plan_cluster
 from multigrid.planning.cbs_pairs import Side, find_joint_costs, make_staircase
-from multigrid.planning.cbs_paths import Group, Moves, Pool, Tables, choose_paths, list_conflicts, opposite_actions
-from multigrid.planning.cbs_spaces import Constraint, Task, find_cheapest, first_stop, make_blocked, trace_nodes
+from multigrid.planning.cbs_paths import (
+    Moves,
+    Occupancy,
+    PathChoice,
+    Pool,
+    choose_paths,
+    list_conflicts,
+    opposite_actions,
+)
+from multigrid.planning.cbs_spaces import Constraint, SpaceLimits, find_cheapest, first_stop, make_blocked, trace_nodes
 from multigrid.planning.graph import FAR, distance_tables
-from multigrid.planning.search import Instance
-
-__all__ = ["Space", "World"]
+from multigrid.planning.search import SearchProblem
 
 KnownPaths = tuple[NDArray[np.int32], list[int]]
 """Paths, int32 (n, T + 1), and the positions of agents that need new ones."""
@@ -28,29 +35,20 @@ _FEW_STATES = 20_000
 class Space(NamedTuple):
     """The paths of one agent that limits of its cost and constraints leave."""
 
-    number: int
-    """Equal for spaces with the same agent, limits and constraints."""
+    number: int  # equal for spaces with the same agent, limits and constraints
     agent: int
-    low: int
-    """The smallest cost that is allowed."""
-    high: int
-    """The largest cost that is allowed."""
+    low: int  # the smallest cost that is allowed
+    high: int  # the largest cost that is allowed
     constraints: frozenset[Constraint]
-    cost: int
-    """The smallest cost that is possible, at least `low`."""
-    begin: int
-    """Where its first step begins in `Pool.first`."""
+    cost: int  # the smallest cost that is possible, at least `low`
+    begin: int  # where its first step begins in `Pool.first`
 
 
 class World:
-    """A problem, with a cache of the results about its agents, pairs and clusters.
+    """A problem, with a cache of the results about its agents, pairs and clusters."""
 
-    Args:
-        instance: the problem.
-    """
-
-    def __init__(self, instance: Instance) -> None:
-        graph, self.starts, self.goals, on_target, horizon = instance
+    def __init__(self, problem: SearchProblem) -> None:
+        graph, self.starts, self.goals, on_target, horizon = problem
         self.num_cells = len(graph.cells)
         self.distances: NDArray[np.int32] = distance_tables(graph.neighbours, self.goals)
         self.moves = Moves(graph.neighbours, opposite_actions(graph.neighbours))
@@ -67,22 +65,15 @@ class World:
         self._rest = np.zeros(self.num_cells, np.int64)
 
     def space(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Space | None:
-        """Return the space of an agent under constraints; None if it has no path.
-
-        Args:
-            agent: its index.
-            low: the smallest cost that is allowed.
-            high: the largest cost that is allowed.
-            constraints: its constraints.
-        """
+        """Return the space of an agent under constraints; None if it has no path."""
         key = (agent, low, high, constraints)
         if key not in self._spaces:
             self._spaces[key] = self._explore(*key)
         return self._spaces[key]
 
-    def _task(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Task:
+    def _limits_of(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> SpaceLimits:
         goal = int(self.goals[agent])
-        return Task(
+        return SpaceLimits(
             self.distances[agent],
             int(self.starts[agent]),
             goal,
@@ -93,8 +84,8 @@ class World:
         )
 
     def _explore(self, agent: int, low: int, high: int, constraints: frozenset[Constraint]) -> Space | None:
-        task = self._task(agent, low, high, constraints)
-        cost, first, cells, actions = find_cheapest(self.moves.neighbours, task)
+        limits = self._limits_of(agent, low, high, constraints)
+        cost, first, cells, actions = find_cheapest(self.moves.neighbours, limits)
         if cost == FAR:
             return None
         begin, num_nodes = self._num_first, self._num_nodes
@@ -111,35 +102,30 @@ class World:
         return Space(len(self._spaces), agent, low, high, constraints, int(cost), begin)
 
     def layer(self, space: Space, step: int) -> NDArray[np.int32]:
-        """Return the cells of an agent at a step, on all its paths of the smallest cost; its goal after the last step.
-
-        Args:
-            space: the agent's.
-            step: the step.
-        """
+        """Return an agent's cells at a step on all its paths of the smallest cost; its goal after the last step."""
         if step >= space.cost:
             return self.goals[space.agent : space.agent + 1]
         begin, end = self._pool.first[space.begin + step : space.begin + step + 2]
         return self._pool.cells[begin:end]
 
     def stairs(self, one: Space, other: Space) -> NDArray[np.int32] | None:
-        """Return the staircase of two agents, see `make_staircase`; None if both can have their smallest costs.
-
-        Args:
-            one: the first agent's space.
-            other: the second one's.
-        """
+        """Return the staircase of two agents, see `make_staircase`; None if both can have their smallest costs."""
         key = (one.number, other.number)
         if key not in self._stairs:
             self._stairs[key] = self._find_stairs(one, other)
         return self._stairs[key]
 
     def _find_stairs(self, one: Space, other: Space) -> NDArray[np.int32] | None:
-        tasks = [self._task(space.agent, space.low, space.high, space.constraints) for space in (one, other)]
+        limits_of_both = [
+            self._limits_of(space.agent, space.low, space.high, space.constraints) for space in (one, other)
+        ]
         stairs: NDArray[np.int32] | None = None
         total = 0
         for slack in _SLACKS:
-            sides = [self._side(task, space.cost, slack) for task, space in zip(tasks, (one, other), strict=True)]
+            sides = [
+                self._side(limits, space.cost, slack)
+                for limits, space in zip(limits_of_both, (one, other), strict=True)
+            ]
             found = np.zeros([side.largest - side.smallest + 1 for side in sides], np.uint8)
             states = find_joint_costs(self.moves.neighbours, sides[0], sides[1], _MAX_STATES, found)
             if states < 0:
@@ -152,25 +138,17 @@ class World:
                 return stairs
         return stairs
 
-    def _side(self, task: Task, cost: int, slack: int) -> Side:
-        largest = min(cost + slack, task.high)
-        offsets, cells, costs, _ = trace_nodes(self.moves.neighbours, task, largest)
-        return Side(offsets, cells, costs, task.blocked, task.goal, cost, largest, task.earliest, self.leaves)
+    def _side(self, limits: SpaceLimits, cost: int, slack: int) -> Side:
+        largest = min(cost + slack, limits.high)
+        offsets, cells, costs, _ = trace_nodes(self.moves.neighbours, limits, largest)
+        return Side(offsets, cells, costs, limits.blocked, limits.goal, cost, largest, limits.earliest, self.leaves)
 
     def choose_paths(
         self, spaces: list[Space], fixed: NDArray[np.int32], *, seed: int, max_tries: int, old: KnownPaths | None = None
     ) -> NDArray[np.int32]:
-        """Return paths of the smallest costs, with few conflicts.
+        """Return paths of the smallest costs, int32 (n, T + 1), with few conflicts, around `fixed` if that is free.
 
-        Args:
-            spaces: those of n agents.
-            fixed: int32 (m, T' + 1), the paths of agents that should be avoided where that costs nothing.
-            seed: breaks ties.
-            max_tries: the number of changes in sequence without an improvement after which the choice ends.
-            old: int32 (n, T'' + 1), paths to begin with, and the positions of agents whose paths do not fit.
-
-        Returns:
-            int32 (n, T + 1), with T the largest cost.
+        The choice ends after `max_tries` changes in sequence without an improvement; `old` are paths to begin with.
         """
         ends = self._ends(spaces)
         last = max(int(ends[:, 1].max()), fixed.shape[1] - 1)
@@ -182,21 +160,14 @@ class World:
             is_old[:] = True
             is_old[old[1]] = False
             paths[is_old, :common] = old[0][is_old, :common]
-        group = Group(ends, fixed, is_old, max_tries)
+        group = PathChoice(ends, fixed, is_old, max_tries)
         choose_paths(self.moves, self._pool, group, paths, self._scratch(last, seed))
         return paths
 
     def plan_cluster(
         self, spaces: list[Space], fixed: NDArray[np.int32], paths: NDArray[np.int32], members: list[int]
     ) -> int:
-        """Plan a few agents of a group together; see `multigrid.planning.cbs_clusters.plan_cluster`.
-
-        Args:
-            spaces: those of the group.
-            fixed: int32 (m, T' + 1), the paths of agents that should be avoided where that costs nothing.
-            paths: int32 (n, T + 1), those of the group; the members' are overwritten.
-            members: the positions of the agents.
-        """
+        """Plan the members of a group together; see `multigrid.planning.cbs_clusters.plan_cluster`."""
         numbers = tuple(spaces[k].number for k in members)
         if numbers in self._hopeless:
             return self._hopeless[numbers]
@@ -221,13 +192,53 @@ class World:
         rest = -1 if self.leaves else self.goals[agent]
         return np.append(path, np.full(max(0, last + 1 - len(path)), rest, np.int32))
 
-    def _scratch(self, last: int, seed: int) -> Tables:
+    def _scratch(self, last: int, seed: int) -> Occupancy:
         if len(self._occupied) < last + 2:
             self._occupied = np.zeros((2 * last + 2, self.num_cells), np.int32)
             self._moving = np.zeros((2 * last + 2, self.num_cells, 4), np.int32)
-        return Tables(self._occupied, self._moving, self._rest, np.full(1, seed, np.int64))
+        return Occupancy(self._occupied, self._moving, self._rest, np.full(1, seed, np.int64))
 
 
 def _fit(pool: NDArray[Any], size: int) -> NDArray[Any]:
     """Return an array with the same entries that has at least a given size."""
     return pool if len(pool) >= size else np.append(pool, np.zeros(size, pool.dtype))
+
+
+@dataclasses.dataclass(slots=True)
+class Node:
+    """A node of the tree: the subset of a group's plans that limits of costs and constraints leave."""
+
+    spaces: list[Space]  # the space of each agent
+    bound: int  # no plan in the subset has a smaller sum of costs
+    old: KnownPaths | None  # paths of the parent that are kept where they fit; None without any
+    paths: NDArray[np.int32] = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    """int32 (n, T + 1): a path of the smallest cost for each agent; empty until they are needed."""
+    conflicts: list[list[int]] = dataclasses.field(default_factory=list)
+    """Those of the paths, as rows of `list_conflicts`."""
+    is_judged: bool = False  # whether pairs and clusters have been examined to raise the bound
+    stairs: list[tuple[int, int, NDArray[np.int32]]] = dataclasses.field(default_factory=list)
+    """The pairs of agents that cannot both have their smallest costs, each with its staircase."""
+    cluster: list[int] = dataclasses.field(default_factory=list)
+    """Agents that cannot all have their smallest costs; empty if none are known."""
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether the paths have been chosen."""
+        return len(self.paths) > 0
+
+    @property
+    def cost(self) -> int:
+        """The sum of the smallest costs."""
+        return sum(space.cost for space in self.spaces)
+
+
+class Single:
+    """A single agent."""
+
+    def __init__(self, space: Space) -> None:
+        self.agents = [space.agent]
+        self._leaf = Node([space], space.cost, None)
+
+    def leaf(self, number: int) -> Node | None:
+        """Return all of the agent's paths, as subset 0."""
+        return self._leaf if number == 0 else None

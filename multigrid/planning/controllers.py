@@ -1,23 +1,23 @@
-"""Controllers: policies that plan the next actions in each step, also in lifelong episodes."""
+"""Controllers plan the next actions in each step, also in lifelong episodes; the expert does so for many worlds."""
 
 from __future__ import annotations
 
-import weakref
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multigrid._checks import check_name, check_seed
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
-from multigrid.planning.plan import Plan
-from multigrid.planning.solver import compute_plan
+from multigrid.planning.memory import Memory, name_actions, read_state
+from multigrid.planning.solver import Plan, compute_plan
 from multigrid.planning.windowed import Windowed
 from multigrid.runtime.arrays import LEFT
-
-__all__ = ["ControllerMethod", "controller"]
 
 ControllerMethod: TypeAlias = Literal["pibt", "windowed", "lacam"]
 """The planners of `controller`."""
@@ -58,57 +58,70 @@ def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Control
     """
     check_name("method", method, get_args(ControllerMethod))
     seed = check_seed(seed, "")
-    classes: dict[str, Callable[[int], _Controller]] = {"pibt": _Pibt, "windowed": _InWindows, "lacam": _Planned}
-    return classes[method](seed)
+    if method == "lacam":
+        return _Planned(seed)
+    if method == "pibt":
+        return _StepByStep(lambda env: Batch(env.config, 1, seed))
+    return _StepByStep(lambda env: _Ahead(env.config, seed))
 
 
-class _Pibt:
-    """Plan the next step by PIBT, from the present state alone; graphs and distances are computed once."""
+class _StepByStep:
+    """Choose the next step in each step; graphs and distances are computed once for an environment."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._config: GridConfig | None = None
-        self._batch: Any = None
+    def __init__(self, make: Callable[[MultiGridEnv], Batch | _Ahead]) -> None:
+        self._memory: Memory[Batch | _Ahead] = Memory(make)
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         del observations
-        state: Mapping[str, Any] = env.get_state()
-        if env.config is not self._config:
-            self._batch = Batch(env.config, num_worlds=1, seed=self._seed)
-            self._config = env.config
-        actions = self._choose(env, {name: np.asarray(state[name])[None] for name in Batch.FIELDS})
-        by_agent = dict(zip(env.possible_agents, actions, strict=True))
-        return {agent: by_agent[agent] for agent in env.agents}
-
-    def _choose(self, env: MultiGridEnv, states: Mapping[str, Any]) -> list[int]:
-        del env
-        actions: list[int] = self._batch.choose(states).tolist()
-        return actions
+        states = read_state(env, Batch.FIELDS)
+        return name_actions(env, self._memory.of(env).choose(states).tolist())
 
 
-class _InWindows(_Pibt):
+class _Ahead:
     """Plan the next steps again in each step, beginning with the plan of the step before."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._env: Callable[[], MultiGridEnv | None] = lambda: None
-        self._last: tuple[Any, int, int] = (None, 0, 0)
+    def __init__(self, config: GridConfig, seed: int) -> None:
+        self._config, self._seed = config, seed
+        self._batch = Batch(config, 1, seed)
         self._plan: Windowed | None = None
+        self._last = 0, 0
 
-    def _choose(self, env: MultiGridEnv, states: Mapping[str, Any]) -> list[int]:
-        if env.config.collisions == "none":
-            return super()._choose(env, states)
-        batch, map_index, steps = self._batch, int(states["map_index"][0]), int(states["steps"][0])
-        last_batch, last_map, last_steps = self._last
-        is_same = env is self._env() and batch is last_batch and map_index == last_map
-        if self._plan is None or not is_same or steps <= last_steps:
-            self._plan = Windowed(batch.make_team(map_index), env.config.on_target, self._seed)
-            self._env = weakref.ref(env)
-        self._last = (batch, map_index, steps)
-        cells, goals, rows = (part[0] for part in batch.tables.locate(states))
+    def choose(self, states: Mapping[str, Any]) -> NDArray[np.int64]:
+        """Return the actions of all agents, as `Batch.choose` does."""
+        if self._config.collisions == "none":
+            return self._batch.choose(states)
+        map_index, steps = int(states["map_index"][0]), int(states["steps"][0])
+        last_map, last_steps = self._last
+        if self._plan is None or map_index != last_map or steps <= last_steps:
+            self._plan = Windowed(self._batch.make_team(map_index), self._config.on_target, self._seed)
+        self._last = map_index, steps
+        cells, goals, rows = (part[0] for part in self._batch.tables.locate(states))
         after = self._plan.advance(cells, goals, rows, states["arrival_step"][0], steps)
-        actions: list[int] = batch.find_actions(map_index, cells, after).tolist()
-        return actions
+        return self._batch.find_actions(map_index, cells, after)
+
+
+@dataclasses.dataclass
+class _Played:
+    """A plan that is played, and since and until which step of which episode."""
+
+    plan: Plan | None = None
+    began: int = 0
+    last: int = 0
+    map_index: int = 0
+    targets: Any = None
+
+    def fits(self, state: Mapping[str, Any]) -> bool:
+        """Return whether a state is the one that the plan expects next."""
+        if self.plan is None or state["steps"] <= self.last or state["map_index"] != self.map_index:
+            return False
+        if not np.array_equal(state["target"], self.targets):
+            return False
+        if self.plan.cells is None:
+            # Where no plan was found, PIBT plays to the end of the episode.
+            return True
+        step = int(state["steps"]) - self.began
+        is_here = state["status"] != LEFT
+        return step < len(self.plan.cells) - 1 and bool((self.plan.cells[step] == state["location"])[is_here].all())
 
 
 class _Planned:
@@ -116,36 +129,55 @@ class _Planned:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._fallback = _Pibt(seed)
-        self._env: Callable[[], MultiGridEnv | None] = lambda: None
-        self._config: GridConfig | None = None
-        self._plan: Plan | None = None
-        self._began, self._last = 0, 0
-        self._map_index = 0
-        self._targets: Any = None
+        self._fallback = controller("pibt", seed)
+        self._memory = Memory(lambda _: _Played())
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         state: Mapping[str, Any] = env.get_state()
-        steps = int(state["steps"])
-        is_same = env is self._env() and env.config is self._config and steps > self._last
-        is_same = is_same and state["map_index"] == self._map_index and np.array_equal(state["target"], self._targets)
-        if not is_same or not self._is_as_planned(state):
-            self._plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
-            self._env, self._config, self._began = weakref.ref(env), env.config, steps
-            self._map_index, self._targets = int(state["map_index"]), np.array(state["target"])
-        self._last = steps
-        if self._plan is None or self._plan.actions is None:
+        played, steps = self._memory.of(env), int(state["steps"])
+        if not played.fits(state):
+            played.plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
+            played.began, played.map_index = steps, int(state["map_index"])
+            played.targets = np.array(state["target"])
+        played.last = steps
+        if played.plan is None or played.plan.actions is None:
             return self._fallback(env, observations)
-        actions = self._plan.actions[steps - self._began].tolist()
-        by_agent = dict(zip(env.possible_agents, actions, strict=True))
-        return {agent: by_agent[agent] for agent in env.agents}
+        return name_actions(env, played.plan.actions[steps - played.began].tolist())
 
-    def _is_as_planned(self, state: Mapping[str, Any]) -> bool:
-        if self._plan is None or self._plan.cells is None:
-            # Where no plan was found, PIBT plays to the end of the episode.
-            return True
-        step = int(state["steps"]) - self._began
-        if step >= len(self._plan.cells) - 1:
-            return False
-        is_here = state["status"] != LEFT
-        return bool((self._plan.cells[step] == state["location"])[is_here].all())
+
+# Graphs and distances, which no result depends on. The function has no object of its own to keep them in.
+_BATCHES: Memory[Batch] = Memory(lambda worlds: Batch(worlds.config, worlds.num_worlds), of_many=True)
+
+
+def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
+    r"""Return PIBT's actions for all agents of all worlds in their present states, int64 (num_envs,).
+
+    The actions depend on the present states alone, so that states can be labelled whatever policy led to them. They are
+    those of ``controller("pibt")``: to label many worlds at once, use this function; to play one environment, use
+    `controller`. Agents that have left or parked, and worlds that the next step resets, get *stay*, or 0 where agents
+    cannot stay.
+
+    PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022.
+
+    Args:
+        vector_env: an environment after its reset, with agents that can stay, and "symmetric" or "soft" collisions;
+            or with "none", where agents take shortest paths.
+
+    Raises:
+        TypeError: `vector_env` is something else.
+        ResetNeeded: a world had no reset yet.
+        ValueError: the rules are not supported.
+
+    >>> from multigrid import vector_env
+    >>> envs = vector_env(2, walls="a..A\nb..B", allow_stay=True)
+    >>> _ = envs.reset()
+    >>> expert(envs).tolist()
+    [0, 0, 0, 0]
+    """
+    worlds = getattr(vector_env, "unwrapped", None)
+    if not isinstance(worlds, MultiGridVectorEnv):
+        raise TypeError(
+            f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env returns"
+        )
+    states = worlds.get_state()
+    return _BATCHES.of(worlds).choose(states)

@@ -12,18 +12,14 @@ from typing import Any
 import numpy as np
 
 from multigrid.core.rules import STAY
-from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE
+from multigrid.planning.kernels import borrowed, draw_below, inlined, kernel
 from multigrid.planning.nodes import CLOSED, GOAL, NONE, NUM_EDGES, NUM_NODES, TOP, Nodes, find_slot
 from multigrid.planning.pibt import begin_step, choose_cells, end_step, sort_by_wait
-from multigrid.planning.random_numbers import draw_below
 from multigrid.planning.team import UNDECIDED, Team
 from multigrid.runtime.arrays import NOBODY
 
-__all__ = ["NO_BOUND", "add_start", "expand", "trace_back"]
-
-NO_BOUND = 2**31 - 1
-"""A bound that excludes nothing."""
+NO_BOUND = 2**31 - 1  # a bound that excludes nothing
 
 _EXHAUSTED, _INFEASIBLE, _FEASIBLE = range(3)
 _START = 0
@@ -42,12 +38,6 @@ def add_start(nodes: Nodes, team: Team) -> None:
 @kernel
 def expand(nodes: Nodes, team: Team, bound: int, count: int) -> int:
     """Expand up to `count` nodes; stop when a cheaper path to the goal is found, and when no node is open.
-
-    Args:
-        nodes: the nodes, with room for `count` more nodes and edges.
-        team: the agents, with their distances.
-        bound: nodes through which no plan costs less than this are not expanded.
-        count: the largest number of expansions.
 
     Returns:
         The number of expansions.

@@ -10,7 +10,7 @@ that is the sum of costs; under *stay* the sum of costs can be larger, because a
 pays for the steps that it was there, too. So plans are compared by the sum of costs, and a plan is *optimal* only if
 its sum of costs is the lower bound.
 
-Between its expansions, large-neighbourhood search improves the plan, see `multigrid.planning.improvement`.
+Between its expansions, large-neighbourhood search improves the plan, see `Improver`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.core.rules import ON_TARGET_RULES, STAY
 from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
-from multigrid.planning.graph import distance_tables
-from multigrid.planning.improvement import Improver
+from multigrid.planning.graph import NOWHERE, distance_tables
+from multigrid.planning.kernels import kernel, make_generator
+from multigrid.planning.neighbourhoods import improve, make_group
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.search import Budget, Found, Instance, Interrupted, Status, count_costs, run_chunks
+from multigrid.planning.search import Budget, Found, Interrupted, Rule, SearchProblem, Status, count_costs, run_chunks
 from multigrid.planning.team import make_team
-
-__all__ = ["search"]
+from multigrid.planning.timetable import FOREVER, Timetable, enter, make_timetable, remove
 
 _NODES_BETWEEN_LOOKS = 4096
 _GROUPS_IN_TURN = 100
@@ -36,23 +37,17 @@ _FEWEST_IN_TURN, _MOST_IN_TURN = 200, 20_000
 _MOST_BYTES = 2**30
 
 
-def search(instance: Instance, budget: Budget, seed: int) -> Found:
+def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
     """Search with LaCAM*; see `multigrid.planning.search`.
 
     An expansion is the expansion of a configuration, or the search of new paths for a group of agents.
-
-    >>> from multigrid.planning.graph import build_graph
-    >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
-    >>> found = search(instance, Budget(time_limit=None, max_expansions=None).start(), seed=0)
-    >>> found.status, found.lower_bound, len(found.paths)
-    ('optimal', 6, 5)
     """
-    return _Search(instance, budget, seed).run()
+    return _Search(problem, budget, seed).run()
 
 
 class _Search:
-    def __init__(self, instance: Instance, budget: Budget, seed: int) -> None:
-        graph, starts, goals, on_target, horizon = instance
+    def __init__(self, problem: SearchProblem, budget: Budget, seed: int) -> None:
+        graph, starts, goals, on_target, horizon = problem
         self.goals, self.on_target, self.horizon, self.budget = goals, on_target, horizon, budget
         self.starts = starts
         distances = distance_tables(graph.neighbours, goals)
@@ -170,3 +165,72 @@ class _Search:
         has_searched_all = int(self.nodes.state[TOP]) == NONE and self.best is None
         status = "unsolvable" if has_searched_all else "unknown"
         return Found(None, self.lower_bound, status, self.expansions)
+
+
+class Improver:
+    """A plan that large-neighbourhood search improves; one that is longer than the horizon is made shorter first."""
+
+    def __init__(
+        self,
+        neighbours: NDArray[np.int32],
+        distances: NDArray[np.int32],
+        goals: NDArray[np.int32],
+        *,
+        on_target: Rule,
+        horizon: int | None,
+        seed: int,
+    ) -> None:
+        self._team = (neighbours, distances, np.arange(len(goals), dtype=np.int32), goals)
+        self._on_target, self._rule, self._goals = on_target, ON_TARGET_RULES.index(on_target), goals
+        self._horizon = FOREVER if horizon is None else horizon
+        self._group = make_group(len(goals))
+        self._generator = make_generator(seed)
+        self._table: Timetable | None = None
+
+    def load(self, paths: NDArray[np.int32]) -> bool:
+        """Load the plan to improve, int32 (T + 1, N); return False if that would need too much memory."""
+        steps = len(paths) - 1
+        if self._table is None or self._table.paths.shape[1] <= steps:
+            if 8 * len(self._team[0]) * (steps + 2) > _MOST_BYTES:
+                return False
+            self._table = make_timetable(self._team, self._rule, steps, self._generator, horizon=self._horizon)
+        else:
+            _remove_all(self._table)
+        there = paths == self._goals
+        self._table.paths[:, : steps + 1] = paths.T
+        # An agent that never leaves its target is there from the beginning on.
+        self._table.costs[:] = np.where(there.all(axis=0), 0, count_costs(paths, self._goals, self._on_target))
+        _enter_all(self._table)
+        return True
+
+    def run(self, count: int) -> tuple[int, bool]:
+        """Search the paths of `count` groups again; return `count`, and False, as `run_chunks` expects it."""
+        assert self._table is not None
+        improve(self._table, None, self._group, count)
+        return count, False
+
+    def costs(self) -> NDArray[np.int64]:
+        """Return the cost of each agent, int64 (N,), as `count_costs` does."""
+        assert self._table is not None
+        costs: NDArray[np.int64] = np.maximum(self._table.costs, int(self._rule == STAY))
+        return costs
+
+    def paths(self) -> NDArray[np.int32]:
+        """Return the plan, int32 (T + 1, N)."""
+        assert self._table is not None
+        steps = int(self.costs().max())
+        after = np.arange(steps + 1)[:, None] > self._table.costs
+        rest = np.where(self._on_target == "leave", NOWHERE, self._goals)
+        return np.where(after, rest, self._table.paths[:, : steps + 1].T).astype(np.int32)
+
+
+@kernel
+def _enter_all(table: Timetable) -> None:
+    for agent in range(table.goals.shape[0]):
+        enter(table, agent)
+
+
+@kernel
+def _remove_all(table: Timetable) -> None:
+    for agent in range(table.goals.shape[0]):
+        remove(table, agent)

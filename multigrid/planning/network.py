@@ -7,68 +7,44 @@ follow. All sums have a fixed order, so that the same weights and windows give t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.compiled import inlined, kernel
+from multigrid.planning.kernels import inlined, kernel
 from multigrid.planning.surroundings import NUM_CELLS, Windows
 from multigrid.planning.team import NUM_SCORES
 
-__all__ = ["NUM_WAYS", "Weights", "add_gradients", "add_vectors", "describe_ways", "score"]
-
-NUM_WAYS = 2
-"""The number of features of the way to the target, see `describe_ways`."""
+NUM_WAYS = 2  # the number of features of the way to the target, see `describe_ways`
 _LONGEST, _SCALE = 64, 32.0
 
 
 class Weights(NamedTuple):
     """The weights of a network with hidden layers of H, I and J units."""
 
-    ground: Any
-    """float32 (121, 20, H): the vector of each code of the ground of each cell."""
-    agents: Any
-    """float32 (121, 14, H): the vector of each bit of the agents' code of each cell."""
-    ways: Any
-    """float32 (2, H)."""
-    bias: Any
-    """float32 (H,)."""
-    second: Any
-    """float32 (H, I)."""
-    second_bias: Any
-    """float32 (I,)."""
-    third: Any
-    """float32 (I, J)."""
-    third_bias: Any
-    """float32 (J,)."""
-    last: Any
-    """float32 (J, 5)."""
-    last_bias: Any
-    """float32 (5,)."""
+    ground: Any  # float32 (121, 20, H): the vector of each code of the ground of each cell
+    agents: Any  # float32 (121, 14, H): the vector of each bit of the agents' code of each cell
+    ways: Any  # float32 (2, H)
+    bias: Any  # float32 (H,)
+    second: Any  # float32 (H, I)
+    second_bias: Any  # float32 (I,)
+    third: Any  # float32 (I, J)
+    third_bias: Any  # float32 (J,)
+    last: Any  # float32 (J, 5)
+    last_bias: Any  # float32 (5,)
 
 
 def describe_ways(ways: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the features of lengths of ways, float32 (R, 2).
-
-    >>> describe_ways(np.int32([16, 1]))[:, 0].tolist()
-    [0.5, 0.03125]
-    """
+    """Return the features of lengths of ways, float32 (R, 2)."""
     lengths = ways.astype(np.float32)
     return np.stack([np.minimum(lengths, _LONGEST) / np.float32(_SCALE), 1 / (1 + lengths)], axis=1)
 
 
 def score(weights: Weights, windows: Windows) -> NDArray[np.float32]:
-    """Return the scores of the actions of all agents, float32 (R, 5), where R is the number of windows.
-
-    Their softmax is the probability of each action. Agents that have left have zeros.
-
-    Args:
-        weights: of the network.
-        windows: see `Surroundings`.
-    """
-    sizes = (weights.bias, weights.second_bias, weights.third_bias)
-    scratch = tuple(np.empty(len(bias), np.float32) for bias in sizes)
+    """Return the scores of the actions of all agents, float32 (R, 5); agents that have left have zeros."""
+    scratch = np.empty_like(weights.bias), np.empty_like(weights.second_bias), np.empty_like(weights.third_bias)
     scores = np.zeros((len(windows.ways), NUM_SCORES), np.float32)
     present = np.maximum(windows.ways, 0)
     _score(weights, windows, describe_ways(present), scratch, scores)
@@ -141,3 +117,46 @@ def _add_layer(inputs: Any, matrix: Any, bias: Any, outputs: Any) -> None:
         if value > 0:
             for h in range(outputs.shape[0]):
                 outputs[h] += value * matrix[k, h]
+
+
+_RISE = 8
+
+
+class Temperatures(NamedTuple):
+    """What the scores of an agent's actions are divided by before they become probabilities."""
+
+    calm: float  # of an agent that has come nearer to its target in the last `patience` steps
+    restless: float  # of one that has not for 8 steps more; in between, the temperature rises in a straight line
+    patience: int  # A number of steps
+    arrived: float  # of an agent on its target
+
+
+class Patience:
+    """The temperatures of the agents of up to E worlds, in each step of their episodes."""
+
+    def __init__(self, temperatures: Temperatures) -> None:
+        self._temperatures = temperatures
+        self._least: NDArray[np.int32] = np.empty(0, np.int32)
+        self._last: NDArray[np.int64] = np.empty(0, np.int64)
+        self._steps: Any = None
+        self._maps: Any = None
+        self._targets: Any = None
+
+    def observe(self, states: Mapping[str, Any], ways: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the temperatures, float32 (E * N,), given the numbers of steps to the targets, int32 (E * N,)."""
+        steps, maps, targets = states["steps"], states["map_index"], states["target"]
+        num_agents = targets.shape[1]
+        if self._targets is None or self._targets.shape != targets.shape:
+            has_begun = np.ones(len(ways), bool)
+            self._least, self._last = ways.copy(), np.zeros(len(ways), np.int64)
+        else:
+            is_other = (steps == 0) | (steps < self._steps) | (maps != self._maps)
+            has_begun = (is_other[:, None] | (targets != self._targets).any(axis=2)).ravel()
+        now = np.repeat(steps, num_agents)
+        is_nearer = has_begun | (ways < self._least)
+        self._least = np.where(is_nearer, ways, self._least)
+        self._last = np.where(is_nearer, now, self._last)
+        self._steps, self._maps, self._targets = steps.copy(), maps.copy(), targets.copy()
+        low, high, patience, arrived = self._temperatures
+        rise = np.clip((now - self._last - patience) / _RISE, 0, 1)
+        return np.where(ways == 0, arrived, low + (high - low) * rise).astype(np.float32)

@@ -10,18 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.planning.compiled import borrowed, inlined, kernel
+from multigrid.planning.kernels import borrowed, inlined, kernel
 
-__all__ = ["CLOSED", "GOAL", "NONE", "NUM_EDGES", "NUM_NODES", "TOP", "Nodes", "find_slot", "make_nodes", "make_room"]
+NONE = -1  # in place of a node or an edge
+CLOSED = -2  # in `Nodes.below` of a node that is not open
 
-NONE = -1
-"""In place of a node or an edge."""
-
-CLOSED = -2
-"""In `Nodes.below` of a node that is not open."""
-
-NUM_NODES, NUM_EDGES, TOP, GOAL = range(4)
-"""The entries of `Nodes.state`."""
+NUM_NODES, NUM_EDGES, TOP, GOAL = range(4)  # the entries of `Nodes.state`
 
 _FEWEST = 256
 # As in the kernels' random numbers, no product exceeds 2**62.
@@ -30,44 +24,24 @@ _SHIFT = 15
 
 
 class Nodes(NamedTuple):
-    """The arrays of K nodes for N agents; the first node is the start.
+    """The arrays of K nodes for N agents; the first node is the start."""
 
-    >>> make_nodes(3).cells.shape[1]
-    3
-    """
-
-    cells: Any
-    """int32 (K, N): the configuration, the cell of each agent."""
-    order: Any
-    """int32 (K, N): the agents in the order in which PIBT lets them choose."""
-    waited: Any
-    """int32 (K, N): the number of steps since each agent was on its target."""
-    parent: Any
-    """int32 (K,): the node before this one on the cheapest known path from the start."""
-    cost: Any
-    """int32 (K,): the cost of that path."""
-    to_go: Any
-    """int32 (K,): a lower bound of the cost from here on."""
-    tried: Any
-    """int64 (K,): how many sets of constraints were tried."""
-    below: Any
-    """int32 (K,): the next node on the stack of open nodes, or `CLOSED`."""
-    above: Any
-    """int32 (K,): the node before it on the stack."""
-    queued: Any
-    """int32 (K,): the next node of the queue of nodes whose costs were lowered, or `CLOSED`."""
-    first_edge: Any
-    """int32 (K,): the first edge of a linked list."""
-    next_edge: Any
-    """int32 (K,): by edge, the next one from the same node."""
-    edge_to: Any
-    """int32 (K,): by edge, the node that it leads to."""
-    edge_cost: Any
-    """int32 (K,): by edge, its cost."""
-    table: Any
-    """int32 (2**B,): nodes by hash, with `NONE` in free slots; more than half of them are free."""
-    state: Any
-    """int64 (4,): the numbers of nodes and of edges, the top of the stack, and the node of the goal."""
+    cells: Any  # int32 (K, N): the configuration, the cell of each agent
+    order: Any  # int32 (K, N): the agents in the order in which PIBT lets them choose
+    waited: Any  # int32 (K, N): the number of steps since each agent was on its target
+    parent: Any  # int32 (K,): the node before this one on the cheapest known path from the start
+    cost: Any  # int32 (K,): the cost of that path
+    to_go: Any  # int32 (K,): a lower bound of the cost from here on
+    tried: Any  # int64 (K,): how many sets of constraints were tried
+    below: Any  # int32 (K,): the next node on the stack of open nodes, or `CLOSED`
+    above: Any  # int32 (K,): the node before it on the stack
+    queued: Any  # int32 (K,): the next node of the queue of nodes whose costs were lowered, or `CLOSED`
+    first_edge: Any  # int32 (K,): the first edge of a linked list
+    next_edge: Any  # int32 (K,): by edge, the next one from the same node
+    edge_to: Any  # int32 (K,): by edge, the node that it leads to
+    edge_cost: Any  # int32 (K,): by edge, its cost
+    table: Any  # int32 (2**B,): nodes by hash, with `NONE` in free slots; more than half of them are free
+    state: Any  # int64 (4,): the numbers of nodes and of edges, the top of the stack, and the node of the goal
 
     @property
     def bytes_of_a_node(self) -> int:
@@ -76,12 +50,7 @@ class Nodes(NamedTuple):
 
 
 def make_nodes(num_agents: int, room: int = _FEWEST) -> Nodes:
-    """Return arrays without a node.
-
-    Args:
-        num_agents: N.
-        room: K, a power of 2.
-    """
+    """Return arrays without a node."""
     by_agent = [np.empty((room, num_agents), np.int32) for _ in range(3)]
     by_node = [np.full(room, CLOSED, np.int32) for _ in range(10)]
     tried = np.zeros(room, np.int64)
@@ -91,12 +60,7 @@ def make_nodes(num_agents: int, room: int = _FEWEST) -> Nodes:
 
 
 def make_room(nodes: Nodes, count: int) -> Nodes:
-    """Return arrays with the same nodes and room for `count` more nodes and edges.
-
-    >>> nodes = make_nodes(num_agents=3, room=4)
-    >>> len(make_room(nodes, 20).cells)
-    32
-    """
+    """Return arrays with the same nodes and room for `count` more nodes and edges."""
     used = int(nodes.state[:TOP].max())
     room = len(nodes.parent)
     if used + count <= room:
@@ -120,12 +84,7 @@ def _fill_table(nodes: Nodes) -> None:
 
 @kernel
 def find_slot(nodes: Nodes, cells: Any) -> int:
-    """Return the slot in the hash table of the node with a configuration, or the free slot for it.
-
-    Args:
-        nodes: the nodes.
-        cells: int32 (N,).
-    """
+    """Return the slot in the hash table of the node with a configuration, int32 (N,), or the free slot for it."""
     mask = nodes.table.shape[0] - 1
     slot = _hash(cells) & mask
     while nodes.table[slot] != NONE and not _are_equal(nodes.cells[nodes.table[slot]], cells):

@@ -19,33 +19,24 @@ from typing import Any
 import numpy as np
 
 from multigrid.core.rules import LEAVE, PARK
-from multigrid.planning.compiled import borrowed, inlined, kernel
 from multigrid.planning.graph import NOWHERE, distance_tables
-from multigrid.planning.random_numbers import draw_bits
-from multigrid.planning.search import Budget, Found, Instance
+from multigrid.planning.kernels import borrowed, draw_bits, inlined, kernel
+from multigrid.planning.search import Budget, Found, SearchProblem
 from multigrid.planning.team import UNDECIDED, Team, make_team
 from multigrid.runtime.arrays import NOBODY
-
-__all__ = ["begin_step", "choose_cells", "end_step", "search", "sort_by_wait", "step_team"]
 
 _NUM_MOVES = 4
 _LAST_MOVE = 3
 _STEPS_BETWEEN_LOOKS = 64
 
 
-def search(instance: Instance, budget: Budget, seed: int) -> Found:
+def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
     """Play PIBT until all agents have arrived; see `multigrid.planning.search`.
 
     PIBT is not complete, and its lower bound is the sum of the shortest paths. Without a horizon it gives up after
     10 C + 100 steps on a graph of C cells. After Ctrl-C it has nothing to return.
-
-    >>> from multigrid.planning.graph import build_graph
-    >>> instance = Instance(build_graph(np.zeros((3, 2), bool)), np.int32([0, 4]), np.int32([4, 0]), "stay", None)
-    >>> found = search(instance, Budget(time_limit=None, max_expansions=None).start(), seed=0)
-    >>> found.status, found.lower_bound, len(found.paths)
-    ('feasible', 4, 5)
     """
-    graph, starts, goals, on_target, horizon = instance
+    graph, starts, goals, on_target, horizon = problem
     distances = distance_tables(graph.neighbours, goals)
     team = make_team(graph.neighbours, distances, goals, on_target, seed)
     team.now[:] = starts
@@ -90,11 +81,7 @@ def has_arrived(team: Team) -> bool:
 
 @kernel
 def step_team(team: Team) -> None:
-    """Move all agents by one step.
-
-    Args:
-        team: its `now` becomes the cells after the step.
-    """
+    """Move all agents by one step."""
     team = borrowed(team)
     begin_step(team)
     choose_cells(team)

@@ -14,8 +14,6 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.layouts import START_ON_TARGET, check_cell, check_cells, check_layout
 from multigrid.runtime.arrays import TRAVELLING
 
-__all__ = ["Problem"]
-
 _LIFELONG = (
     "its episodes have no end to plan for; expected 'stay', 'leave' or 'park', or plan during the episode with "
     "multigrid.planning.controller"

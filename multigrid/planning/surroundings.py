@@ -15,53 +15,27 @@ It also knows the length of its way, see `Windows.ways`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT, Outcome
-from multigrid.planning.compiled import inlined, kernel
-from multigrid.planning.graph import FAR, NOWHERE
-from multigrid.planning.tables import States, Tables
+from multigrid.planning.graph import FAR, NOWHERE, Places, Tables
+from multigrid.planning.kernels import inlined, kernel
 
-__all__ = [
-    "ARRIVED",
-    "CAME",
-    "CLOSE",
-    "FARTHER",
-    "HERE",
-    "NEARER",
-    "NUM_AGENT_BITS",
-    "NUM_CELLS",
-    "NUM_GROUNDS",
-    "OWN_TARGET",
-    "RADIUS",
-    "REFUSED",
-    "SIDE",
-    "TARGET",
-    "Surroundings",
-    "Windows",
-]
-
-RADIUS = 5
-"""How far an agent sees along each axis."""
-SIDE = 2 * RADIUS + 1
-"""The number of cells along each side of a window."""
-NUM_CELLS = SIDE * SIDE
-"""The number of cells of a window; cell ``[i, j]`` has the number ``SIDE * i + j``."""
+RADIUS = 5  # how far an agent sees along each axis
+SIDE = 2 * RADIUS + 1  # the number of cells along each side of a window
+NUM_CELLS = SIDE * SIDE  # the number of cells of a window; cell ``[i, j]`` has the number ``SIDE * i + j``
 
 _AS_FAR, _MOST = 10, 8
-OWN_TARGET = 19
-"""The code of the ground of the observer's target."""
-NUM_GROUNDS = 20
-"""Codes of the ground are below this number."""
+OWN_TARGET = 19  # the code of the ground of the observer's target
+NUM_GROUNDS = 20  # codes of the ground are below this number
 
 HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME, CLOSE, FARTHER = 1, 2, 32, 64, 128, 256, 4096, 8192
 """Bits of agents' codes. `NEARER` and `CAME` are the bits of the first of the four moves; the others follow."""
-NUM_AGENT_BITS = 14
-"""The number of bits."""
-
+NUM_AGENT_BITS = 14  # the number of bits
 _NUM_MOVES = 4
 _CLOSEST = 3
 _FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_AGENT))
@@ -70,32 +44,17 @@ _FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_A
 class Windows(NamedTuple):
     """The windows of the agents of E worlds, in the order of the rows of a vector environment."""
 
-    grounds: NDArray[np.uint8]
-    """uint8 (E * N, 121): the code of the ground of each cell."""
-    agents: NDArray[np.uint16]
-    """uint16 (E * N, 121): the code of the agents of each cell."""
+    grounds: NDArray[np.uint8]  # uint8 (E * N, 121): the code of the ground of each cell
+    agents: NDArray[np.uint16]  # uint16 (E * N, 121): the code of the agents of each cell
     ways: NDArray[np.int32]
     """int32 (E * N,): the number of steps to the target; -1 for an agent that has left, whose codes are all 0."""
 
 
 class Surroundings:
-    r"""Windows of the agents of up to E worlds, in each step of their episodes.
+    """Windows of the agents of up to E worlds, in each step of their episodes.
 
     The moves with which agents came are known if `observe` was called before the last step, too. A world whose map has
     changed since then, or whose locations do not fit the outcomes of the last step, has begun another episode.
-
-    Args:
-        tables: the maps, and the distances to targets.
-        num_worlds: E.
-        num_agents: N.
-
-    >>> from multigrid import parallel_env
-    >>> env = parallel_env(walls="a.#\nAb.\n..B", allow_stay=True)
-    >>> _ = env.reset()
-    >>> surroundings = Surroundings(Tables(env.config.is_wall, at_least=2), num_worlds=1, num_agents=2)
-    >>> windows = surroundings.observe({name: np.asarray(part)[None] for name, part in env.get_state().items()})
-    >>> windows.grounds[0].reshape(SIDE, SIDE)[5:8, 5:8].T.tolist()
-    [[10, 11, 0], [19, 10, 11], [10, 11, 12]]
     """
 
     FIELDS: ClassVar = ("map_index", "steps", "location", "target", "status", "outcomes")
@@ -106,25 +65,23 @@ class Surroundings:
         self._before = np.full((num_worlds, num_agents), NOWHERE, np.int32)
         self._came_from = self._before.copy()
         self._steps, self._maps = np.full(num_worlds, -1), np.full(num_worlds, -1)
-        self._states: States = {}
+        self._states: Mapping[str, Any] = {}
         num_cells = tables.neighbours.shape[1]
         self._boards = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32)
         self._codes = np.zeros(num_agents, np.uint16)
 
-    def observe(self, states: States) -> Windows:
-        """Return the windows of all agents.
-
-        Args:
-            states: as `MultiGridVectorEnv.get_state` returns them.
-        """
-        cells, goals, rows = self._tables.locate(states)
+    def observe(self, states: Mapping[str, Any], places: Places | None = None) -> Windows:
+        """Return the windows of all agents; `places` is what `Tables.locate` returns for the states, if known."""
+        cells, goals, rows = self._tables.locate(states) if places is None else places
         maps = np.asarray(states["map_index"])
         before = self._came_from[: len(maps)] = self._find_before(cells, maps, states)
         self._before[: len(maps)], self._maps[: len(maps)], self._steps[: len(maps)] = cells, maps, states["steps"]
         self._states = states
         return self._look(maps, (cells, goals, rows, before, states["outcomes"]), states)
 
-    def _find_before(self, cells: NDArray[np.int32], maps: NDArray[np.int64], states: States) -> NDArray[np.int32]:
+    def _find_before(
+        self, cells: NDArray[np.int32], maps: NDArray[np.int64], states: Mapping[str, Any]
+    ) -> NDArray[np.int32]:
         """Return the agents' cells before the last step, int32 (E, N); where they are not known, the present ones."""
         num_worlds = len(maps)
         last, steps = self._before[:num_worlds], np.asarray(states["steps"])
@@ -151,7 +108,7 @@ class Surroundings:
         many["outcomes"][1:] = Outcome.MOVED
         return self._look(many["map_index"], (cells, goals, rows, before, many["outcomes"]), many)
 
-    def _look(self, maps: NDArray[np.int64], agents: tuple[Any, ...], states: States) -> Windows:
+    def _look(self, maps: NDArray[np.int64], agents: tuple[Any, ...], states: Mapping[str, Any]) -> Windows:
         count = agents[0].size
         windows = Windows(
             np.zeros((count, NUM_CELLS), np.uint8),

@@ -9,71 +9,40 @@ from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning.graph import NOWHERE
-from multigrid.planning.random_numbers import make_generator
+from multigrid.planning.kernels import make_generator
 from multigrid.planning.search import Rule
 from multigrid.runtime.arrays import NOBODY
 
-__all__ = ["NUM_SCORES", "UNDECIDED", "Team", "make_team"]
-
-UNDECIDED = -2
-"""In place of the next cell of an agent that has not chosen yet."""
-
-NUM_SCORES = 5
-"""The number of scores of an agent that has some: one for each action, with stay."""
-
+UNDECIDED = -2  # in place of the next cell of an agent that has not chosen yet
+NUM_SCORES = 5  # the number of scores of an agent that has some: one for each action, with stay
 _NUM_OPTIONS = 5
 
 
 class Team(NamedTuple):
-    """The arrays of PIBT for the N agents of one world on a graph of C cells; allocated once.
+    """The arrays of PIBT for the N agents of one world on a graph of C cells; allocated once."""
 
-    >>> alone, zero = np.array([[-1, -1, -1, -1, 0]], np.int32), np.zeros(1, np.int32)
-    >>> team = make_team(alone, zero[None], zero, "stay")
-    >>> team.now.shape
-    (1,)
-    """
-
-    neighbours: Any
-    """int32 (C, 5), as in `Graph`."""
-    degrees: Any
-    """int32 (C,): the number of other cells next to each cell."""
-    distances: Any
-    """int32 (K, C): tables of distances, as `distance_tables` returns them."""
-    rows: Any
-    """int32 (N,): the table of each agent's goal."""
-    goals: Any
-    """int32 (N,)."""
-    now: Any
-    """int32 (N,): the cell of each agent, `NOWHERE` for one that has left."""
-    after: Any
-    """int32 (N,): its cell after the step, or `UNDECIDED`."""
-    occupant: Any
-    """int32 (C,): the agent in each cell, or `NOBODY`."""
-    reserved: Any
-    """int32 (C,): the agent that will be in each cell after the step, or `NOBODY`."""
-    order: Any
-    """int32 (N,): the agents in the order in which they choose."""
-    waited: Any
-    """int32 (N,): the number of steps since each agent was last on its target."""
-    options: Any
-    """int32 (N, 5): the cells that an agent considers, the best first."""
-    tried: Any
-    """int32 (N,): how many of its options an agent has tried."""
-    num_options: Any
-    """int32 (N,)."""
-    pulled: Any
-    """int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`."""
-    stack: Any
-    """int32 (N,): the agents that are choosing; each waits for the one after it, which it displaces."""
-    rule: Any
-    """int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`."""
-    generator: Any
-    """int64 (1,), see `multigrid.planning.random_numbers`."""
+    neighbours: Any  # int32 (C, 5), as in `Graph`
+    degrees: Any  # int32 (C,): the number of other cells next to each cell
+    distances: Any  # int32 (K, C): tables of distances, as `distance_tables` returns them
+    rows: Any  # int32 (N,): the table of each agent's goal
+    goals: Any  # int32 (N,)
+    now: Any  # int32 (N,): the cell of each agent, `NOWHERE` for one that has left
+    after: Any  # int32 (N,): its cell after the step, or `UNDECIDED`
+    occupant: Any  # int32 (C,): the agent in each cell, or `NOBODY`
+    reserved: Any  # int32 (C,): the agent that will be in each cell after the step, or `NOBODY`
+    order: Any  # int32 (N,): the agents in the order in which they choose
+    waited: Any  # int32 (N,): the number of steps since each agent was last on its target
+    options: Any  # int32 (N, 5): the cells that an agent considers, the best first
+    tried: Any  # int32 (N,): how many of its options an agent has tried
+    num_options: Any  # int32 (N,)
+    pulled: Any  # int32 (N,): the agent that follows into the cell of each, if it takes its first option, or `NOBODY`
+    stack: Any  # int32 (N,): the agents that are choosing; each waits for the one after it, which it displaces
+    rule: Any  # int64 (1,): `PARK`, `LEAVE` or `STAY` of `multigrid.core.rules`
+    generator: Any  # int64 (1,), see `multigrid.planning.kernels`
     scores: Any
     """float32 (N, 5): the score of each action; agents prefer larger ones to shorter distances, unless they have to
     exchange places with another. Or (0, 5): none have scores."""
-    ranked: Any
-    """int32 (5,): the actions of one agent while they are sorted."""
+    ranked: Any  # int32 (5,): the actions of one agent while they are sorted
 
 
 def make_team(
@@ -83,15 +52,7 @@ def make_team(
     on_target: Rule,
     seed: int = 0,
 ) -> Team:
-    """Return the arrays for the agents of one world, of which the caller sets `now`, and `order` if it matters.
-
-    Args:
-        neighbours: int32 (C, 5), as in `Graph`.
-        distances: int32 (N, C), as `distance_tables` returns them.
-        goals: int32 (N,).
-        on_target: the rule.
-        seed: breaks ties.
-    """
+    """Return the arrays for the agents of one world, of which the caller sets `now`, and `order` if it matters."""
     num_agents, num_cells = distances.shape
     degrees = (neighbours != NOWHERE).sum(axis=1, dtype=np.int32) - 1
     return Team(

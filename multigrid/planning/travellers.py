@@ -17,18 +17,11 @@ from multigrid.maps.target_lists import Layout
 from multigrid.planning.graph import NOWHERE, Graph, build_graph
 from multigrid.planning.problem import Problem
 
-__all__ = ["Travellers"]
-
 _ONE_WORLD = np.zeros(1, np.int64)
 
 
 class Travellers:
-    """The n agents of a problem that have not arrived yet; agents that have parked are walls, others are left out.
-
-    >>> travellers = Travellers(Problem("..", starts=[[0, 0]], targets=[[1, 0]]))
-    >>> travellers.starts, travellers.goals
-    (array([0], dtype=int32), array([1], dtype=int32))
-    """
+    """The n agents of a problem that have not arrived yet; agents that have parked are walls, others are left out."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -38,13 +31,10 @@ class Travellers:
             walls[tuple(problem.starts[problem.arrived].T)] = True
         self._walls = walls
         self._cells = [problem.starts[self._there], problem.targets[self._there]]
-        self.graph: Graph = build_graph(walls)
-        """The cells."""
+        self.graph: Graph = build_graph(walls)  # the cells
         starts, goals = (self.graph.index[tuple(cells.T)] for cells in self._cells)
-        self.starts: NDArray[np.int32] = starts
-        """int32 (n,)."""
-        self.goals: NDArray[np.int32] = goals
-        """int32 (n,)."""
+        self.starts: NDArray[np.int32] = starts  # int32 (n,)
+        self.goals: NDArray[np.int32] = goals  # int32 (n,)
 
     @property
     def are_connected(self) -> bool:
@@ -54,14 +44,7 @@ class Travellers:
         return bool((starts == targets).all())
 
     def find_actions(self, paths: NDArray[np.int32]) -> NDArray[np.int8]:
-        """Return the actions that lead along paths, int8 (T, n).
-
-        Args:
-            paths: int32 (T + 1, n), as in `multigrid.planning.search.Found`.
-
-        Raises:
-            ValueError: an agent waits, but cannot.
-        """
+        """Return the actions that lead along paths, int8 (T, n); raise a ValueError if an agent waits, but cannot."""
         before, after = paths[:-1], paths[1:]
         # Agents that have left stay where they were.
         gone = after == NOWHERE
@@ -84,16 +67,7 @@ class Travellers:
         return actions
 
     def check_plan(self, paths: NDArray[np.int32], actions: NDArray[np.int8], costs: NDArray[np.int64]) -> None:
-        """Check a plan by playing it with the kernels of the game.
-
-        Args:
-            paths: int32 (T + 1, n), the cells that the agents have to be in.
-            actions: int8 (T, n).
-            costs: int64 (n,), the steps in which they have to arrive.
-
-        Raises:
-            RuntimeError: a move is not granted, or an agent arrives in another step.
-        """
+        """Play a plan with the kernels of the game; raise a RuntimeError if a move is refused, or a cost is another."""
         problem = self.problem
         config = dataclasses.replace(problem.config, walls=self._walls, num_agents=len(self.goals), size=None)
         world = _make_world(config, np.concatenate(self._cells, axis=1))

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from multigrid._checks import shorten
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
-from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.cells import UNREACHABLE, WALL, distances_to
-
-__all__ = ["Policy", "random_policy", "shortest_path_policy"]
+from multigrid.planning.memory import Memory, name_actions
 
 Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
 """A function of an environment and its last observations that returns an action for each agent in ``env.agents``."""
@@ -73,15 +71,13 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         raise TypeError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
     if not 0 <= sidestep <= 1:
         raise ValueError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
-    cache: dict[tuple[int, ...], NDArray[np.int64]] = {}
-    config: GridConfig | None = None
+    memory: Memory[dict[tuple[int, ...], NDArray[np.int64]]] = Memory(lambda _: {})
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        nonlocal config
         del observations
         state = env.get_state()
-        if env.config is not config or len(cache) > 4 * env.config.num_agents + 64:
-            config = env.config
+        cache = memory.of(env)
+        if len(cache) > 4 * env.config.num_agents + 64:
             cache.clear()
         map_index, cells = int(state["map_index"]), state["location"]
         components = env.config.components[map_index]
@@ -102,8 +98,7 @@ def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) 
         nearest = distances == distances.min(axis=1, keepdims=True)
         options = np.where(sidesteps[:, None], free, nearest)
         actions = np.where(options, generator.random(options.shape), -1.0).argmax(axis=1).tolist()
-        by_agent = dict(zip(env.possible_agents, actions, strict=True))
-        return {agent: by_agent[agent] for agent in env.agents}
+        return name_actions(env, actions)
 
     return choose
 

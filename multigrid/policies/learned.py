@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,19 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
-from multigrid.planning.network import Weights, score
-from multigrid.planning.patience import Patience, Temperatures
+from multigrid.planning.graph import Tables
+from multigrid.planning.memory import Memory, name_actions, read_state
+from multigrid.planning.network import Patience, Temperatures, Weights, score
 from multigrid.planning.surroundings import Surroundings
-from multigrid.planning.tables import States, Tables
 from multigrid.policies.weights import load_weights
-
-__all__ = ["FILE", "TEMPERATURES", "Pretrained", "pretrained"]
 
 FILE = Path(__file__).with_name("pretrained.npz")
 """The weights."""
 TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
 """How random its actions are."""
-# Generators of integer seeds get this number, too: the stream of the seed alone is that of a world with this seed.
-_STREAM = 2
+POLICY_STREAM = 2
+"""Seeds of policies include this number, so that a policy's samples are independent of a world's with the same seed."""
+_FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
 
 
 def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
@@ -93,14 +92,10 @@ class Pretrained:
         self._weights = weights
         self._shield = check_bool("shield", shield)
         if not isinstance(seed, np.random.Generator):
-            seed = np.random.default_rng([check_seed(seed, ""), _STREAM])
+            seed = np.random.default_rng([check_seed(seed, ""), POLICY_STREAM])
         self._generator = seed
         self._temperatures = TEMPERATURES if temperatures is None else temperatures
-        self._env: Any = lambda: None
-        self._config: GridConfig | None = None
-        self._batch: Batch | None = None
-        self._surroundings: Surroundings | None = None
-        self._patience: Patience | None = None
+        self._memory = Memory(self._begin)
 
     def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         """Return an action for each agent in ``env.agents``.
@@ -112,11 +107,8 @@ class Pretrained:
             ResetNeeded: the environment had no reset yet.
         """
         del observations
-        state: Any = env.get_state()
-        states = {name: np.asarray(state[name])[None] for name in {*Batch.FIELDS, *Surroundings.FIELDS}}
-        actions = self._choose(env, states, 1).tolist()
-        by_agent = dict(zip(env.possible_agents, actions, strict=True))
-        return {agent: by_agent[agent] for agent in env.agents}
+        states = read_state(env, _FIELDS)
+        return name_actions(env, self._choose(env, states).tolist())
 
     def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
         """Return the actions of all agents of all worlds, int64 (num_envs,).
@@ -140,26 +132,23 @@ class Pretrained:
         worlds = getattr(vector_env, "unwrapped", None)
         if not isinstance(worlds, MultiGridVectorEnv):
             raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
-        return self._choose(worlds, worlds.get_state(), worlds.num_worlds)
+        return self._choose(worlds, worlds.get_state())
 
-    def _choose(self, env: Any, states: States, num_worlds: int) -> NDArray[np.int64]:
-        if env is not self._env() or env.config is not self._config:
-            self._begin(env, num_worlds)
-        assert self._surroundings is not None
-        assert self._patience is not None
-        windows = self._surroundings.observe(states)
+    def _choose(self, env: Any, states: Mapping[str, Any]) -> NDArray[np.int64]:
+        tables, batch, surroundings, patience = self._memory.of(env)
+        places = tables.locate(states)
+        windows = surroundings.observe(states, places)
         scores = score(self._weights, windows)
-        temperatures = self._patience.observe(states, windows.ways)
+        temperatures = patience.observe(states, windows.ways)
         scores += temperatures[:, None] * self._generator.gumbel(size=scores.shape).astype(np.float32)
-        if self._batch is not None:
-            return self._batch.choose(states, scores)
+        if batch is not None:
+            return batch.choose(states, scores, places)
         actions: NDArray[np.int64] = scores[:, : env.config.num_actions].argmax(axis=1)
         return actions
 
-    def _begin(self, env: Any, num_worlds: int) -> None:
+    def _begin(self, env: Any) -> tuple[Tables, Batch | None, Surroundings, Patience]:
         config: GridConfig = env.config
-        self._batch = Batch(config, num_worlds) if self._shield else None
-        tables = Tables(config.is_wall, num_worlds * config.num_agents) if self._batch is None else self._batch.tables
-        self._surroundings = Surroundings(tables, num_worlds, config.num_agents)
-        self._patience = Patience(self._temperatures)
-        self._env, self._config = weakref.ref(env), config
+        num_worlds = getattr(env, "num_worlds", 1)
+        batch = Batch(config, num_worlds) if self._shield else None
+        tables = Tables(config.is_wall, num_worlds * config.num_agents) if batch is None else batch.tables
+        return tables, batch, Surroundings(tables, num_worlds, config.num_agents), Patience(self._temperatures)

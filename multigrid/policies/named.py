@@ -10,9 +10,7 @@ import numpy as np
 from multigrid import planning
 from multigrid._checks import check_name
 from multigrid.policies.baselines import Policy, random_policy, shortest_path_policy
-from multigrid.policies.learned import pretrained
-
-__all__ = ["BUILT_IN", "POLICY_STREAM", "PolicyFactory", "built_in_factory"]
+from multigrid.policies.learned import POLICY_STREAM, pretrained
 
 PolicyFactory: TypeAlias = Callable[[int], Policy]
 """A function that returns the policy of an episode for the episode's seed."""
@@ -30,9 +28,6 @@ BUILT_IN: dict[str, Callable[[np.random.Generator], Policy]] = {
     "pretrained-shield": lambda generator: pretrained(shield=True, seed=generator),
 }
 """The built-in policies, by name."""
-
-POLICY_STREAM = 2
-"""Seeds of policies include this number, so that a policy's samples are independent of the world's."""
 
 
 def built_in_factory(name: str) -> PolicyFactory:

@@ -17,8 +17,6 @@ from multigrid.planning.network import NUM_WAYS, Weights
 from multigrid.planning.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS
 from multigrid.planning.team import NUM_SCORES
 
-__all__ = ["load_weights", "save_weights"]
-
 
 def load_weights(file: Path) -> Weights:
     """Return the weights in a file that `save_weights` has written.

@@ -8,7 +8,7 @@ Ross, Gordon and Bagnell, AISTATS 2011).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +20,9 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.planning.batch import Batch
 from multigrid.planning.graph import Graph, build_graph
 from multigrid.planning.lacam import search
-from multigrid.planning.network import Weights, score
-from multigrid.planning.patience import Patience, Temperatures
-from multigrid.planning.search import Budget, Instance, count_costs
+from multigrid.planning.network import Patience, Temperatures, Weights, score
+from multigrid.planning.search import Budget, SearchProblem, count_costs
 from multigrid.planning.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
-from multigrid.planning.tables import States
 from multigrid.planning.windowed import Windowed
 from multigrid.pretraining.worlds import sample_world
 
@@ -152,14 +150,16 @@ def _plan(
     """Return the cells of agents in each step of a plan, int32 (T + 1, N); None if none is found that is worth it."""
     seed, expansions = int(generator.integers(2**31)), int(generator.choice(_EXPANSIONS))
     budget = Budget(time_limit=None, max_expansions=expansions).start()
-    found = search(Instance(graph, cells, goals, "stay", None), budget, seed)
+    found = search(SearchProblem(graph, cells, goals, "stay", None), budget, seed)
     if found.paths is None:
         return None
     cost = count_costs(found.paths, goals, "stay").sum()
     return found.paths if cost <= _RATIO * found.lower_bound + _DELAY * len(goals) else None
 
 
-def _plan_steps(batch: Batch, states: States, world: int, generator: np.random.Generator) -> NDArray[np.int32]:
+def _plan_steps(
+    batch: Batch, states: Mapping[str, Any], world: int, generator: np.random.Generator
+) -> NDArray[np.int32]:
     """Return the cells of agents in each of the next steps of a lifelong world, int32 (T + 1, N)."""
     map_index = int(states["map_index"][world])
     rounds = _ROUNDS_PER_AGENT * states["location"].shape[1]

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning.network import Weights, score
-from multigrid.planning.patience import Patience, Temperatures
+from multigrid.planning.graph import Tables
+from multigrid.planning.network import Patience, Temperatures, Weights, score
 from multigrid.planning.surroundings import RADIUS, Surroundings, Windows
-from multigrid.planning.tables import Tables
 from multigrid.policies.learned import TEMPERATURES
 from multigrid.pretraining.network import Network
 from multigrid.pretraining.worlds import sample_world

@@ -16,7 +16,7 @@ from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
 from multigrid.benchmark import SETS
 from multigrid.planning import Problem, lacam, solver
-from multigrid.planning.search import Found, Instance, Interrupted
+from multigrid.planning.search import Found, Interrupted, SearchProblem
 from tiny_clone import EXPERIMENTS, result, trust
 
 
@@ -78,7 +78,7 @@ def test_an_interrupted_measurement_goes_on(
 def test_a_plan_cut_short_is_no_row(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during LaCAM*, which has a plan already, ends the measurement and adds no row."""
 
-    def interrupt(instance: Instance, *_: object) -> Found:
+    def interrupt(instance: SearchProblem, *_: object) -> Found:
         raise Interrupted(Found(np.stack([instance.starts]), 1, "feasible", 1))
 
     monkeypatch.setattr(lacam, "search", interrupt)

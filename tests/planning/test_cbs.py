@@ -1,263 +1,112 @@
-"""CBS finds the optimal sum of costs; an exhaustive search over joint states says what that is."""
+"""Conflict-based search: optima, bounds, and its parts against all paths that there are."""
 
-import heapq
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+from judging import judge, random_problem, smallest_sum_of_costs
 
-from helpers import AROUND, run_python
-from multigrid.planning import cbs
-from multigrid.planning.cbs import search
+from multigrid.planning import Problem, cbs, solve
 from multigrid.planning.cbs_clusters import IMPOSSIBLE
-from multigrid.planning.cbs_cover import cover
+from multigrid.planning.cbs_pairs import cover
 from multigrid.planning.cbs_paths import list_conflicts
 from multigrid.planning.cbs_spaces import FORBID_CELL, REQUIRE_CELL
 from multigrid.planning.cbs_world import World
 from multigrid.planning.graph import build_graph
-from multigrid.planning.search import Budget, Instance
+from multigrid.planning.search import SearchProblem
 
 RULES = ("stay", "leave", "park")
+# A corridor of five cells, with a bay beside the third.
+BAY = Problem(".....\n##.##", starts=[[0, 0], [4, 0]], targets=[[4, 0], [0, 0]])
 
 
-def options(walls, cell, target, on_target):
-    """List what an agent can do in a step as (cell after, has stopped after); a cell of () is gone."""
-    if not cell or cell == (*target, "stopped"):
-        return [() if on_target == "leave" else cell]
-    moves = []
-    for dx, dy in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)):
-        x, y = cell[0] + dx, cell[1] + dy
-        if 0 <= x < len(walls) and 0 <= y < len(walls[0]) and not walls[x][y]:
-            if (x, y) == target:
-                moves.append((x, y, "stopped"))
-            if (x, y) != target or on_target == "stay":
-                moves.append((x, y))
-    return moves
-
-
-def clash(before, after):
-    """Tell whether two agents are in one cell, or swap."""
-    places, old = ([cell[:2] for cell in cells] for cells in (after, before))
-    for i, j in itertools.combinations(range(len(after)), 2):
-        if places[i] and places[i] == places[j]:
-            return True
-        if old[i] and old[j] and (places[i], places[j]) == (old[j], old[i]):
-            return True
-    return False
-
-
-def least_cost(walls, starts, targets, on_target, horizon=None):
-    """Search all joint states for the optimal sum of costs; None if there is no plan."""
-    queue, seen = [(0, 0, tuple(starts))], set()
-    while queue:
-        cost, step, state = heapq.heappop(queue)
-        if (state, horizon and step) in seen:
-            continue
-        seen.add((state, horizon and step))
-        running = sum(len(cell) == 2 for cell in state)
-        if running == 0:
-            return cost
-        if step == horizon:
-            continue
-        moves = [options(walls, cell, target, on_target) for cell, target in zip(state, targets, strict=True)]
-        for after in itertools.product(*moves):
-            if not clash(state, after):
-                heapq.heappush(queue, (cost + running, step + 1, after))
-    return None
-
-
-def judge(walls, starts, targets, on_target, cells):
-    """Return the sum of costs of a plan, after a look at each of its moves."""
-    costs = [0] * len(starts)
-    assert list(cells[0]) == list(starts)
-    last = len(cells) - 1
-    for k, target in enumerate(targets):
-        way = list(cells[:, k])
-        here = [step for step in range(1, last + 1) if way[step] == target]
-        if on_target == "stay":
-            assert way[last] == target
-            costs[k] = 1 + max((step for step in range(1, last) if way[step] != target), default=0)
-        else:
-            costs[k] = here[0]
-            rest = set(way[here[0] + 1 :])
-            assert rest <= ({()} if on_target == "leave" else {target})
-    for before, after in itertools.pairwise(cells):
-        assert not clash(before, after)
-        for cell, then in zip(before, after, strict=True):
-            if cell and then:
-                assert abs(cell[0] - then[0]) + abs(cell[1] - then[1]) <= 1
-                assert not walls[then[0]][then[1]]
-    return sum(costs)
-
-
-def solve(walls, starts, targets, on_target="stay", *, horizon=None, max_expansions=3000, seed=0):
-    """Search, and return what was found, and the plan's cells."""
-    graph = build_graph(np.array(walls, bool))
-    ends = [graph.index[tuple(np.array(cells).T)] for cells in (starts, targets)]
-    budget = Budget(None, max_expansions).start()
-    found = search(Instance(graph, *ends, on_target, horizon), budget, seed)
-    if found.paths is None:
-        return found, None
-    cells = np.empty(found.paths.shape, object)
-    for place, cell in np.ndenumerate(found.paths):
-        cells[place] = () if cell < 0 else tuple(int(value) for value in graph.cells[cell])
-    return found, cells
-
-
-def draw_problem(rng, shape, num_agents, on_target, density=0.25):
-    """Draw walls, starts and targets; a start may be its target under stay."""
-    walls = rng.random(shape) < density
-    free = [tuple(int(value) for value in cell) for cell in np.argwhere(~walls)]
-    if len(free) < num_agents + 1:
-        return draw_problem(rng, shape, num_agents, on_target, density)
-    starts, targets = ([free[k] for k in rng.permutation(len(free))[:num_agents]] for _ in range(2))
-    if on_target != "stay" and any(start == target for start, target in zip(starts, targets, strict=True)):
-        return draw_problem(rng, shape, num_agents, on_target, density)
-    return walls.tolist(), starts, targets
-
-
-def expect_optimum(problem, on_target, horizon=None):
-    """Compare the result of a search with that of the exhaustive one."""
-    found, cells = solve(*problem, on_target, horizon=horizon)
-    optimum = least_cost(*problem, on_target, horizon)
-    if optimum is None:
-        assert found.status == "unsolvable"
-        assert cells is None
-        return
-    assert (found.status, found.lower_bound) == ("optimal", optimum)
-    assert judge(*problem, on_target, cells) == optimum
-    assert horizon is None or len(cells) - 1 <= horizon
+def expect_optimum(problem):
+    """Compare the plan with the exhaustive search of joint states, and return it."""
+    plan, optimum = solve(problem, "cbs", None, max_expansions=3000), smallest_sum_of_costs(problem)
+    judge(problem, plan)
+    expected = ("unsolvable", None) if optimum is None else ("optimal", optimum)
+    assert (plan.status, plan.sum_of_costs) == expected
+    return plan
 
 
 @pytest.mark.parametrize("on_target", RULES)
 @pytest.mark.parametrize("number", range(4))
-def test_two_agents_in_small_worlds(on_target, number):
+def test_small_worlds(on_target, number):
     """The optimum is that of the exhaustive search, and so are the problems without a plan."""
-    rng = np.random.default_rng([number, len(on_target)])
-    for _ in range(10):
-        expect_optimum(draw_problem(rng, (3, 4), 2, on_target), on_target)
+    for seed in range(10 * number, 10 * number + 10):
+        expect_optimum(random_problem(seed, 3, 4, 2, on_target=on_target))
+    expect_optimum(random_problem(number, 2, 4, 3, on_target=on_target))
 
 
 @pytest.mark.parametrize("on_target", RULES)
-def test_three_agents_in_small_worlds(on_target):
-    """Three agents in each other's way have the optimum of the exhaustive search."""
-    rng = np.random.default_rng(7)
-    for _ in range(3):
-        expect_optimum(draw_problem(rng, (2, 4), 3, on_target, density=0.1), on_target)
-
-
-@pytest.mark.parametrize("on_target", RULES)
-def test_horizon_bounds_the_makespan(on_target):
-    """No plan is longer than the horizon, and without one that is short enough the problem is unsolvable."""
-    rng = np.random.default_rng(3)
-    for horizon in (2, 3, 4, 5, 6, 7):
-        expect_optimum(draw_problem(rng, (2, 4), 2, on_target, density=0.1), on_target, horizon)
-
-
-BAY = [[False, True], [False, True], [False, False], [False, True], [False, True]]
-"""A corridor of five cells, with a bay beside the third."""
+def test_no_plan_is_longer_than_the_horizon(on_target):
+    """Without a plan that is short enough the problem is unsolvable."""
+    for horizon in range(2, 8):
+        expect_optimum(random_problem(horizon, 2, 4, 2, on_target=on_target, max_cycles=horizon))
 
 
 @pytest.mark.parametrize("horizon", [None, 12, 7, 6])
-def test_horizon_is_kept_where_the_optimum_is_longer(horizon):
+def test_the_horizon_is_kept_where_the_optimum_is_longer(horizon):
     """Two agents pass each other in a bay, if the horizon leaves the time for it."""
-    expect_optimum((BAY, [(0, 0), (4, 0)], [(4, 0), (0, 0)]), "stay", horizon)
+    expect_optimum(dataclasses.replace(BAY, max_cycles=horizon))
 
 
 @pytest.mark.parametrize("on_target", RULES)
 def test_tree_and_joint_search_agree(monkeypatch, on_target):
     """The tree alone, and joint states alone, have the same optimum in crowded worlds."""
-    rng = np.random.default_rng(11)
     num_proven = 0
-    for k in range(5):
-        problem = draw_problem(rng, (3, 3) if k % 2 else (2, 4), 3, on_target, density=0.1)
+    for seed in range(5):
+        problem = random_problem(seed, 3 - seed % 2, 4, 3, on_target=on_target)
         monkeypatch.setattr(cbs, "_MAX_STATES", 10**9)
         monkeypatch.setattr(cbs, "_STATES_PER_NODE", 10**9)
-        full, _ = solve(*problem, on_target, max_expansions=500)
+        full = solve(problem, "cbs", None, max_expansions=500)
         monkeypatch.setattr(cbs, "_MAX_STATES", 0)
-        found, cells = solve(*problem, on_target, max_expansions=40)
-        if full.status == "unknown":
-            continue
-        assert found.lower_bound <= full.lower_bound
-        if found.status == "optimal":
-            num_proven += 1
-            assert found.lower_bound == judge(*problem, on_target, cells) == full.lower_bound
+        plan = solve(problem, "cbs", None, max_expansions=40)
+        if full.status == "optimal":
+            assert plan.lower_bound <= full.lower_bound
+            if plan.status == "optimal":
+                num_proven += 1
+                assert plan.sum_of_costs == full.sum_of_costs
     assert num_proven >= 2
 
 
-CROWD = [[False] * 5 for _ in range(6)]
-CROWD_STARTS = [(0, 0), (5, 4), (0, 4), (5, 0), (2, 2), (3, 1), (1, 3)]
-CROWD_TARGETS = [(5, 4), (0, 0), (5, 0), (0, 4), (3, 2), (2, 1), (4, 3)]
+CROWD = Problem(
+    np.zeros((6, 5), bool),
+    [(0, 0), (5, 4), (0, 4), (5, 0), (2, 2), (3, 1), (1, 3)],
+    [(5, 4), (0, 0), (5, 0), (0, 4), (3, 2), (2, 1), (4, 3)],
+)
+# It is searched by joint states.
+FOUR = Problem(np.zeros((4, 2), bool), [(0, 0), (3, 0), (0, 1), (3, 1)], [(3, 0), (0, 0), (3, 1), (0, 1)])
 
 
-@pytest.mark.parametrize("on_target", RULES)
-def test_bounds_are_never_above_the_optimum(on_target):
+@pytest.mark.parametrize("problem", [*(dataclasses.replace(CROWD, on_target=rule) for rule in RULES), FOUR])
+def test_bounds_are_never_above_the_optimum(problem):
     """A search that ends early has a lower bound that is at most the optimum, and that does not fall."""
-    problem = (CROWD, CROWD_STARTS, CROWD_TARGETS, on_target)
-    full, cells = solve(*problem)
-    assert full.lower_bound == judge(*problem, cells)
+    full = solve(problem, "cbs", None, max_expansions=3000)
+    assert full.status == "optimal"
     bounds = []
-    for count in (0, 1, 2, 4, 8, 16):
-        found, cells = solve(*problem, max_expansions=count)
-        assert found.expansions <= count
-        assert (cells is None) == (found.status == "unknown")
-        assert cells is None or judge(*problem, cells) >= full.lower_bound
-        bounds.append(found.lower_bound)
+    for count in (0, 1, 2, 4, 8, 16, 30, 60, 100, 200):
+        plan = solve(problem, "cbs", None, max_expansions=count)
+        judge(problem, plan)
+        assert plan.expansions <= count
+        bounds.append(plan.lower_bound)
     assert bounds == sorted(bounds)
     assert bounds[-1] <= full.lower_bound
 
 
-def test_joint_search_that_ends_early_has_a_bound():
-    """The bound that the joint search has reached when its expansions are used up is at most the optimum."""
-    problem = ([[False] * 2 for _ in range(4)], [(0, 0), (3, 0), (0, 1), (3, 1)], [(3, 0), (0, 0), (3, 1), (0, 1)])
-    full, _ = solve(*problem)
-    for count in (30, 60, 100, 200):
-        found, _ = solve(*problem, max_expansions=count)
-        assert found.lower_bound <= full.lower_bound
-        assert found.expansions <= count
-
-
-def test_result_is_deterministic_under_an_expansion_limit():
+def test_the_result_depends_on_seed_and_expansions_alone():
     """The same seed and limit give the same paths, and another seed the same sum."""
-    first, again, other = (solve(CROWD, CROWD_STARTS, CROWD_TARGETS, seed=seed)[0] for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first.paths, again.paths)
+    first, again, other = (solve(CROWD, "cbs", None, seed, 3000) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.actions, again.actions)
     assert first.expansions == again.expansions
     assert other.lower_bound == first.lower_bound
 
 
-def test_start_on_the_target_costs_one():
+def test_a_start_on_the_target_costs_one():
     """An agent that begins on its target and stays there costs 1; one that has to make way costs more."""
-    walls = [[False], [False], [False]]
-    found, _ = solve(walls, [(1, 0)], [(1, 0)])
-    assert (found.lower_bound, found.paths.shape) == (1, (2, 1))
-    expect_optimum((BAY, [(0, 0), (2, 0)], [(4, 0), (2, 0)]), "stay")
-
-
-def test_unreachable_target_is_unsolvable():
-    """A target behind walls has no plan, and nothing is searched."""
-    found, _ = solve([[False], [True], [False]], [(0, 0)], [(2, 0)])
-    assert (found.status, found.expansions) == ("unsolvable", 0)
-
-
-CODE = """
-import numpy as np
-from multigrid.planning.cbs import search
-from multigrid.planning.graph import build_graph
-from multigrid.planning.search import Budget, Instance
-graph = build_graph(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], bool))
-starts, goals = np.array([0, 5, 9], np.int32), np.array([9, 1, 0], np.int32)
-for on_target in ("stay", "leave", "park"):
-    found = search(Instance(graph, starts, goals, on_target, 12), Budget(None, 400).start(), seed=5)
-    print(found.paths.tolist(), found[1:])
-"""
-
-
-def test_interpreted_and_compiled_agree():
-    """Kernels that Python runs find the same paths."""
-    results = [
-        run_python("-W", "error", "-c", CODE, env={**AROUND, "NUMBA_DISABLE_JIT": flag}).stdout for flag in ("0", "1")
-    ]
-    assert results[0] == results[1] != ""
+    assert expect_optimum(Problem("...", [[1, 0]], [[1, 0]])).sum_of_costs == 1
+    expect_optimum(dataclasses.replace(BAY, starts=[[0, 0], [2, 0]], targets=[[4, 0], [2, 0]]))
 
 
 def walk(graph, path, goal, length, on_target):
@@ -292,7 +141,7 @@ SMALL = build_graph(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]], bool))
 def test_paths_under_constraints(on_target):
     """The smallest cost of an agent under constraints, and the cells at each step, are those of all paths listed."""
     rng = np.random.default_rng(5)
-    world = World(Instance(SMALL, np.array([0], np.int32), np.array([4], np.int32), on_target, 7))
+    world = World(SearchProblem(SMALL, np.array([0], np.int32), np.array([4], np.int32), on_target, 7))
     ways = walk(SMALL, (0,), 4, 7, on_target)
     for _ in range(150):
         constraints = {
@@ -321,7 +170,7 @@ def test_paths_under_constraints(on_target):
 def test_joint_costs_of_pairs(on_target, ends):
     """The costs that two agents can have at once are those of all pairs of paths without a conflict."""
     starts, goals = np.array(ends[:2], np.int32), np.array(ends[2:], np.int32)
-    world = World(Instance(SMALL, starts, goals, on_target, 7))
+    world = World(SearchProblem(SMALL, starts, goals, on_target, 7))
     one, other = (world.space(k, 1, 7, frozenset()) for k in (0, 1))
     sums = set()
     ways = [walk(SMALL, (ends[k],), ends[2 + k], 6, on_target) for k in (0, 1)]
@@ -355,7 +204,7 @@ def test_clusters_of_three(on_target):
         starts, goals = (rng.permutation(8)[:3].astype(np.int32) for _ in range(2))
         if on_target != "stay" and (starts == goals).any():
             continue
-        world = World(Instance(SMALL, starts, goals, on_target, 9))
+        world = World(SearchProblem(SMALL, starts, goals, on_target, 9))
         spaces = [world.space(k, int(rng.integers(1, 5)), 9, frozenset()) for k in range(3)]
         if None in spaces:
             continue

@@ -1,11 +1,8 @@
 """Controllers play whole episodes: every move is granted, and what each promises about its method holds."""
 
-import os
-
 import numpy as np
 import pytest
 
-from helpers import run_python
 from multigrid import GridConfig, MultiGridEnv, planning
 from multigrid.maps.cells import distances_to
 
@@ -158,21 +155,3 @@ def test_bad_arguments_are_refused():
         planning.controller("cbs")
     with pytest.raises(ValueError, match="seed"):
         planning.controller("pibt", seed=-1)
-
-
-def test_interpreted_play_is_compiled_play():
-    """Without Numba, controllers choose the same actions."""
-    code = """
-from multigrid import parallel_env, planning
-for method in ("pibt", "windowed"):
-    env, policy = parallel_env(walls="..#\\n...\\n.#.\\n...", num_agents=3, on_target="restart", allow_stay=True), None
-    policy = planning.controller(method)
-    observations, _ = env.reset(seed=1)
-    for _ in range(5):
-        actions = policy(env, observations)
-        print(list(actions.values()))
-        observations, *_ = env.step(actions)
-"""
-    runs = [run_python("-c", code, env={**os.environ, "NUMBA_DISABLE_JIT": flag}) for flag in "01"]
-    assert runs[0].stdout.count("[") == 10, runs[0].stderr
-    assert runs[0].stdout == runs[1].stdout

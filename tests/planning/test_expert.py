@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from multigrid import GridConfig, MultiGridEnv, planning, vector_env
-from multigrid.planning import tables
+from multigrid.planning import graph as graphs
+from multigrid.planning.batch import sort_agents
 from multigrid.planning.graph import build_graph
-from multigrid.planning.next_step import sort_agents
 from multigrid.planning.team import make_team
 
 # Two maps of one size with different numbers of cells, not square.
@@ -64,7 +64,7 @@ def test_few_tables_give_the_same_labels(monkeypatch):
     """Where tables for all targets need too much memory, they are computed again when they are needed."""
     plenty, few = ([], [])
     for labels, most_bytes in ((plenty, 2**28), (few, 1)):
-        monkeypatch.setattr(tables, "_MOST_BYTES", most_bytes)
+        monkeypatch.setattr(graphs, "_MOST_BYTES", most_bytes)
         envs = vector_env(3, on_target="restart", **OPTIONS)
         envs.reset(seed=5)
         for _ in range(30):

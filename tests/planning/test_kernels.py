@@ -11,18 +11,19 @@ from judging import random_problem
 
 import multigrid
 from helpers import AROUND, run_python
+from multigrid import parallel_env
 from multigrid.maps.cells import distances_to, label_components
-from multigrid.planning import compiled, solve
+from multigrid.planning import controller, kernels, solve
 from multigrid.planning.graph import FAR, build_graph, distance_tables
+from multigrid.planning.kernels import draw_below, make_generator
 from multigrid.planning.nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
-from multigrid.planning.random_numbers import draw_below, make_generator
 from played import STRICT
 
 PACKAGE = Path(multigrid.__file__).parent
 
 
 def digest():
-    """What each method plans under each rule."""
+    """What each method plans under each rule, and the actions of controllers."""
     everything = hashlib.sha256()
     for method, most in (("pibt", 50), ("lacam", 120), ("cbs", 10)):
         for seed, rule in enumerate(("stay", "park", "leave")):
@@ -30,6 +31,14 @@ def digest():
             plan = solve(problem, method, time_limit=None, max_expansions=most, seed=seed)
             cells = b"" if plan.cells is None else plan.cells.tobytes() + plan.actions.tobytes()
             everything.update(repr((plan.status, plan.lower_bound, plan.expansions)).encode() + cells)
+    for method in ("pibt", "windowed"):
+        env = parallel_env(walls="..#\n...\n.#.\n...", num_agents=3, on_target="restart", allow_stay=True)
+        policy = controller(method)
+        env.reset(seed=1)
+        for _ in range(5):
+            actions = policy(env, {})
+            everything.update(repr(list(actions.values())).encode())
+            env.step(actions)
     return everything.hexdigest()
 
 
@@ -53,7 +62,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
         modules = {node.module for node in imports if node.module.startswith("multigrid")}
         files = {Path(importlib.util.find_spec(module).origin) for module in modules}
         waiting += files - made_from
-    assert made_from <= set(compiled.list_sources())
+    assert made_from <= set(kernels.list_sources())
 
 
 def test_graphs_and_distances():

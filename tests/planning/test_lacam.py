@@ -8,12 +8,13 @@ from multigrid.core.rules import LEAVE, STAY
 from multigrid.planning import Problem, solve
 from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
 from multigrid.planning.graph import build_graph, distance_tables
-from multigrid.planning.improvement import Improver
-from multigrid.planning.lacam import search
+from multigrid.planning.kernels import make_generator
+from multigrid.planning.lacam import Improver, search
 from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.search import Budget, Instance, count_costs
+from multigrid.planning.path_search import find_path
+from multigrid.planning.search import Budget, SearchProblem, count_costs
 from multigrid.planning.team import make_team
-from multigrid.planning.timetable import NO_PATH, enter, find_path, make_timetable
+from multigrid.planning.timetable import NO_PATH, enter, make_timetable
 
 
 def exhaust(problem, seed=0):
@@ -81,7 +82,7 @@ def test_the_improvement_keeps_to_the_rules(rule):
     graph = build_graph(problem.walls)
     starts, goals = (graph.index[tuple(cells.T)] for cells in (problem.starts, problem.targets))
     budget = Budget(time_limit=None, max_expansions=3000)
-    found = search(Instance(graph, starts, goals, rule, None), budget.start(), seed=1)
+    found = search(SearchProblem(graph, starts, goals, rule, None), budget.start(), seed=1)
     distances = distance_tables(graph.neighbours, goals)
     improver = Improver(graph.neighbours, distances, goals, on_target=rule, horizon=None, seed=2)
     # The plan after a long detour: everybody waits at first.
@@ -115,7 +116,9 @@ def test_who_has_left_blocks_no_path():
     graph = build_graph(np.zeros((4, 1), bool))
     goals = np.array([2, 3], np.int32)
     for rule, arrival in ((LEAVE, 3), (STAY, NO_PATH)):
-        table = make_timetable(graph.neighbours, distance_tables(graph.neighbours, goals), goals, rule, 6)
-        table.paths[0, :2], table.arrivals[0] = [1, 2], 1
+        tables = distance_tables(graph.neighbours, goals)
+        team = (graph.neighbours, tables, np.arange(2, dtype=np.int32), goals)
+        table = make_timetable(team, rule, 6, make_generator(0))
+        table.paths[:, :2], table.costs[0] = [[1, 2], [0, 0]], 1
         enter(table, 0)
-        assert find_path(table, 1, 0, 6) == arrival
+        assert find_path(table, 1, 6) == arrival

@@ -1,13 +1,16 @@
 """Plans of every method, under every rule, judged by a judge of its own, by the environment and by the optimum."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 from judging import judge, problem_with_optimum, random_problem, smallest_sum_of_costs
 from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
-from multigrid import GridConfig, MultiGridEnv, planning
-from multigrid.planning import Problem, solve
+from multigrid import GridConfig, MultiGridEnv
+from multigrid.planning import Problem, bounds, solve
 from multigrid.scenarios import Scenario
 
 METHODS = ("pibt", "lacam", "cbs")
@@ -273,7 +276,7 @@ def test_bad_arguments(arguments, message):
 @pytest.mark.parametrize("time_limit", ["5", True, [1], 1j])
 def test_a_time_limit_is_a_number(time_limit):
     """Text and other objects in its place are refused with a TypeError."""
-    for function in (solve, planning.bounds):
+    for function in (solve, bounds):
         with pytest.raises(TypeError, match=r"time_limit is .* of type .*; expected a number of seconds"):
             function(BAY, time_limit=time_limit)
 
@@ -288,6 +291,7 @@ def test_a_proven_optimum_is_called_optimal():
     """A plan whose sum of costs is the lower bound is optimal, whatever method has found it."""
     plan = solve(Problem("....", starts=[[0, 0]], targets=[[3, 0]]), "pibt")
     assert (plan.status, plan.gap, plan.sum_of_costs) == ("optimal", 0, 3)
+    assert repr(plan).startswith("Plan('optimal', sum_of_costs=3, makespan=3, lower_bound=3")
 
 
 def test_conflict_based_search_never_loses_a_plan():
@@ -366,9 +370,33 @@ def test_cells_of_agents_that_have_parked_are_checked(starts):
         Problem("...", starts, [[1, 0], [2, 0]], on_target="park", arrived=np.array([False, True]))
 
 
-def test_the_package_has_its_public_names():
-    """The public names exist, and a plan shows its figures."""
-    assert set(planning.__all__) >= {"Plan", "Problem", "solve"}
-    plan = solve(BAY, "pibt")
-    assert repr(plan).startswith("Plan('feasible', sum_of_costs=")
-    assert plan.gap > 0
+@pytest.mark.parametrize("rule", RULES)
+def test_the_optimum_lies_between_the_bounds(rule):
+    """The smallest sum of costs is never outside the bounds; on small worlds they meet, at infinity without a plan."""
+    optima = set()
+    for seed in range(6):
+        problem, optimum = problem_with_optimum(seed, 2, rule)
+        expected = math.inf if optimum is None else optimum
+        lower, upper = bounds(problem, time_limit=None, max_expansions=3)
+        assert upper == math.inf or lower <= expected <= upper
+        assert lower == math.inf or lower <= expected
+        assert bounds(problem, time_limit=None) == (expected, expected)
+        optima.add(expected)
+    assert len(optima) > 2
+
+
+def test_bounds_where_agents_cannot_stay():
+    """Without the stay action a bound from below holds, and none from above is given."""
+    problem, optimum = problem_with_optimum(1, 2, "stay")
+    assert bounds(dataclasses.replace(problem, allow_stay=False), time_limit=None) == (optimum, math.inf)
+
+
+def test_bounds_refuse_what_solve_refuses():
+    """What `solve` refuses is refused, with its errors."""
+    layout = {"starts": [[0, 0]], "targets": [[2, 0]]}
+    with pytest.raises(ValueError, match="collisions is 'priority', which no method supports"):
+        bounds(Problem("...", **layout, collisions="priority"))
+    with pytest.raises(ValueError, match="time_limit is -1"):
+        bounds(Problem("...", **layout), time_limit=-1)
+    with pytest.raises(TypeError, match="the problem is of type str"):
+        bounds("a.A")

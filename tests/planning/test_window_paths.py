@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from multigrid.core.rules import ON_TARGET_RULES
 from multigrid.planning.graph import build_graph, distance_tables
-from multigrid.planning.team import make_team
-from multigrid.planning.window import NO_PATH, enter, find_path, make_window, price, remove
+from multigrid.planning.kernels import make_generator
+from multigrid.planning.path_search import find_path_in_window, make_window_states, price
+from multigrid.planning.timetable import NO_PATH, enter, make_timetable, remove
 
 LENGTH = 4
 WALLS = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)
@@ -59,19 +61,20 @@ def test_the_path_is_the_best_of_all(rule):
         paths = draw_paths(generator, graph, 4)
         goals = generator.integers(len(graph.cells), size=4).astype(np.int32)
         tables = distance_tables(graph.neighbours, goals)
-        team = make_team(graph.neighbours, tables, goals, "stay")
-        window = make_window(team, rule, LENGTH)
-        window.paths[:] = paths
+        team = (graph.neighbours, tables, np.arange(4, dtype=np.int32), goals)
+        window = make_timetable(team, ON_TARGET_RULES.index(rule), LENGTH, make_generator(0), is_window=True)
+        states = make_window_states(window)
+        window.paths[:] = paths.T
         for agent in (1, 2, 3):
             enter(window, agent)
         least = find_least(graph, paths, goals[0], tables[0], rule)
-        cost = find_path(window, 0, 100)
+        cost = find_path_in_window(window, states, 0, 100)
         assert (NO_PATH if least is None else least) == cost
         if least is None:
+            assert (window.paths == paths.T).all()
             continue
-        assert find_path(window, 0, cost - 1) == NO_PATH
-        assert find_path(window, 0, cost) == cost
-        window.paths[:, 0] = window.found
+        assert find_path_in_window(window, states, 0, cost - 1) == NO_PATH
+        assert find_path_in_window(window, states, 0, cost) == cost
         assert price(window, 0) == cost
         enter(window, 0)
         remove(window, 0)

@@ -12,10 +12,9 @@ from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
 from multigrid.maps.cells import label_components
 from multigrid.planning.batch import Batch
-from multigrid.planning.graph import build_graph
+from multigrid.planning.graph import Tables, build_graph
 from multigrid.planning.network import Weights
 from multigrid.planning.surroundings import ARRIVED, HERE, NUM_CELLS, REFUSED, Surroundings
-from multigrid.planning.tables import Tables
 from multigrid.planning.windowed import Windowed
 from multigrid.pretraining import labels as labelling
 from multigrid.pretraining.labels import Labels, produce

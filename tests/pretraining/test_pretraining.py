@@ -18,6 +18,7 @@ import torch
 from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.evaluation.playing import evaluate
+from multigrid.planning.graph import Tables
 from multigrid.planning.network import Weights, describe_ways, score
 from multigrid.planning.surroundings import (
     CAME,
@@ -26,7 +27,6 @@ from multigrid.planning.surroundings import (
     Surroundings,
     Windows,
 )
-from multigrid.planning.tables import Tables
 from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights
 from multigrid.pretraining import imitation

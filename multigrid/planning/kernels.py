@@ -1,4 +1,4 @@
-"""Compile the kernels of the planners, which have a cache of their own: only programs that plan wait for them."""
+"""What the planners' kernels need: compilation, with a cache of their own, and random numbers that break ties."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from multigrid.runtime.compiled import has_compiler
 from multigrid.runtime.sources import list_sources as list_sources_of_core
-
-__all__ = ["COMPILED", "borrowed", "inlined", "kernel", "list_sources"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-COMPILED: bool = has_compiler()
-"""Whether the planners' kernels are compiled; no wheel brings them compiled."""
+COMPILED: bool = has_compiler()  # whether the planners' kernels are compiled; no wheel brings them compiled
 
 
 def list_sources() -> list[Path]:
-    """Return the files that the planners' kernels depend on: those of core's kernels, and the planners' own.
-
-    >>> any(path.name == "graph.py" for path in list_sources())
-    True
-    """
+    """Return the files that the planners' kernels depend on: those of core's kernels, and the planners' own."""
     return [*list_sources_of_core(), *sorted(Path(__file__).parent.rglob("*.py"))]
 
 
@@ -69,3 +65,26 @@ else:
     def borrowed(arrays: Any) -> Any:
         """Return a named tuple unchanged."""
         return arrays
+
+
+# Constants of the 32-bit generator in O'Neill, "PCG", 2014; the product with a state stays below 2**62.
+_FACTOR, _SUMMAND, _MASK = 747796405, 2891336453, 0xFFFFFFFF
+_LOW_BITS = 16
+
+
+def make_generator(seed: int) -> NDArray[np.int64]:
+    """Return the state of a generator, int64 (1,)."""
+    return np.random.SeedSequence(seed).generate_state(1).astype(np.int64)
+
+
+@inlined
+def draw_bits(generator: Any) -> Any:
+    """Return a number from 0 to 65,535, and advance the generator."""
+    generator[0] = (generator[0] * _FACTOR + _SUMMAND) & _MASK
+    return generator[0] >> _LOW_BITS
+
+
+@inlined
+def draw_below(generator: Any, number: int) -> Any:
+    """Return a number from 0 to `number` - 1, which is at most 65,536, and advance the generator."""
+    return (draw_bits(generator) * number) >> _LOW_BITS
