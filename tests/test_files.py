@@ -398,7 +398,6 @@ with staged_folder(Path(sys.argv[1]), "rollouts") as (stage, _):
 OWN = {
     "_files.py",
     "benchmark/clone.py",
-    "cli/bench/many_worlds.py",
     "runtime/kernel_cache.py",
     "runtime/sources.py",
     "integrations/extras.py",

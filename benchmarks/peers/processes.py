@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multigrid.cli.bench import rounds
-from multigrid.cli.bench.cases import CROWDS, Case, group_name
-from multigrid.cli.bench.processes import JsonProcess, ProcessError
+from benchmarks.speed import rounds
+from benchmarks.speed.cases import CROWDS, Case, group_name
+from benchmarks.speed.processes import JsonProcess, ProcessError
 
 __all__ = ["BASELINE", "PEERS", "Peer", "PeerProcess", "python_path"]
 

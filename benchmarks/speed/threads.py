@@ -7,9 +7,9 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from multigrid.cli.bench.cases import CROWDS, Case, limited_config
-from multigrid.cli.bench.plays import vector_play
-from multigrid.cli.bench.processes import JsonProcess
+from benchmarks.speed.cases import CROWDS, Case, limited_config
+from benchmarks.speed.plays import vector_play
+from benchmarks.speed.processes import JsonProcess
 from multigrid.envs.vector import MultiGridVectorEnv
 
 __all__ = ["BUSY", "QUIET", "busy_cores", "count_cores", "thread_cases"]

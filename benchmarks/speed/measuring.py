@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import track
 
-from multigrid.cli.bench.cases import Case, local_cases
-from multigrid.cli.bench.goals import goal_rows
-from multigrid.cli.bench.kernels import kernel_form
-from multigrid.cli.bench.many_worlds import many_worlds_rows
-from multigrid.cli.bench.rows import copying_rows, limit_rows, step_rows
-from multigrid.cli.bench.scaling import AGENTS, WORLD_COUNTS, Curve
-from multigrid.cli.bench.startup import cold_start_times, memory_per_world, startup_times
-from multigrid.cli.bench.threads import BUSY, QUIET, busy_cores, count_cores, thread_cases
+from benchmarks.speed.cases import Case, local_cases
+from benchmarks.speed.goals import goal_rows
+from benchmarks.speed.kernels import kernel_form
+from benchmarks.speed.many_worlds import many_worlds_rows
+from benchmarks.speed.rows import copying_rows, limit_rows, step_rows
+from benchmarks.speed.scaling import AGENTS, WORLD_COUNTS, Curve
+from benchmarks.speed.startup import cold_start_times, memory_per_world, startup_times
+from benchmarks.speed.threads import BUSY, QUIET, busy_cores, count_cores, thread_cases
 from multigrid.integrations.extras import list_versions
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ QUICK = Effort(7, 0.015, 3, (1, 64, 4096), (1, 1000, 100_000), thorough=False)
 
 
 def measure(effort: Effort, console: Console) -> dict[str, Any]:
-    """Measure this package and return what `multigrid bench --json` prints.
+    """Measure this package and return what `python -m benchmarks --json` prints.
 
     Args:
         effort: how much to measure.

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from multigrid.cli.bench.cases import (
+from benchmarks.speed.cases import (
     GRID_WORLDS,
     REWARDED,
     SET_MANY,
@@ -21,7 +21,7 @@ from multigrid.cli.bench.cases import (
     spread,
     vector_name,
 )
-from multigrid.cli.bench.scaling import Curve
+from benchmarks.speed.scaling import Curve
 
 __all__ = ["C_NANOSECONDS", "C_SOURCE", "copying_rows", "limit_rows", "step_rows"]
 

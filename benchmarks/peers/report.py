@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multigrid.cli.bench.report import (
+from benchmarks.speed.report import (
     format_figure,
     make_table,
     print_goals,
@@ -57,7 +57,7 @@ def _print_peers(console: Console, rows: Sequence[dict[str, Any]], folder: Path)
         console.print(line, highlight=False, markup=False, soft_wrap=True, style="yellow")
     missing = not all(row["measured"] or row["messages"] for row in rows)
     if missing:
-        command = "python -m benchmarks --setup-peers"
+        command = "python -m benchmarks.peers --setup-peers"
         console.print(f"[bold]{command}[/bold] sets up what is missing, in {folder}.", soft_wrap=True, highlight=False)
     if messages or missing:
         console.print()

@@ -8,8 +8,9 @@ Each line on standard input is one of these names, and the answer is a line of f
 ``{"GridWorldEnv": 1.84}``. *starts* are startup times; *rest* is memory, and figures computed from the rounds played so
 far. The end of standard input ends the program.
 
-FOLDER may contain an older version than this file. The measurements are those of its own ``multigrid/cli/bench``, where
-the modules ``cases``, ``startup`` and ``rows`` may have their older names ``contenders``, ``starts`` and ``report``.
+FOLDER may contain an older version than this file. The measurements are those of its own ``benchmarks/speed``, which
+may have its older place, ``multigrid/cli/bench``, and there the modules ``cases``, ``startup`` and ``rows`` may have
+their older names ``contenders``, ``starts`` and ``report``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeAlias
 
 Play: TypeAlias = Callable[[float], tuple[float, int]]
@@ -45,10 +47,11 @@ def main(folder: str, effort: str) -> None:
 
 def _find(*names: str) -> Any:
     """Return the function of the first "module.function" whose module exists in this version."""
+    package = "benchmarks.speed" if Path("benchmarks", "speed").is_dir() else "multigrid.cli.bench"
     for module, _, function in (name.partition(".") for name in names):
-        if find_spec(f"multigrid.cli.bench.{module}"):
-            return getattr(importlib.import_module(f"multigrid.cli.bench.{module}"), function)
-    raise ModuleNotFoundError(f"its bench has none of {', '.join(names)}")
+        if find_spec(f"{package}.{module}"):
+            return getattr(importlib.import_module(f"{package}.{module}"), function)
+    raise ModuleNotFoundError(f"its {package} has none of {', '.join(names)}")
 
 
 def _make_plays(seconds: float, agents: list[int], worlds: list[int]) -> dict[str, Callable[[], dict[str, float]]]:

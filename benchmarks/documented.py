@@ -1,8 +1,8 @@
 """The GridWorld of https://gymnasium.farama.org/tutorials/gymnasium_basics/environment_creation/.
 
-`multigrid bench` times it, and tests/oracle.py checks the package against it. It imports nothing from multigrid, so
-that the two cannot share a mistake. It is slow on purpose: users of the tutorial's code also pay for the look-up of the
-direction, the clip, the norm and the dicts.
+`python -m benchmarks` times it, and tests/oracle.py checks the package against it. It imports nothing from multigrid,
+so that the two cannot share a mistake. It is slow on purpose: users of the tutorial's code also pay for the look-up of
+the direction, the clip, the norm and the dicts.
 """
 
 from __future__ import annotations

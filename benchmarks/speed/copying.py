@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.cli.bench.plays import Play, call_play, sample_actions, spread_ends
+from benchmarks.speed.plays import Play, call_play, sample_actions, spread_ends
 from multigrid.envs.vector import MultiGridVectorEnv
 
 __all__ = ["copy_play", "count_bytes", "find_arrays", "record_steps"]

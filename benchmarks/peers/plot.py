@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from benchmarks.speed.scaling import Curve
 from multigrid._files import replace_file
-from multigrid.cli.bench.scaling import Curve
 
 __all__ = ["write_plot"]
 

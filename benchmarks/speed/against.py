@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from benchmarks.speed.intervals import summary
+from benchmarks.speed.measuring import FULL, QUICK, Effort
+from benchmarks.speed.processes import JsonProcess, ProcessError
 from multigrid._files import read_bytes, replace_file
-from multigrid.cli.bench.intervals import summary
-from multigrid.cli.bench.measuring import FULL, QUICK, Effort
-from multigrid.cli.bench.processes import JsonProcess, ProcessError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,11 +41,11 @@ class VersionError(ValueError):
 
 
 def compare(folders: Folders, turns: int, effort: Effort, file: Path | None, console: Console) -> dict[str, Any]:
-    """Measure two versions in turns and return what `multigrid bench --against --json` prints.
+    """Measure two versions in turns and return what `python -m benchmarks --against --json` prints.
 
     Args:
-        folders: the folder of this version and that of the other; each contains ``multigrid/``.
-        turns: the number of turns, at least `multigrid.cli.bench.intervals.FEWEST_TURNS`.
+        folders: the folder of this version and that of the other; each contains ``multigrid/`` and what measures it.
+        turns: the number of turns, at least `benchmarks.speed.intervals.FEWEST_TURNS`.
         effort: how much to measure in a turn.
         file: the file to save each turn in; turns that it contains are not measured again. None saves nothing.
         console: where to show the progress.
@@ -107,7 +107,7 @@ def _play_round(versions: Sequence[_Version], name: str, first: int, ratios: dic
 def _digest(folder: Path) -> str:
     if not (folder / "multigrid" / "__init__.py").is_file():
         raise VersionError(f"there is no package multigrid in {folder}")
-    files = sorted((folder / "multigrid").rglob("*.py"))
+    files = sorted(path for part in ("multigrid", "benchmarks/speed") for path in (folder / part).rglob("*.py"))
     return hashlib.sha256(b"".join(read_bytes(path) for path in files)).hexdigest()
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.cli.bench.cases import restart_config
-from multigrid.cli.bench.kernels import AHEAD_OF_TIME, JUST_IN_TIME, kernel_form
+from benchmarks.speed.cases import restart_config
+from benchmarks.speed.kernels import AHEAD_OF_TIME, JUST_IN_TIME, kernel_form
 from multigrid.config import GridConfig
 from multigrid.core.worlds import Worlds
 from multigrid.envs.parallel import MultiGridEnv

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from multigrid.cli.bench.cases import restart_config
-from multigrid.cli.bench.plays import Play, parallel_play, vector_play
+from benchmarks.speed.cases import restart_config
+from benchmarks.speed.plays import Play, parallel_play, vector_play
 from multigrid.config import GridConfig, Part
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from multigrid.cli.bench.rows import C_SOURCE
+from benchmarks.speed.rows import C_SOURCE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +28,7 @@ _UNITS = {"x": "x", "s": " s", "GB": " GB"}
 
 
 def print_report(console: Console, content: dict[str, Any]) -> None:
-    """Print what `multigrid bench` measured."""
+    """Print what `python -m benchmarks` measured."""
     print_steps(console, content["steps"])
     _print_copying(console, content["copying"])
     table = make_table("Starting up, in a new Python, and starting over", "seconds")
@@ -60,7 +60,7 @@ def _print_copying(console: Console, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def print_goals(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print the rows of `multigrid.cli.bench.goals.goal_rows`, and how many goals are reached."""
+    """Print the rows of `benchmarks.speed.goals.goal_rows`, and how many goals are reached."""
     for heading, bound in (("Goals: at least", "over"), ("Goals: at most", "under")):
         table = make_table(heading, "measured", "\u00b1", "goal", "")
         table.columns[0].no_wrap = False

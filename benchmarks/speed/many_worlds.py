@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from multigrid.cli.bench.cases import CROWDS, limited_config, spread
-from multigrid.cli.bench.plays import sample_actions, spread_ends
-from multigrid.cli.bench.processes import JsonProcess
-from multigrid.cli.bench.rounds import play_round
+from benchmarks.speed.cases import CROWDS, limited_config, spread
+from benchmarks.speed.plays import sample_actions, spread_ends
+from benchmarks.speed.processes import JsonProcess
+from benchmarks.speed.rounds import play_round
 from multigrid.envs.vector import MultiGridVectorEnv
 
 __all__ = ["FEW", "MANY", "main", "many_worlds_rows", "measure_worlds"]
@@ -20,7 +20,7 @@ __all__ = ["FEW", "MANY", "main", "many_worlds_rows", "measure_worlds"]
 FEW, MANY = 10_000, 1_000_000
 
 _MOST_BYTES, _MOST_TIMES = 2.2e9, 1.2
-_COMMAND = [sys.executable, "-c", "from multigrid.cli.bench.many_worlds import main; main()"]
+_COMMAND = [sys.executable, "-c", "from benchmarks.speed.many_worlds import main; main()"]
 
 
 def many_worlds_rows(rounds: int) -> list[dict[str, Any]]:

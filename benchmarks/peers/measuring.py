@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.peers import BASELINE, PEERS, PeerProcess
-from multigrid.cli.bench import measuring
-from multigrid.cli.bench.cases import CROWDS, Case, crowd_cases, group_name
-from multigrid.cli.bench.goals import goal_rows
-from multigrid.cli.bench.measuring import describe_machine, play_rounds
-from multigrid.cli.bench.rows import step_rows
-from multigrid.cli.bench.scaling import Curve, curves
+from benchmarks.peers.processes import BASELINE, PEERS, PeerProcess
+from benchmarks.speed import measuring
+from benchmarks.speed.cases import CROWDS, Case, crowd_cases, group_name
+from benchmarks.speed.goals import goal_rows
+from benchmarks.speed.measuring import describe_machine, play_rounds
+from benchmarks.speed.rows import step_rows
+from benchmarks.speed.scaling import Curve, curves
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ QUICK = Effort(measuring.QUICK, 3, all_sizes=False)
 
 
 def measure(effort: Effort, folder: Path, console: Console) -> tuple[dict[str, Any], list[Curve]]:
-    """Measure; return what ``python -m benchmarks --json`` prints, and the curves.
+    """Measure; return what ``python -m benchmarks.peers --json`` prints, and the curves.
 
     Args:
         effort: how much to measure.

@@ -1,4 +1,4 @@
-"""`multigrid bench`: it measures what it says, and reports it in a form that programs read."""
+"""`python -m benchmarks`: it measures what it says, and reports it in a form that programs read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import benchmarks
 import multigrid
-from helpers import QUICKER_BENCH, run_python
-from multigrid.cli import main
-from multigrid.cli.bench import (
+from benchmarks.__main__ import main
+from benchmarks.speed import (
     against,
     cases,
     copying,
@@ -40,6 +40,7 @@ from multigrid.cli.bench import (
     startup,
     threads,
 )
+from helpers import QUICKER_BENCH, run_python
 
 pytestmark = pytest.mark.heavy
 
@@ -48,8 +49,8 @@ QUIET, BUSY = ("8,192 worlds", "16,384 worlds"), tuple(f"{n} worlds, busy cores"
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
-    """What `multigrid bench --quick --json` prints, with fewer rounds."""
-    done = run_python("-c", QUICKER_BENCH, "bench", "--quick", "--json")
+    """What `python -m benchmarks --quick --json` prints, with fewer rounds."""
+    done = run_python("-c", QUICKER_BENCH, "--quick", "--json")
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed
 
@@ -472,7 +473,7 @@ from pathlib import Path
 
 now = [0.0]
 __main__._CLOCK = lambda: now[0]
-FOLDER = Path(__file__).parents[3]
+FOLDER = Path.cwd()
 # What is started from here finds this version too, and nothing finds the modules of the bench under their bare names.
 assert os.environ["PYTHONPATH"] == str(FOLDER)
 assert importlib.util.find_spec("intervals") is None
@@ -511,13 +512,14 @@ AGAINST = dataclasses.replace(measuring.QUICK, rounds=ROUNDS, startups=2)
 
 def make_version(folder: Path, modules: tuple[str, ...] = NEW_NAMES, **figures: Any) -> Path:
     """Make a folder with a package that contains nothing but what measures it, in modules of these names."""
-    bench = folder / "multigrid" / "cli" / "bench"
-    bench.mkdir(parents=True)
-    for package in (bench, *list(bench.parents)[:2]):
-        (package / "__init__.py").touch()
+    package = "multigrid.cli.bench" if modules == OLD_NAMES else "benchmarks.speed"
+    bench = folder.joinpath(*package.split("."))
+    for home in (folder / "multigrid", bench.parent, bench):
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "__init__.py").touch()
     (bench / "stub.py").write_text(STUB_VERSION.format(**figures))
     for name in modules:
-        (bench / f"{name}.py").write_text("from multigrid.cli.bench.stub import *\n")
+        (bench / f"{name}.py").write_text(f"from {package}.stub import *\n")
     return folder
 
 
@@ -636,8 +638,8 @@ def test_the_exit_code_says_whether_a_figure_is_worse(
         make_version(tmp_path / name, importing=0.5, world=200, gain=1.5, costs={"step": cost})
         for name, cost in (("this", 2.0 * slower), ("other", 2.0))
     ]
-    monkeypatch.setattr(multigrid, "__file__", str(folders[0] / "multigrid" / "__init__.py"))
-    flags = ["bench", "--quick", "--against", str(folders[1]), "--turns", "6", "--resume", str(tmp_path / "turns.json")]
+    monkeypatch.setattr(benchmarks, "__file__", str(folders[0] / "benchmarks" / "__init__.py"))
+    flags = ["--quick", "--against", str(folders[1]), "--turns", "6", "--resume", str(tmp_path / "turns.json")]
     assert main([*flags, "--json"]) == code
     content = json.loads(capsys.readouterr().out)
     verdict = "worse" if slower > 1 else "no difference"
@@ -663,17 +665,17 @@ def test_what_cannot_be_compared_is_reported_in_a_line(
 ) -> None:
     """A folder without the package, a package without a bench, too few turns: one line, and exit code 2."""
     this = make_version(tmp_path / "this", importing=0.5, world=200, gain=1.5, costs={"step": 1.0})
-    monkeypatch.setattr(multigrid, "__file__", str(this / "multigrid" / "__init__.py"))
+    monkeypatch.setattr(benchmarks, "__file__", str(this / "benchmarks" / "__init__.py"))
     folders = {name: tmp_path / name for name in ("empty", "broken")}
     folders["empty"].mkdir()
     (folders["broken"] / "multigrid").mkdir(parents=True)
     (folders["broken"] / "multigrid" / "__init__.py").touch()
-    assert main(["bench", "--json", *(flag.format(**folders) for flag in flags)]) == 2
-    assert capsys.readouterr().err == f"multigrid bench: {message.format(**folders, module='multigrid.cli')}\n"
+    assert main(["--json", *(flag.format(**folders) for flag in flags)]) == 2
+    assert capsys.readouterr().err == f"python -m benchmarks: {message.format(**folders, module='multigrid.cli')}\n"
 
 
 def test_this_version_plays_what_the_bench_measures(content: dict[str, Any]) -> None:
-    """A process with the real package plays every figure of `multigrid bench`, and the scaling curves."""
+    """A process with the real package plays every figure of `python -m benchmarks`, and the scaling curves."""
     folder = Path(multigrid.__file__).parents[1]
     effort = dataclasses.replace(measuring.QUICK, seconds=0.0, agents=(1, 16), worlds=(1, 10))
     with contextlib.closing(against._Version(folder, effort)) as version:

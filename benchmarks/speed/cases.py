@@ -1,4 +1,4 @@
-"""The cases of `multigrid bench`: the documented code, this package, and what limits its speed."""
+"""The cases of `python -m benchmarks`: the documented code, this package, and what limits its speed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv
 
-from multigrid.cli.bench.copying import copy_play, count_bytes, record_steps
-from multigrid.cli.bench.documented import DocumentedGridWorld
-from multigrid.cli.bench.floors import grid_world_floor, parallel_floor
-from multigrid.cli.bench.plays import (
+from benchmarks.documented import DocumentedGridWorld
+from benchmarks.speed.copying import copy_play, count_bytes, record_steps
+from benchmarks.speed.floors import grid_world_floor, parallel_floor
+from benchmarks.speed.plays import (
     Play,
     frame_play,
     parallel_play,
@@ -231,7 +231,7 @@ def _states() -> Iterator[Case]:
 
 def _one_agent() -> Iterator[Case]:
     group, through_make = "one agent on 5 x 5", f"{_DOCUMENTED}, gym.make"
-    spec = EnvSpec("multigrid/Documented-v0", entry_point="multigrid.cli.bench.documented:DocumentedGridWorld")
+    spec = EnvSpec("multigrid/Documented-v0", entry_point="benchmarks.documented:DocumentedGridWorld")
     # Gymnasium's checker would warn, at every step, of the arrays that the documented code shares.
     documented = gymnasium.make(spec, disable_env_checker=True)
     ours = gymnasium.make("multigrid/GridWorld-v0", disable_env_checker=True)

@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.peers import PEERS, Peer, PeerProcess, python_path
-from multigrid.cli.bench.cases import CROWDS
-from multigrid.cli.bench.processes import last_line
+from benchmarks.peers.processes import PEERS, Peer, PeerProcess, python_path
+from benchmarks.speed.cases import CROWDS
+from benchmarks.speed.processes import last_line
 
 __all__ = ["default_folder", "set_up_peers"]
 

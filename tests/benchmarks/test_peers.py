@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: other environments take part where they are installed, and the curves are drawn."""
+"""`python -m benchmarks.peers`: other environments take part where they are installed, and the curves are drawn."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import environments, measuring, peers, report
-from benchmarks.__main__ import main
 from benchmarks.peer_scripts import serve_rounds
-from benchmarks.plot import write_plot
+from benchmarks.peers import environments, measuring, processes, report
+from benchmarks.peers.__main__ import main
+from benchmarks.peers.plot import write_plot
+from benchmarks.speed import rounds
+from benchmarks.speed.scaling import Curve
 from helpers import read_pixels, run_python
-from multigrid.cli.bench import rounds
-from multigrid.cli.bench.scaling import Curve
 
 pytestmark = pytest.mark.heavy
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 QUICKER = """
 import dataclasses, sys
-from benchmarks import __main__ as command
+from benchmarks.peers import __main__ as command
 bench = dataclasses.replace(command.QUICK.bench, rounds=3, worlds=(1, 100, 10_000))
 command.QUICK = dataclasses.replace(command.QUICK, bench=bench, scaling_rounds=1)
 sys.exit(command.main(sys.argv[1:]))
@@ -86,7 +86,7 @@ def plot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def content(folder: Path, plot: Path) -> dict[str, Any]:
-    """What `python -m benchmarks --quick --json` prints with those peers, in fewer rounds and with fewer worlds."""
+    """What `python -m benchmarks.peers --quick --json` prints with those peers, in fewer rounds and worlds."""
     flags = ["--quick", "--json", "--peers-folder", str(folder), "--plot", str(plot)]
     done = run_python("-c", QUICKER, *flags, cwd=ROOT)
     printed: dict[str, Any] = json.loads(done.stdout)
@@ -143,7 +143,7 @@ def test_a_peer_that_fails_is_reported_in_a_line_and_left_out(content: dict[str,
 def test_a_peer_that_failed_is_not_played_again(tmp_path: Path) -> None:
     """After an error all cases of a peer cost nothing and have no figure, and there is one message."""
     make_peer(tmp_path, stub("lb-foraging", [(8, 16), (64, 32)], lasts=2))
-    process = peers.PeerProcess(peers.PEERS[2], tmp_path, [(8, 16), (64, 32)])
+    process = processes.PeerProcess(processes.PEERS[2], tmp_path, [(8, 16), (64, 32)])
     process.wait()
     for _ in range(2):
         for case in process.cases:
@@ -185,7 +185,7 @@ def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> Non
     (pogema,) = [line for line in lines if line.startswith("POGEMA priority, N = 8")]
     assert pogema.split()[-1] == "1"
     # What is not set up, and what failed, with the command that helps.
-    assert "python -m benchmarks --setup-peers sets up what is missing, in where/peers/are." in lines
+    assert "python -m benchmarks.peers --setup-peers sets up what is missing, in where/peers/are." in lines
     assert "lb-foraging 2.0 cannot be measured: out of cheese" in lines
     assert "POGEMA soft, 256 agents: MemoryError: no room" in lines
     text = " ".join(shown.getvalue().split())
@@ -263,11 +263,11 @@ def imported(path: str) -> set[str]:
 LIBRARIES = (["pogema"], ["rware"], ["lbforaging"], [], ["jumanji", "jax"])
 
 
-@pytest.mark.parametrize(("peer", "libraries"), [*zip(peers.PEERS, LIBRARIES, strict=True)])
-def test_a_script_imports_its_peer_alone(peer: peers.Peer, libraries: list[str]) -> None:
+@pytest.mark.parametrize(("peer", "libraries"), [*zip(processes.PEERS, LIBRARIES, strict=True)])
+def test_a_script_imports_its_peer_alone(peer: processes.Peer, libraries: list[str]) -> None:
     """What runs in a peer's environment needs the peer, in one version, and NumPy; no script is left over."""
     assert {path.stem for path in Path(serve_rounds.__file__).parent.glob("play_*.py")} == {
-        peer.script for peer in peers.PEERS
+        peer.script for peer in processes.PEERS
     }
     module = importlib.import_module(f"benchmarks.peer_scripts.{peer.script}")
     assert imported(str(module.__file__)) == {"numpy", *libraries}
@@ -311,7 +311,7 @@ def test_rounds_are_played_on_request(tmp_path: Path) -> None:
 @pytest.fixture
 def two_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only POGEMA and rware, so that fewer environments are made."""
-    monkeypatch.setattr(environments, "PEERS", peers.PEERS[:2])
+    monkeypatch.setattr(environments, "PEERS", processes.PEERS[:2])
 
 
 def test_peers_that_cannot_be_installed_leave_nothing(
@@ -336,7 +336,7 @@ def test_peers_are_set_up_once_they_play(
     """An environment exists when what is in it has played; what is installed and does not play is removed."""
     scripts = {"pogema": stub("POGEMA priority", [(8, 16)]), "rware": f"#!{sys.executable}\nprint('hello')"}
 
-    def install(peer: peers.Peer, home: Path) -> None:
+    def install(peer: processes.Peer, home: Path) -> None:
         home.rmdir()
         make_peer(home, scripts[peer.key])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.cli.bench.plays import Play, joint_actions, repeat_steps
+from benchmarks.speed.plays import Play, joint_actions, repeat_steps
 from multigrid.envs.grid_world import GridWorldEnv
 from multigrid.envs.parallel import MultiGridEnv
 

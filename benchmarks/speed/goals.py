@@ -11,7 +11,7 @@ def goal_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each figure that has a goal: name, value, unit, spread, "under" or "over" the goal, verdict.
 
     Args:
-        content: what was measured, by the names of `multigrid.cli.bench.measuring.measure`.
+        content: what was measured, by the names of `benchmarks.speed.measuring.measure`.
     """
     rows = [
         {"name": row["name"], "value": row["ratio"], "spread": row["ratio_spread"], "over": row["goal"]}
