@@ -2,8 +2,10 @@
 
 import ast
 import functools
+import importlib
 import json
 import os
+import re
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -11,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import multigrid
-from helpers import run_python
+from helpers import MOVED, run_python
 
 PACKAGE = Path(multigrid.__file__).parent
 MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sorted(PACKAGE.rglob("*.py"))}
-MODULES.pop(("examples",))  # says where they are
+MODULES = {parts: path for parts, path in MODULES.items() if ".".join(("multigrid", *parts)) not in MOVED}
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
@@ -189,6 +191,16 @@ later = [random.getstate(), np.random.get_state()]
 print(json.dumps([changed, repr(later) in before or before.startswith(repr(later)[:-1])]))
 """
     assert run(code) == [False, True]
+
+
+@pytest.mark.parametrize("name", sorted(MOVED))
+def test_a_former_module_says_what_takes_its_place(name):
+    """Importing the old name is an ImportError; the folder or the function that it names is there."""
+    with pytest.raises(ImportError, match=f"^{name} is ") as raised:
+        importlib.import_module(name)
+    places = [word for word in re.findall(r"[\w./]+", str(raised.value)) if "/" in word]
+    assert all((Path(__file__).parents[1] / place).exists() for place in places)
+    assert places or "multigrid.vector_env" in str(raised.value)
 
 
 def test_public_names():

@@ -23,12 +23,10 @@ import numpy as np
 import pytest
 
 import judged
-import multigrid.integrations.epymarl
-import multigrid.integrations.harl
 import multigrid.integrations.sb3
 import multigrid.wrappers
 from apart import limit_memory, play_apart, play_cases
-from helpers import frozen
+from helpers import MOVED, frozen
 from multigrid import planning
 
 pytestmark = pytest.mark.heavy
@@ -40,7 +38,7 @@ EXCLUDED = {
     "multigrid.core": "compiled functions take addresses and check nothing; who calls them has checked",
     "multigrid.runtime": "as multigrid.core",
     "multigrid.cli": "commands open windows, train and measure for minutes; their tests give them odd flags",
-    "multigrid.examples": "says where the examples are",
+    **dict.fromkeys(MOVED, "says what takes its place"),
     "multigrid.datasets": "writes to the folder of Minari; its tests give it odd arguments",
     "multigrid.policies.named": "a helper of commands, for names that are checked already",
     "multigrid.rendering": "draws what the faces have checked; a part of it opens windows",
@@ -53,7 +51,6 @@ EXCLUDED = {
     "multigrid.integrations.supersuit_sb3": "made by to_sb3 alone, of SuperSuit's vector env",
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.integrations.sb3_buffers": "buffers of Stable-Baselines3, which its learners make",
-    **{f"multigrid.integrations.{name}.launcher": "trains, with a checkout of its own" for name in ("epymarl", "harl")},
     "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
     **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},
     **{
@@ -301,7 +298,6 @@ def good_values() -> dict[str, list[Callable[[], Any]]]:
 def makers() -> dict[str, Callable[[], Any]]:
     """An instance of each public class, whose methods are called; others are made of good values by their names."""
     from multigrid.envs.grid_world_vector import GridWorldVectorEnv
-    from multigrid.integrations.parallel_vector import ParallelVectorEnv
 
     known: dict[str, Callable[[], Any]] = {
         "GridWorldEnv": alone,
@@ -309,7 +305,6 @@ def makers() -> dict[str, Callable[[], Any]]:
         "MultiGridAECEnv": lambda: started(multigrid.env(num_agents=2)),
         "MultiGridVectorEnv": many,
         "GridWorldVectorEnv": lambda: started(GridWorldVectorEnv(3, render_mode="rgb_array")),
-        "ParallelVectorEnv": lambda: started(ParallelVectorEnv([small, small])),
         "MultiGridVecEnv": lambda: multigrid.integrations.sb3.to_sb3(many(flatten=True, autoreset_mode="SameStep")),
         "ParsedMap": lambda: multigrid.maps.parse_map("a.A"),
         "ScenarioRow": lambda: good_values()["rows"][0]()[0],
@@ -317,21 +312,10 @@ def makers() -> dict[str, Callable[[], Any]]:
         "Scenario": lambda: recorded().scenario("recorded"),
         "Replay": lambda: multigrid.show_episode(recorded()),
         "GridConfig": multigrid.GridConfig,
-        "MaskedEnv": lambda: started(multigrid.integrations.epymarl.MaskedEnv(**STANDARD)),
-        "TupleEnv": lambda: started(multigrid.integrations.epymarl.TupleEnv(**STANDARD)),
-        "MultiGridShareVecEnv": share_vec_env,
         "WorldsWrapper": functools.partial(wrapped, "VectorReward"),
     }
     known |= {name: functools.partial(wrapped, name) for name in multigrid.wrappers.__all__}
     return known
-
-
-def share_vec_env() -> Any:
-    """HARL's form of three worlds, whose games have begun."""
-    config = multigrid.wrappers.standard_config(multigrid.GridConfig(size=(4, 3)))
-    envs = multigrid.integrations.harl.MultiGridShareVecEnv(config, 3, seed=3)
-    envs.reset()
-    return envs
 
 
 def started(envs: Any) -> Any:

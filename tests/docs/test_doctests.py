@@ -11,6 +11,7 @@ import pytest
 
 import examples
 import multigrid
+from helpers import MOVED
 
 pytestmark = pytest.mark.heavy
 
@@ -36,13 +37,11 @@ ELSEWHERE = {
 }
 # __main__ would start a command.
 FOUND = [
-    *pkgutil.walk_packages(multigrid.__path__, "multigrid."),
-    *pkgutil.iter_modules(examples.__path__, "examples."),
+    *pkgutil.walk_packages(multigrid.__path__, "multigrid.", onerror=lambda _name: None),
+    *pkgutil.walk_packages(examples.__path__, "examples."),
 ]
 MODULES = ["multigrid"] + [
-    module.name
-    for module in FOUND
-    if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, "multigrid.examples"}
+    module.name for module in FOUND if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, *MOVED}
 ]
 
 

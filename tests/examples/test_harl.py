@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import multigrid
+from examples.harl import MultiGridShareVecEnv, launcher
+from examples.named_worlds import name_world
 from helpers import run_python
-from multigrid.integrations.harl import MultiGridShareVecEnv, launcher
-from multigrid.integrations.named_worlds import name_world
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.wrappers import StandardParallel
 
@@ -352,7 +352,7 @@ def checkout(tmp_path):
 def test_the_launcher_trains(checkout):
     """Flags reach the world and the algorithm; the metrics of held-out episodes are said before and after."""
     words = ["--map_name", "warehouse-9x7-2", "--on_target", "leave", "--max_cycles", "20", "--gamma", "0.9"]
-    done = run_python("-m", "multigrid.integrations.harl", str(checkout), "--seed", "8", *words)
+    done = run_python("-m", "examples.harl", str(checkout), "--seed", "8", *words)
     assert done.returncode == 0, done.stderr
     told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith('{"calls"')))
     assert told["calls"] == ["prep_rollout", "run", "prep_rollout", "save"]
@@ -387,7 +387,7 @@ def test_evaluations_can_be_greedy(checkout):
     """The most probable actions are taken in an evaluation only where they are asked for."""
     for value, greedy in (("false", False), ("True", True)):
         words = ["--size", "4,3", "--max_cycles", "5", "--greedy_evaluation", value]
-        done = run_python("-m", "multigrid.integrations.harl", str(checkout), *words)
+        done = run_python("-m", "examples.harl", str(checkout), *words)
         # The stand-in's actor has no most probable actions.
         assert ("no most probable actions" in done.stderr) == greedy, done.stderr
         assert (done.returncode != 0) == greedy

@@ -13,10 +13,10 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from examples.named_worlds import METRIC_NAMES, name_world
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.integrations.named_worlds import METRIC_NAMES, name_world
 from multigrid.parts import MASK
 from multigrid.wrappers import StandardParallel
 
@@ -31,7 +31,7 @@ class TupleEnv(gymnasium.Env[Any, Any]):
     go on beyond it. Other infos are empty.
 
     Args:
-        map_name: as for `multigrid.integrations.named_worlds.name_world`.
+        map_name: as for `examples.named_worlds.name_world`.
         render_mode: as for `multigrid.parallel_env`.
         **fields: fields of `GridConfig`.
 
@@ -140,7 +140,7 @@ class MaskedEnv:
     actions are ignored, has one available action, the last. The observation of one that has left before is zeros.
 
     Args:
-        key: the map, as for `multigrid.integrations.named_worlds.name_world`; None for a world of the fields alone.
+        key: the map, as for `examples.named_worlds.name_world`; None for a world of the fields alone.
         time_limit: the world's `max_cycles`; None is what the map gives.
         seed: the seed of the first reset.
         common_reward: whether the reward is one number, the sum or the mean, or a list with one for each agent.

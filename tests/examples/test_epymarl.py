@@ -17,13 +17,13 @@ from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import TimeLimit
 
 import multigrid
+from examples import epymarl
+from examples.epymarl import MaskedEnv, TupleEnv, launcher
+from examples.named_worlds import name_world
 from helpers import run_python
-from multigrid.integrations import epymarl
-from multigrid.integrations.epymarl import MaskedEnv, TupleEnv, launcher
-from multigrid.integrations.named_worlds import name_world
 from multigrid.wrappers import StandardParallel
 
-ID = "multigrid.integrations.epymarl:multigrid"
+ID = "examples.epymarl:multigrid"
 LEAVE = {"walls": "a.A..\nb...B", "on_target": "leave", "max_cycles": 9}
 RIGHT, UP = 0, 1
 
@@ -332,7 +332,7 @@ def checkout(tmp_path):
 
 def launch(checkout, *words):
     """Run the launcher as a user does, and return what the stand-in printed."""
-    done = run_python("-m", "multigrid.integrations.epymarl", str(checkout), *words, cwd=checkout)
+    done = run_python("-m", "examples.epymarl", str(checkout), *words, cwd=checkout)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -2,7 +2,7 @@
 
 HARL is a checkout, not a package. With a checkout in the folder ``HARL``:
 
-``python -m multigrid.integrations.harl HARL --algo mappo --map_name delivery-17x13-8 --num_env_steps 400000``
+``python -m examples.harl HARL --algo mappo --map_name delivery-17x13-8 --num_env_steps 400000``
 
 trains, and evaluates on held-out episodes before, during and after. The flags are ``--algo``, ``--exp_name``,
 ``--map_name`` (a file, a name of the suite, or GENERATOR:KEY=VALUE,...), the fields of `multigrid.GridConfig`,
@@ -28,7 +28,7 @@ continuing above arriving; use 0.95.
 Tried with HARL's commit d539bad, whose code needs a Python before 3.13.
 """
 
-from multigrid.integrations.harl.launcher import add_to_harl, main
-from multigrid.integrations.harl.vector import MultiGridShareVecEnv
+from examples.harl.launcher import add_to_harl, main
+from examples.harl.vector import MultiGridShareVecEnv
 
 __all__ = ["MultiGridShareVecEnv", "add_to_harl", "main"]

@@ -2,7 +2,7 @@
 
 EPyMARL is a checkout, not a package. With a checkout in the folder ``epymarl``:
 
-``python -m multigrid.integrations.epymarl epymarl --config=mappo with env_args.key=delivery-17x13-8``
+``python -m examples.epymarl epymarl --config=mappo with env_args.key=delivery-17x13-8``
 
 runs its ``src/main.py`` with the environment "multigrid", which is a `MaskedEnv`; what follows the folder is for
 EPyMARL. ``env_args.key`` is a file, a name of the suite or GENERATOR:KEY=VALUE,..., and further ``env_args`` are fields
@@ -11,7 +11,7 @@ run time.
 
 Without masks and state, EPyMARL's own wrapper takes the ids of this module, which are registered when Gymnasium imports
 it for a key of the form ``module:id``: one for each scenario of the suite, such as
-``env_args.key=multigrid.integrations.epymarl:multigrid-delivery-17x13-8-v0``, and ``multigrid-v0``, whose
+``env_args.key=examples.epymarl:multigrid-delivery-17x13-8-v0``, and ``multigrid-v0``, whose
 ``env_args.map_name`` is as the key above. ``gymma`` reports its own time limit as termination, so
 ``env_args.time_limit`` has to be the world's `max_cycles`; the launcher sets it.
 
@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import gymnasium
 
-from multigrid.integrations.epymarl.launcher import main
-from multigrid.integrations.epymarl.worlds import MaskedEnv, TupleEnv
+from examples.epymarl.launcher import main
+from examples.epymarl.worlds import MaskedEnv, TupleEnv
 from multigrid.scenarios import names
 
 __all__ = ["MaskedEnv", "TupleEnv", "main", "register_ids"]
@@ -35,10 +35,10 @@ __all__ = ["MaskedEnv", "TupleEnv", "main", "register_ids"]
 def register_ids() -> None:
     """Register ``multigrid-v0`` and an id for each scenario of the suite with Gymnasium, unless they are registered.
 
-    >>> gymnasium.make("multigrid.integrations.epymarl:multigrid-warehouse-9x7-2-v0").unwrapped.n_agents
+    >>> gymnasium.make("examples.epymarl:multigrid-warehouse-9x7-2-v0").unwrapped.n_agents
     2
     """
-    entry_point = "multigrid.integrations.epymarl.worlds:TupleEnv"
+    entry_point = "examples.epymarl.worlds:TupleEnv"
     # Gymnasium's checker expects one number as the reward.
     if "multigrid-v0" not in gymnasium.registry:
         gymnasium.register("multigrid-v0", entry_point, disable_env_checker=True)

@@ -10,10 +10,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from examples.named_worlds import METRIC_NAMES
 from multigrid._checks import check_name, check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.integrations.named_worlds import METRIC_NAMES
 from multigrid.parts import MASK
 from multigrid.wrappers import StandardVector
 
@@ -39,7 +39,7 @@ class MultiGridShareVecEnv:
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
 
-    >>> from multigrid.integrations.named_worlds import name_world
+    >>> from examples.named_worlds import name_world
     >>> config = name_world("delivery-17x13-8")
     >>> envs = MultiGridShareVecEnv(config, 4, seed=0)
     >>> observations, states, masks = envs.reset()

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from examples.harl.vector import MultiGridShareVecEnv
+from examples.named_worlds import METRIC_NAMES, name_world
 from multigrid._files import read_bytes
 from multigrid.config import GridConfig
-from multigrid.integrations.harl.vector import MultiGridShareVecEnv
-from multigrid.integrations.named_worlds import METRIC_NAMES, name_world
 from multigrid.integrations.training import training_seed
 
 __all__ = ["add_to_harl", "main"]
 
-_PACKAGE = "multigrid.integrations.harl"
+_PACKAGE = "examples.harl"
 _ENV = "multigrid"
 _FIELDS = frozenset(field.name for field in dataclasses.fields(GridConfig))
 
@@ -119,11 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, tuple[float, float
 
     Raises:
         SystemExit: there is no checkout in the folder, a flag is not known, or help is asked for.
-        TypeError, OSError, ValueError: as `multigrid.integrations.named_worlds.name_world`.
+        TypeError, OSError, ValueError: as `examples.named_worlds.name_world`.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if not given or {"-h", "--help"} & set(given):
-        sys.stdout.write(f"{(sys.modules['multigrid.integrations.harl'].__doc__ or '').strip()}\n")
+        sys.stdout.write(f"{(sys.modules['examples.harl'].__doc__ or '').strip()}\n")
         sys.exit(0 if given else 2)
     checkout = Path(given[0]).resolve()
     if not (checkout / "harl" / "runners").is_dir():

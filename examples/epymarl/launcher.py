@@ -16,12 +16,12 @@ from typing import Any
 
 import gymnasium
 
+from examples.epymarl.worlds import MaskedEnv
 from multigrid._files import read_bytes
-from multigrid.integrations.epymarl.worlds import MaskedEnv
 
 __all__ = ["main"]
 
-_PACKAGE = "multigrid.integrations.epymarl"
+_PACKAGE = "examples.epymarl"
 _ENV = "multigrid"
 _PREFIX = "env_args."
 
