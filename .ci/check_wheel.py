@@ -51,7 +51,7 @@ for num_threads in (1, 2):
     envs.close()
 """
 LIBRARY = "multigrid/runtime/_kernels.abi3.so"
-BESIDE = ("benchmarks", "building", "examples", "tests")  # in the sdist, and not in the wheel
+BESIDE = ("benchmarks", "examples", "tests", "tools")  # in the sdist, and not in the wheel
 FOREIGN = {
     *("agilerl", "benchmarl", "d3rlpy", "imitation", "momaland", "pufferlib", "ray", "skrl", "tensordict", "tianshou"),
     *("torchrl", "xuance"),

@@ -32,7 +32,6 @@ LAYERS = [
     {"wrappers", "integrations", "policies", "scenarios"},
     {"benchmark", "datasets"},
     {"cli", "__init__", "__main__", "registration"},
-    {"pretraining"},
 ]
 # The documented code, which the tests take as the oracle and the bench times.
 DOCUMENTED = Path(__file__).parents[1] / "benchmarks" / "documented.py"
@@ -123,7 +122,7 @@ def test_who_may_import_what(parts):
         others -= {"yaml"}
     if top == "datasets":
         others -= {"minari", "h5py"}
-    if top not in ("integrations", "pretraining", "cli"):
+    if top not in ("integrations", "cli"):
         assert not others & (HEAVY - {"numba", "llvmlite", "pygame"})
 
 

@@ -51,7 +51,6 @@ EXCLUDED = {
     "multigrid.integrations.supersuit_sb3": "made by to_sb3 alone, of SuperSuit's vector env",
     "multigrid.integrations.rllib": "needs Ray",
     "multigrid.integrations.sb3_buffers": "buffers of Stable-Baselines3, which its learners make",
-    "multigrid.scenarios.make_suite": "plans for minutes and writes the shipped files",
     **{f"multigrid.planning.{name}": "searches for as long as it is asked to" for name in ("bounds", "solver")},
     **{
         f"multigrid.planning.{path.stem}": "serves the public planners, which have checked"
@@ -94,13 +93,6 @@ EXCLUDED = {
     },
     "multigrid.policies.weights": "a helper of the learned policy, for files of its own",
     "multigrid.policies.learned.Pretrained": "holds a network; what a user gives comes through `pretrained`",
-    **{
-        f"multigrid.pretraining.{name}": "a helper of the training, which it gives worlds of its own"
-        for name in (
-            *("command", "held_out", "imitation", "label_files", "labels", "network", "progress", "reinforcement"),
-            *("rollouts", "symmetry", "worlds"),
-        )
-    },
     "multigrid.policies.gaps": "a helper of evaluate, for what an env has returned",
     "multigrid.maps.distances": "a helper of policies, for maps that are checked already",
     "multigrid.maps.flat": "a helper, for maps that are checked already",

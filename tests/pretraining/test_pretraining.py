@@ -29,12 +29,12 @@ from multigrid.planning.tables import Tables
 from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights
-from multigrid.pretraining import imitation
-from multigrid.pretraining.held_out import sample_held_out
-from multigrid.pretraining.imitation import Settings, count_rounds, imitate
-from multigrid.pretraining.labels import Labels, produce
-from multigrid.pretraining.network import Network
-from multigrid.pretraining.symmetry import SYMMETRIES, transform
+from tools.pretraining import imitation
+from tools.pretraining.held_out import sample_held_out
+from tools.pretraining.imitation import Settings, count_rounds, imitate
+from tools.pretraining.labels import Labels, produce
+from tools.pretraining.network import Network
+from tools.pretraining.symmetry import SYMMETRIES, transform
 
 pytestmark = pytest.mark.heavy
 

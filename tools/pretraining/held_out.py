@@ -14,9 +14,7 @@ from multigrid.maps import maze, random_map
 from multigrid.planning.learned.network import Weights
 from multigrid.policies.evaluation import evaluate
 from multigrid.policies.learned import Pretrained
-from multigrid.pretraining.worlds import make_world
-
-__all__ = ["FIGURES", "WORLDS", "measure", "sample_held_out"]
+from tools.pretraining.worlds import make_world
 
 Kind: TypeAlias = Literal["random", "mazes", "small"]
 
@@ -37,7 +35,7 @@ FIGURES = tuple(
 )
 """The names of the figures of `measure`: of each world, alone and with a shield."""
 
-# Maps of trainings have generators of two numbers, see `multigrid.pretraining.labels.produce`.
+# Maps of trainings have generators of two numbers, see `tools.pretraining.labels.produce`.
 _SEED = 2_000_000_000
 _SIDE, _DENSITY, _LOOPS, _NUM_MAPS = 19, 0.2, 0.25, 20
 _SMALL_SIDES, _SMALL_DENSITY = (6, 5), 0.3

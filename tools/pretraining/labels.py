@@ -26,9 +26,7 @@ from multigrid.planning.learned.surroundings import ARRIVED, NUM_CELLS, Surround
 from multigrid.planning.search import Budget, Instance, count_costs
 from multigrid.planning.tables import States
 from multigrid.planning.windowed import Windowed
-from multigrid.pretraining.worlds import sample_world
-
-__all__ = ["Labels", "join", "produce"]
+from tools.pretraining.worlds import sample_world
 
 # The steps for which the worlds of a configuration are played; those that end begin another episode.
 _STEPS = 128

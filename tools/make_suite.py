@@ -1,4 +1,4 @@
-"""Write the suite of scenarios, the same bytes each time: ``python -m multigrid.scenarios.make_suite [FOLDER]``."""
+"""Write the suite of scenarios, the same bytes each time: ``python -m tools.make_suite [FOLDER]``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from multigrid.planning.solver import compute_plan
 from multigrid.scenarios.recording import RecordEpisode
 from multigrid.scenarios.scenario import Scenario, save
 from multigrid.scenarios.suite import BOUNDS, FOLDER
-
-__all__ = ["Solved", "find_plan", "make_scenario", "make_scenarios", "write"]
 
 _KINDS: dict[str, Callable[[int, int, int], NDArray[np.bool_]]] = {
     "empty": lambda width, height, _seed: np.zeros((width, height), dtype=bool),

@@ -1,7 +1,7 @@
 """Train the network of `multigrid.policies.pretrained`.
 
 pip install "multigrid-marl[train]"
-python -m multigrid.pretraining --help
+python -m tools.pretraining --help
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from multigrid.integrations.extras import exit_without
 def _run() -> int:
     try:
         # Torch takes seconds to import, and is imported only here: the process that produces labels imports this file.
-        from multigrid.pretraining.command import main
+        from tools.pretraining.command import main
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted; nothing has changed\n")
         return 130

@@ -8,9 +8,7 @@ import numpy as np
 
 from multigrid._files import open_file, replace_file
 from multigrid.planning.learned.network import Weights
-from multigrid.pretraining.labels import Labels, produce
-
-__all__ = ["labels_file", "read_labels", "remove_labels", "write_labels"]
+from tools.pretraining.labels import Labels, produce
 
 
 def labels_file(folder: Path, number: int) -> Path:

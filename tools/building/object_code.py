@@ -1,6 +1,6 @@
 """Compile the kernels that Python calls to an object file, with Numba's compiler.
 
-Usage: python building/object_code.py FOLDER TRIPLE PROCESSOR
+Usage: python tools/building/object_code.py FOLDER TRIPLE PROCESSOR
 
 Writes kernels.o and entries.h, both for binding.c, into the folder. The code runs on the platform TRIPLE, which may be
 another than the one that compiles, from PROCESSOR on; both are names of LLVM's.

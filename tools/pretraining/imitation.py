@@ -7,6 +7,7 @@ give equal weights. After each round everything is on disk: the same command goe
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,18 +17,15 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from multigrid._files import open_file, replace_file
+from multigrid._files import open_file, read_bytes, replace_file
 from multigrid._processes import worker_pool
 from multigrid.cli._options import LARGEST_SEED, Range
 from multigrid.planning.learned.network import Weights
 from multigrid.planning.learned.surroundings import Windows
-from multigrid.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
-from multigrid.pretraining.labels import Labels, join
-from multigrid.pretraining.network import Network
-from multigrid.pretraining.settings import check_settings
-from multigrid.pretraining.symmetry import SYMMETRIES, transform
-
-__all__ = ["Settings", "count_rounds", "imitate"]
+from tools.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
+from tools.pretraining.labels import Labels, join
+from tools.pretraining.network import Network
+from tools.pretraining.symmetry import SYMMETRIES, transform
 
 _LAG = 2
 _STATE = "state.pt"
@@ -103,6 +101,30 @@ def imitate(settings: Settings, folder: Path, report: Callable[[int, float, Weig
                 labels_file(folder, earlier).unlink(missing_ok=True)
     remove_labels(folder)
     return network.weights()
+
+
+def check_settings(settings: Settings, file: Path) -> None:
+    """Write settings to a JSON file; if there is one, compare them with it.
+
+    Args:
+        settings: the settings of this call.
+        file: in the folder of the training, which is made if there is none.
+
+    Raises:
+        ValueError: the file has other settings; the message names those that differ.
+        OSError: the file cannot be written.
+    """
+    own = json.loads(json.dumps(dataclasses.asdict(settings)))
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(file) as temporary:
+            temporary.write_text(json.dumps(own, indent=2) + "\n")
+    known = json.loads(read_bytes(file))
+    if differing := [name for name in own if own[name] != known.get(name)]:
+        there, here = (", and ".join(f"{k}={part.get(k)}" for k in differing) for part in (known, own))
+        raise ValueError(
+            f"{file.parent} has a training with {there}; got {here}; expected equal settings or another folder"
+        )
 
 
 def count_rounds(folder: Path) -> int:

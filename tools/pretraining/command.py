@@ -1,10 +1,10 @@
-"""The command ``python -m multigrid.pretraining``."""
+"""The command ``python -m tools.pretraining``."""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,16 +14,12 @@ import tyro
 from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.planning.learned.network import Weights
 from multigrid.policies.weights import save_weights
-from multigrid.pretraining.held_out import measure
-from multigrid.pretraining.imitation import Settings, count_rounds, imitate
-from multigrid.pretraining.progress import Progress
-from multigrid.pretraining.reinforcement import MEANS, ReinforcementSettings, Report, count_reinforced, reinforce
+from tools.pretraining.held_out import measure
+from tools.pretraining.imitation import Settings, count_rounds, imitate
+from tools.pretraining.progress import Progress
 
-__all__ = ["TrainingOptions", "main", "train"]
-
-_PROGRAM = "python -m multigrid.pretraining"
+_PROGRAM = "python -m tools.pretraining"
 _ROUNDS_PER_MEASUREMENT = 10
-_REINFORCEMENT = "reinforcement"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,9 +40,6 @@ class TrainingOptions:
     """Keeps the training; it is made if there is none."""
     episodes: Annotated[int, Range(1, 10**6)] = 40
     """Held-out episodes in each world."""
-    reinforce: Annotated[int, Range(0, 10**6)] = 0
-    """The number of rounds of reinforcement learning after the imitation; its state and its progress.csv are in the
-    subfolder reinforcement. The weights that come with the package have none."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,9 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         train(options)
     except KeyboardInterrupt:
-        reinforced = count_reinforced(options.folder / _REINFORCEMENT)
-        done = f"{reinforced} of the reinforcement" if reinforced else str(count_rounds(options.folder))
-        sys.stderr.write(f"Interrupted; the same command goes on after round {done}\n")
+        sys.stderr.write(f"Interrupted; the same command goes on after round {count_rounds(options.folder)}\n")
         return 130
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{_PROGRAM}: {error}\n")
@@ -77,29 +68,17 @@ def train(options: TrainingOptions) -> None:
     check_numbers(settings)
     torch.set_num_threads(1)  # the layers are small: more threads wait for one another
     first = count_rounds(folder)
-    report = _make_reporter(Progress(folder / "progress.csv", first), settings.rounds, options.episodes)
-    weights = imitate(settings, folder, lambda number, loss, weights: report(number, {"loss": loss}, weights))
-    is_over = first == settings.rounds
-    if options.reinforce:
-        more = ReinforcementSettings(rounds=options.reinforce, seed=settings.seed)
-        inner = folder / _REINFORCEMENT
-        done = count_reinforced(inner)
-        progress = Progress(inner / "progress.csv", done, MEANS)
-        weights = reinforce(weights, more, inner, _make_reporter(progress, more.rounds, options.episodes))
-        is_over = is_over and done == more.rounds
+    progress = Progress(folder / "progress.csv", first)
+
+    def report(number: int, loss: float, weights: Weights) -> None:
+        is_measured = number % _ROUNDS_PER_MEASUREMENT == 0 or number == settings.rounds
+        figures = measure(weights, options.episodes) if is_measured else {}
+        progress.add(number, loss, figures)
+        values = (f"{name} {value:.2f}" for name, value in figures.items())
+        print(f"round {number} of {settings.rounds}: loss {loss:.3f}", *values)
+
+    weights = imitate(settings, folder, report)
     file = folder / "pretrained.npz"
     save_weights(weights, file)
+    is_over = first == settings.rounds
     print(f"no round is left; wrote the weights to {file} again" if is_over else f"weights in {file}")
-
-
-def _make_reporter(progress: Progress, rounds: int, episodes: int) -> Report:
-    """Return a function that adds a row after each round, and prints it."""
-
-    def report(number: int, means: Mapping[str, float], weights: Weights) -> None:
-        is_measured = number % _ROUNDS_PER_MEASUREMENT == 0 or number == rounds
-        figures = measure(weights, episodes) if is_measured else {}
-        progress.add(number, means, figures)
-        said = [f"{name} {value:.3f}" for name, value in means.items()]
-        print(f"round {number} of {rounds}: {', '.join(said)}", *(f"{k} {v:.2f}" for k, v in figures.items()))
-
-    return report

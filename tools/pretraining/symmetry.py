@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from multigrid.actions import DIRECTIONS, MOVES, Action
 from multigrid.planning.learned.surroundings import CAME, NEARER, NUM_AGENT_BITS, NUM_CELLS, RADIUS, SIDE
-from multigrid.pretraining.labels import Labels
-
-__all__ = ["SYMMETRIES", "Symmetry", "transform"]
+from tools.pretraining.labels import Labels
 
 
 class Symmetry(NamedTuple):

@@ -37,13 +37,20 @@ class KernelsHook(BuildHookInterface[Any]):
             raise RuntimeError(f"kernels are compiled ahead of time on and for {known}, not on {here} for {platform}")
         processor, machine = PROCESSORS[platform], platform.removeprefix("linux-")
         root, self._folder = Path(self.root), tempfile.TemporaryDirectory()
+        sources = root / "tools" / "building"
         folder = Path(self._folder.name)
         settings = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MULTIGRID_"))}
         settings |= {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "NUMBA_DISABLE_INTEL_SVML": "1"}
         settings |= {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or str(folder / "cache")}
         settings |= {"MULTIGRID_JIT": "1", "PYTHONPATH": str(root)}
         subprocess.run(
-            [sys.executable, root / "building" / "object_code.py", folder, f"{machine}-unknown-linux-gnu", processor],
+            [
+                sys.executable,
+                sources / "object_code.py",
+                folder,
+                f"{machine}-unknown-linux-gnu",
+                processor,
+            ],
             check=True,
             env=settings,
         )
@@ -53,7 +60,11 @@ class KernelsHook(BuildHookInterface[Any]):
             *shlex.split(os.environ.get("CC") or ("cc" if platform == here else f"{machine}-linux-gnu-gcc")),
             *("-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wl,-z,noexecstack", "-s"),
             *("-DPy_LIMITED_API=0x030A0000", f"-I{sysconfig.get_path('include')}", f"-I{folder}"),
-            *(str(root / "building" / "binding.c"), str(root / "building" / "unreached.c"), str(folder / "kernels.o")),
+            *(
+                str(root / "tools" / "building" / "binding.c"),
+                str(root / "tools" / "building" / "unreached.c"),
+                str(folder / "kernels.o"),
+            ),
             *("-o", str(library)),
         ]
         subprocess.run(command, check=True)

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig, OnTarget
 from multigrid.maps import generators
 
-__all__ = ["make_world", "sample_world"]
-
 # The sides of small, common and large maps, from the first number to below the second.
 _SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)
 # The shares of configurations with small maps, where agents have to give way to one another within few cells, and with

@@ -18,8 +18,6 @@ from multigrid.planning.learned.network import (
 from multigrid.planning.learned.surroundings import NUM_AGENT_BITS, NUM_CELLS, NUM_GROUNDS, Windows
 from multigrid.planning.team import NUM_SCORES
 
-__all__ = ["Network"]
-
 # The standard deviation of the vectors' parts at the beginning: the sums of windows are then of the order of 1.
 _SPREAD = 0.06
 
@@ -43,24 +41,23 @@ class _Sum(torch.autograd.Function):
 
 
 class Network(nn.Module):
-    """The scores of the actions of R agents, float32 (R, 5), for their windows; or K other numbers.
+    """The scores of the actions of R agents, float32 (R, 5), for their windows.
 
     Args:
         hidden: H, I and J, the numbers of units of the hidden layers.
-        num_outputs: K.
     """
 
-    def __init__(self, hidden: tuple[int, int, int] = (368, 128, 64), num_outputs: int = NUM_SCORES) -> None:
+    def __init__(self, hidden: tuple[int, int, int] = (368, 128, 64)) -> None:
         super().__init__()
         first, second, third = hidden
         self.ground = nn.Parameter(torch.randn(NUM_CELLS, NUM_GROUNDS, first) * _SPREAD)
         self.agents = nn.Parameter(torch.randn(NUM_CELLS, NUM_AGENT_BITS, first) * _SPREAD)
         self.ways = nn.Linear(NUM_WAYS, first)
         self.second, self.third = nn.Linear(first, second), nn.Linear(second, third)
-        self.last = nn.Linear(third, num_outputs)
+        self.last = nn.Linear(third, NUM_SCORES)
 
     def forward(self, windows: Windows) -> Tensor:
-        """Return the scores, float32 (R, K)."""
+        """Return the scores, float32 (R, 5)."""
         sums: Tensor = _Sum.apply(windows, self.ground, self.agents)  # type: ignore[no-untyped-call]
         units = torch.relu(sums + self.ways(torch.from_numpy(describe_ways(windows.ways))))
         scores: Tensor = self.last(torch.relu(self.third(torch.relu(self.second(units)))))
@@ -72,15 +69,3 @@ class Network(nn.Module):
             part for layer in (self.ways, self.second, self.third, self.last) for part in (layer.weight.T, layer.bias)
         ]
         return Weights(*(np.array(part.detach().numpy(), order="C") for part in (self.ground, self.agents, *layers)))
-
-    @classmethod
-    def of(cls, weights: Weights) -> Network:
-        """Return a network with copies of some weights."""
-        hidden = len(weights.bias), len(weights.second_bias), len(weights.third_bias)
-        with torch.random.fork_rng(devices=[]):
-            network = cls(hidden, len(weights.last_bias))
-        parts = [weights.ground, weights.agents, *(part.T for part in weights[2:])]
-        with torch.no_grad():
-            for own, part in zip(network.parameters(), parts, strict=True):
-                own.copy_(torch.from_numpy(np.array(part)))
-        return network
