@@ -58,6 +58,6 @@ def _print_peers(console: Console, rows: Sequence[dict[str, Any]], folder: Path)
     missing = not all(row["measured"] or row["messages"] for row in rows)
     if missing:
         command = "python -m benchmarks.peers --setup-peers"
-        console.print(f"[bold]{command}[/bold] sets up what is missing, in {folder}.", soft_wrap=True, highlight=False)
+        console.print(f"[bold]{command}[/bold] sets up the rest, in {folder}.", soft_wrap=True, highlight=False)
     if messages or missing:
         console.print()

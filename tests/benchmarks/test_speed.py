@@ -58,37 +58,38 @@ def content() -> dict[str, Any]:
 def test_every_case_has_its_baseline_and_its_goal(content: dict[str, Any]) -> None:
     """Each face, from one agent to 1,024 and from one world to 1,024, stands beside its baseline and its goal."""
     documented, many = "documented GridWorld", "SyncVectorEnv, documented"
-    assert {row["name"]: (row["against"], row["goal"]) for row in content["steps"]} == {
-        documented: (documented, None),
-        "GridWorldEnv": (documented, 6),
-        "ParallelEnv, N = 1": (documented, 1),
-        "documented GridWorld, gym.make": ("documented GridWorld, gym.make", None),
-        "GridWorldEnv, gym.make": ("documented GridWorld, gym.make", 4),
-        "512x512 frame, documented": ("512x512 frame, documented", None),
-        "512x512 frame": ("512x512 frame, documented", 3),
-        many: (many, None),
-        "GridWorld, gym.make_vec": (many, 500),
-        "GridWorld, gym.make_vec, 2 threads": (many, None),
-        "GridWorld, gym.make_vec: copying": (many, None),
-        **{f"ParallelEnv, N = {n}{view}": (documented, None) for n in (8, 64, 256) for view in ("", ", view")},
-        **{f"ParallelEnv, N = {n}: CPython's floor": (documented, None) for n in (8, 64)},
-        **{f"GridWorldEnv.step{floor}": (documented, None) for floor in ("", ": CPython's floor")},
-        **{f"vector env, 1,024 x 8{view}": (documented, None) for view in ("", ", view")},
-        **{f"vector env, 1,024 x 8{view}, 2 threads": (documented, None) for view in ("", ", view")},
-        **{f"vector env, 1,024 x 8{view}: copying": (documented, None) for view in ("", ", view")},
-        **{
-            f"vector env, {size}{of}": (documented, None)
-            for size in ("64 x 64", "16,384 x 8")
-            for of in ("", ": copying")
-        },
-        **dict.fromkeys((cases.REWARDED, cases.SET_ONE, cases.SET_MANY), (documented, None)),
-        "ParallelEnv, N = 16": (documented, 7.7),
-        "ParallelEnv, N = 1024": (documented, 7.7),
-        **{f"SB3 VecEnv, {name}": ("SB3 VecEnv, SuperSuit", None) for name in ("SuperSuit", "native")},
-        **{f"1 thread, {worlds}": (f"1 thread, {worlds}", None) for worlds in QUIET + BUSY},
-        **{f"2 threads, {worlds}": (f"1 thread, {worlds}", 1.7) for worlds in QUIET},
-        **{f"2 threads, {worlds}": (f"1 thread, {worlds}", 0.9) for worlds in BUSY},
+    rows = {row["name"]: row for row in content["steps"]}
+    baselines = {
+        **{row["against"]: {row["against"]} for row in content["steps"]},
+        many: {many, *(f"GridWorld, gym.make_vec{of}" for of in ("", ", 2 threads", ": copying"))},
+        f"{documented}, gym.make": {f"{documented}, gym.make", "GridWorldEnv, gym.make"},
+        "512x512 frame, documented": {"512x512 frame, documented", "512x512 frame"},
+        "SB3 VecEnv, SuperSuit": {f"SB3 VecEnv, {name}" for name in ("SuperSuit", "native")},
+        **{f"1 thread, {worlds}": {f"{k}, {worlds}" for k in ("1 thread", "2 threads")} for worlds in QUIET + BUSY},
     }
+    del baselines[documented]
+    for baseline, names in baselines.items():
+        assert {name for name in rows if rows[name]["against"] == baseline} == names
+    assert {name for name in rows if rows[name]["against"] == documented} == {
+        *(documented, "GridWorldEnv", cases.REWARDED, cases.SET_ONE, cases.SET_MANY),
+        *(f"GridWorldEnv.step{floor}" for floor in ("", ": CPython's floor")),
+        *(f"ParallelEnv, N = {n}" for n in (1, 8, 16, 64, 256, 1024)),
+        *(f"ParallelEnv, N = {n}{of}" for n in (8, 64) for of in (", view", ": CPython's floor")),
+        "ParallelEnv, N = 256, view",
+        *(f"vector env, 1,024 x 8{view}{of}" for view in ("", ", view") for of in ("", ", 2 threads", ": copying")),
+        *(f"vector env, {size}{of}" for size in ("64 x 64", "16,384 x 8") for of in ("", ": copying")),
+    }
+    assert {name: row["goal"] for name, row in rows.items() if row["goal"] is not None} == {
+        "GridWorldEnv": 6,
+        "ParallelEnv, N = 1": 1,
+        "GridWorldEnv, gym.make": 4,
+        "512x512 frame": 3,
+        "GridWorld, gym.make_vec": 500,
+        **{f"ParallelEnv, N = {n}": 7.7 for n in (16, 1024)},
+        **{f"2 threads, {worlds}": 1.7 if worlds in QUIET else 0.9 for worlds in QUIET + BUSY},
+    }
+    # The stand-in for the documented code has no id that a user could come upon.
+    assert not [name for name in gymnasium.registry if "Documented" in name]
 
 
 def timed(name: str, *costs: float, against: str = "", **more: Any) -> cases.Case:
@@ -105,6 +106,8 @@ def test_a_ratio_is_the_median_over_rounds() -> None:
     assert (second["ratio"], second["ratio_spread"]) == (3, pytest.approx(8 / 6, abs=1e-4))
     assert (second["microseconds_per_agent_step"], second["spread"]) == (2, 0.75)
     assert (second["agent_steps_per_second"], second["goal"]) == (500_000, None)
+    (alone,) = rows.step_rows([timed("ours", 2.0, against="POGEMA", goal=6.0)])
+    assert (alone["ratio"], alone["goal"], alone["microseconds_per_agent_step"]) == (None, 6.0, 2)
 
 
 def test_a_step_is_compared_with_what_limits_it() -> None:
@@ -138,18 +141,26 @@ def test_all_goals_have_a_verdict(content: dict[str, Any]) -> None:
     """Every figure with a goal is listed with both, and with how much better or worse it is."""
     over = {row["name"]: row["over"] for row in content["goals"] if "over" in row}
     assert over == {row["name"]: row["goal"] for row in content["steps"] if row["goal"] is not None}
-    under = {row["name"]: (row["under"], row["unit"]) for row in content["goals"] if "under" in row}
-    assert under == {
-        "GridWorld, gym.make_vec, over copying": (6, "x"),
-        "vector env, 1,024 x 8, over copying": (4, "x"),
-        "vector env, 1,024 x 8, view, over copying": (7, "x"),
-        "GridWorldEnv.step, over its floor": (2.3, "x"),
-        "ParallelEnv, N = 8, over its floor": (1.5, "x"),
-        "ParallelEnv, N = 64, over its floor": (1.3, "x"),
-        f"{cases.SET_ONE}, over a step": (5, "x"),
-        f"{cases.SET_MANY}, over a step": (10, "x"),
-        f"{cases.REWARDED}, over none": (2, "x"),
-        **{row["name"]: (row["goal"], "s") for row in content["starts"] if row["goal"] is not None},
+    starts = {row["name"]: row["goal"] for row in content["starts"]}
+    assert starts == {
+        "importing gymnasium and pettingzoo": None,
+        "what importing multigrid adds": 0.1,
+        "then a first env, reset and step": 2.0,
+        "a reset, 16 agents, one of 1,000 maps of 64 x 64": 0.001,
+        "seeding 100,000 worlds": 0.7,
+    }
+    assert all(row["seconds"] > 0 for row in content["starts"] if "adds" not in row["name"])
+    assert {row["name"]: row["under"] for row in content["goals"] if "under" in row} == {
+        "GridWorld, gym.make_vec, over copying": 6,
+        "vector env, 1,024 x 8, over copying": 4,
+        "vector env, 1,024 x 8, view, over copying": 7,
+        "GridWorldEnv.step, over its floor": 2.3,
+        "ParallelEnv, N = 8, over its floor": 1.5,
+        "ParallelEnv, N = 64, over its floor": 1.3,
+        f"{cases.SET_ONE}, over a step": 5,
+        f"{cases.SET_MANY}, over a step": 10,
+        f"{cases.REWARDED}, over none": 2,
+        **{name: goal for name, goal in starts.items() if goal is not None},
     }
     for row in content["goals"]:
         goal = row.get("over", row.get("under"))
@@ -163,18 +174,6 @@ def test_the_rise_begins_at_the_lowest_cost() -> None:
     curve = scaling.Curve("", "agents", (1, 2, 3, 4), [lambda _, cost=cost: (cost, 10) for cost in (9, 1, 3, 2)])
     curve.measure(0.0)
     assert (curve.microseconds, curve.rise) == ([900_000, 100_000, 300_000, 200_000], 3.0)
-
-
-def test_the_times_to_start_are_reported(content: dict[str, Any]) -> None:
-    """Importing the libraries, what the package adds to that, a first environment, a reset, and many seeds."""
-    assert {row["name"]: row["goal"] for row in content["starts"]} == {
-        "importing gymnasium and pettingzoo": None,
-        "what importing multigrid adds": 0.1,
-        "then a first env, reset and step": 2.0,
-        "a reset, 16 agents, one of 1,000 maps of 64 x 64": 0.001,
-        "seeding 100,000 worlds": 0.7,
-    }
-    assert all(row["seconds"] > 0 for row in content["starts"] if "adds" not in row["name"])
 
 
 def test_the_memory_of_a_world_is_that_of_its_arrays() -> None:
@@ -271,47 +270,30 @@ def test_a_million_worlds_are_measured_in_another_process(monkeypatch: pytest.Mo
     assert [len(measured[key]) for key in ("few", "many")] == [2, 2]
     assert all(cost > 0 for key in ("few", "many") for cost in measured[key])
     assert measured["bytes"] is None or measured["bytes"] >= 0
-    answer = {"bytes": 2_500_000_000, "few": [1.0, 2.0, 3.0], "many": [2.0, 3.0, 3.0]}
-    stub = f"import sys; assert sys.argv[1:] == ['3']; print({json.dumps(json.dumps(answer))})"
-    monkeypatch.setattr(many_worlds, "_COMMAND", [sys.executable, "-c", stub])
-    step, memory = many_worlds.many_worlds_rows(3)
-    assert (step["name"], step["value"], step["under"]) == ("1,000,000 worlds of 8, a row, over 10,000", 1.5, 1.2)
-    assert (memory["value"], memory["unit"], memory["under"]) == (2.5, "GB", 2.2)
-    answer["bytes"] = None  # type: ignore[assignment]
-    stub = f"print({json.dumps(json.dumps(answer))})"
-    monkeypatch.setattr(many_worlds, "_COMMAND", [sys.executable, "-c", stub])
-    assert [row["name"] for row in many_worlds.many_worlds_rows(3)] == [step["name"]]
+    expected = [
+        ("1,000,000 worlds of 8, a row, over 10,000", 1.5, 1.2, None),
+        ("1,000,000 worlds of 8, memory", 2.5, 2.2, "GB"),
+    ]
+    for size, count in ((2_500_000_000, 2), (None, 1)):
+        answer = json.dumps({"bytes": size, "few": [1.0, 2.0, 3.0], "many": [2.0, 3.0, 3.0]})
+        stub = f"import sys; assert sys.argv[1:] == ['3']; print({answer!r})"
+        monkeypatch.setattr(many_worlds, "_COMMAND", [sys.executable, "-c", stub])
+        found = many_worlds.many_worlds_rows(3)
+        assert [(*map(row.get, ("name", "value", "under", "unit")),) for row in found] == expected[:count]
 
 
 def test_a_cold_start_has_no_compiled_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of environment starts in a new Python, whose cache is empty; there is no cold start without Numba."""
     check = "import os; assert not os.listdir(os.environ['NUMBA_CACHE_DIR']); import gymnasium"
     monkeypatch.setattr(startup, "_COLD", {"one": check, "two": check})
-    found = startup.cold_start_times()
-    assert [(row["name"], row["goal"]) for row in found] == [
+    assert [(row["name"], row["goal"]) for row in startup.cold_start_times()] == [
         (f"{name}, a cold start, of CPU", 15) for name in ("one", "two")
     ]
-    monkeypatch.setattr(startup, "kernel_form", lambda: kernels.INTERPRETED)
-    assert startup.cold_start_times() == []
-
-
-@pytest.mark.parametrize(("form", "goal"), [(kernels.AHEAD_OF_TIME, 0.25), (kernels.JUST_IN_TIME, 2.0)])
-def test_a_first_environment_has_the_goal_of_its_kernels(
-    monkeypatch: pytest.MonkeyPatch, form: str, goal: float
-) -> None:
-    """Compiled ahead of time the first environment is to take a quarter of a second, else two."""
-    monkeypatch.setattr(startup, "kernel_form", lambda: form)
     monkeypatch.setattr(startup, "_time_in_new_python", lambda *arguments: 0.5)
-    (first,) = [row for row in startup._time_imports(2) if row["name"] == "then a first env, reset and step"]
-    assert first["goal"] == goal
-
-
-def test_the_report_names_the_kernels(content: dict[str, Any]) -> None:
-    """One line names the form of the kernels in use, which Numba compiles here."""
-    assert content["machine"]["kernels"] == "compiled just in time"
-    shown = StringIO()
-    report.print_machine(Console(file=shown, width=300), content)
-    assert "The rules of the game are compiled just in time." in shown.getvalue()
+    for form, goal in ((kernels.AHEAD_OF_TIME, 0.25), (kernels.INTERPRETED, 2.0)):
+        monkeypatch.setattr(startup, "kernel_form", lambda form=form: form)
+        assert startup._time_imports(2)[-1]["goal"] == goal
+    assert startup.cold_start_times() == []
 
 
 def test_the_figures_of_c_are_those_of_the_docs() -> None:
@@ -324,36 +306,28 @@ def test_the_figures_of_c_are_those_of_the_docs() -> None:
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_the_tables_fit_the_terminal(content: dict[str, Any], width: int) -> None:
-    """No line is longer than the terminal is wide, and no figure is cut short."""
+    """No line is longer than the terminal is wide, and no figure is cut short, however far off it is."""
     shown = StringIO()
     report.print_report(Console(file=shown, width=width), content)
     lines = shown.getvalue().splitlines()
-    assert [line for line in lines if len(line.rstrip()) > width] == []
-    assert not [line for line in lines if "\u2026" in line]
     by_name = {row["name"]: row for row in content["steps"]}
     for name in ("GridWorldEnv", "ParallelEnv, N = 64", "vector env, 1,024 x 8, view, 2 threads"):
         line, *_ = [line for line in lines if line.split("  ")[0].rstrip() == name]
         microseconds = float(line.removeprefix(name).split()[0])
         assert microseconds == pytest.approx(by_name[name]["microseconds_per_agent_step"], rel=0.01)
-    baselines = [line.split()[-1] for line in lines if line.startswith("documented GridWorld  ")]
-    assert baselines == ["1"] * 7
     # The figures of C, and where they were measured.
     (first,) = [index for index, line in enumerate(lines) if line.startswith("whole steps and copies ")]
     copied = [line for line in lines[first + 1 :] if line][: len(rows.C_NANOSECONDS)]
     for line, (name, nanoseconds) in zip(copied, rows.C_NANOSECONDS.items(), strict=True):
         assert (line.startswith(f"{name} "), float(line.split()[-1])) == (True, nanoseconds)
-    assert "measured on one core of a Zen 3 at 3.24 GHz, docs/speed.md." in " ".join(shown.getvalue().split())
-
-
-def test_figures_far_off_are_not_cut() -> None:
-    """A spread of many times, and a ratio of nearly nothing, fit their columns."""
+    text = " ".join(shown.getvalue().split())
+    assert "measured on one core of a Zen 3 at 3.24 GHz, docs/speed.md." in text
+    assert "The rules of the game are compiled just in time." in text
     row = {"name": "A", "group": "Steps", "against": "B", "ratio": 0.0034, "ratio_spread": 0.2, "spread": 13.97}
-    shown = StringIO()
-    report.print_steps(
-        Console(file=shown, width=80), [row | {"microseconds_per_agent_step": 2.14, "agent_steps_per_second": 468e3}]
-    )
-    assert "\u2026" not in shown.getvalue()
+    row |= {"microseconds_per_agent_step": 2.14, "agent_steps_per_second": 468e3}
+    report.print_steps(Console(file=shown, width=width), [row])
     assert {"\u00b1>999%", "<0.01x"} <= set(shown.getvalue().split())
+    assert [line for line in shown.getvalue().splitlines() if len(line.rstrip()) > width or "\u2026" in line] == []
 
 
 def test_a_verdict_says_by_how_much() -> None:
@@ -372,17 +346,14 @@ def test_a_verdict_says_by_how_much() -> None:
 def test_goals_are_counted() -> None:
     """The goals that are reached are counted over all tables; a figure that is unmeasured, or has no goal, is not."""
     steps = [
-        {"name": "fast", "goal": 4, "ratio": 5.0, "ratio_spread": 0.1},
-        {"name": "slow", "goal": 4, "ratio": 3.9, "ratio_spread": 0.1},
-        {"name": "bare", "goal": None, "ratio": 1.0, "ratio_spread": 0.0},
-        {"name": "unmeasured", "goal": 4, "ratio": None, "ratio_spread": None},
+        {"name": name, "goal": goal, "ratio": ratio, "ratio_spread": ratio and 0.1}
+        for name, goal, ratio in (("fast", 4, 5.0), ("slow", 4, 3.9), ("bare", None, 1.0), ("unmeasured", 4, None))
     ]
     limits = [{"name": "low", "value": 3.0, "under": 4.0}, {"name": "large", "value": 3.0, "under": 2.0, "unit": "GB"}]
     starts = [{"name": "import", "seconds": 0.1, "goal": 0.1}, {"name": "others", "seconds": 9.0, "goal": None}]
+    found = goals.goal_rows({"steps": steps, "limits": limits, "starts": starts})
     shown = StringIO()
-    report.print_goals(
-        Console(file=shown, width=80), goals.goal_rows({"steps": steps, "limits": limits, "starts": starts})
-    )
+    report.print_goals(Console(file=shown, width=80), found)
     lines = [line.split() for line in shown.getvalue().splitlines()]
     assert ["slow", "3.90x", "\u00b110%", "4x", "missed", "by", "3%"] in lines
     assert ["large", "3.00", "GB", "2", "GB", "missed", "by", "50%"] in lines
@@ -433,15 +404,6 @@ def test_long_measurements_are_left_to_full_runs(monkeypatch: pytest.MonkeyPatch
         assert [row["name"] for row in measuring.measure(effort, Console(quiet=True))["goals"]] == expected
 
 
-def test_without_a_baseline_there_is_no_ratio() -> None:
-    """A case whose baseline was not measured has a goal and no ratio."""
-    alone = cases.Case("ours", "a group", lambda _: (1.0, 10), against="POGEMA", goal=6.0)
-    for _ in range(3):
-        alone.measure(0.0)
-    (row,) = rows.step_rows([alone])
-    assert (row["ratio"], row["goal"], row["microseconds_per_agent_step"]) == (None, 6.0, 100_000)
-
-
 @pytest.mark.parametrize(
     ("code", "limit", "message"),
     [("import time; time.sleep(5)", 0.2, "no answer, exit code -?[1-9]\\d*"), ("print('hello')", 60.0, "hello")],
@@ -451,19 +413,6 @@ def test_a_process_that_does_not_answer_is_an_error(code: str, limit: float, mes
     process = processes.JsonProcess([sys.executable, "-c", code], env=dict(os.environ))
     with contextlib.closing(process), pytest.raises(processes.ProcessError, match=f"^{message}$"):
         process.read(limit)
-
-
-def test_nothing_is_registered_for_the_measurement(content: dict[str, Any]) -> None:
-    """The stand-in for the documented code has no id that a user could come upon."""
-    assert not [name for name in gymnasium.registry if "Documented" in name]
-
-
-def test_an_unknown_flag_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """A flag that does not exist is an error, not a measurement of something else."""
-    with pytest.raises(SystemExit) as left:
-        main(["bench", "--quik"])
-    assert left.value.code == 2
-    assert "--quik" in capsys.readouterr().err
 
 
 # Stands for a version of the package: what it plays takes as long as it says, by a clock of its own.
@@ -695,14 +644,12 @@ def test_this_version_plays_what_the_bench_measures(content: dict[str, Any]) -> 
 
 def test_a_machine_without_numba_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     """The versions are of what is installed: without Numba there is none of it, and no error."""
-    find = metadata.version
 
     def version(name: str) -> str:
         if name == "numba":
             raise metadata.PackageNotFoundError(name)
-        return find(name)
+        return "1.5"
 
     monkeypatch.setattr(metadata, "version", version)
     machine = measuring.describe_machine()
-    assert "numba" not in machine
-    assert machine["numpy"] == np.__version__
+    assert ("numba" in machine, machine["numpy"]) == (False, "1.5")

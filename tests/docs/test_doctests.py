@@ -11,6 +11,8 @@ import pytest
 
 import examples
 import multigrid
+import tools
+from benchmarks import speed
 from helpers import MOVED
 
 pytestmark = pytest.mark.heavy
@@ -39,8 +41,10 @@ ELSEWHERE = {
 FOUND = [
     *pkgutil.walk_packages(multigrid.__path__, "multigrid.", onerror=lambda _name: None),
     *pkgutil.walk_packages(examples.__path__, "examples."),
+    *pkgutil.walk_packages(speed.__path__, "benchmarks.speed."),
+    *pkgutil.walk_packages(tools.__path__, "tools."),
 ]
-MODULES = ["multigrid"] + [
+MODULES = ["multigrid", "benchmarks.documented"] + [
     module.name for module in FOUND if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, *MOVED}
 ]
 

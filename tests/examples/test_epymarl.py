@@ -139,8 +139,11 @@ def test_it_plays_what_a_parallel_env_plays(on_target):
     for episode in range(12):
         env.reset()
         observations, infos = single.reset(seed=7 if episode == 0 else None)
-        settled, over = set(), False
+        settled, over, kept = set(), False, []
         while not over:
+            # What was returned before is as it was.
+            assert all(np.array_equal(*pair) for pair in kept)
+            kept = [(value, np.array(value)) for value in (env.get_obs(), env.get_avail_actions(), env.get_state())]
             np.testing.assert_array_equal(env.get_state(), single.state())
             for index, agent in enumerate(agents):
                 seen, mask = env.get_obs()[index], env.get_avail_actions()[index]
@@ -202,14 +205,6 @@ def test_who_is_done_has_one_action(on_target):
     np.testing.assert_array_equal(played[0]["state"], played[1]["state"])
 
 
-def test_a_pool_of_maps_shows_its_walls_to_the_mixer():
-    """With several maps the state has the walls after the four numbers of each agent."""
-    env = MaskedEnv(key="random_map:width=7,height=5,density=0.2,maps=3", num_agents=2, max_cycles=5, seed=0)
-    states = {play_episode(env, drawn(seed))[0]["state"][0, 8:].tobytes() for seed in range(20)}
-    assert env.get_state_size() == 8 + 35
-    assert len(states) == 3
-
-
 def test_rewards():
     """The common reward is the sum or the mean of the agents' rewards; without it each agent has its own."""
 
@@ -236,17 +231,6 @@ def test_seeds():
     assert len({tuple(start) for start in first + starts(6)[0]}) == 6
     env.seed(5)
     assert play_episode(env, drawn(1))[0]["state"][0].tolist() == first[0]
-
-
-def test_nothing_returned_changes_later():
-    """Observations and masks that a runner keeps are the same after further steps and episodes."""
-    env = MaskedEnv(**LEAVE)
-    observations, _ = env.reset()
-    kept = [observations, env.get_avail_actions(), env.get_state()]
-    copies = [np.array(value) for value in kept]
-    play_episode(env, lambda _: [RIGHT, RIGHT])
-    for value, copy in zip(kept, copies, strict=True):
-        np.testing.assert_array_equal(np.array(value), copy)
 
 
 @pytest.mark.parametrize(
@@ -349,6 +333,10 @@ def test_the_launcher_runs_main(checkout):
         "n_agents": 2, "n_actions": 5, "episode_limit": 40, "state_shape": 8, "obs_shape": 3 * 11 * 11 + 2,
     }  # fmt: skip
     assert told["words"][1:] == ["--config=qmix", "with", "t_max=500", "seed=9"]
+    # With a file of settings of the user's, the launcher adds nothing but the environment.
+    words = ["--config=qmix", "--env-config=mine", "with", "t_max=5"]
+    told = launch(checkout, *words)
+    assert (told["words"], told["info"]["episode_limit"]) == (words, 8)
 
 
 def test_the_launcher_knows_the_limit_of_an_id(checkout):
@@ -363,14 +351,6 @@ def test_the_launcher_knows_the_limit_of_an_id(checkout):
     shorter = ["--config=qmix", "with", "env=gymma", key, "env_args.time_limit=20"]
     with pytest.raises(SystemExit, match=r"expected env_args.max_cycles=... in its place"):
         launcher._replace_env_args(shorter, checkout / "src", checkout)
-
-
-def test_settings_of_ones_own_are_left_alone(checkout):
-    """With a file of settings of the user's, the launcher adds nothing but the environment."""
-    words = ["--config=qmix", "--env-config=mine", "with", "t_max=5"]
-    told = launch(checkout, *words)
-    assert told["words"] == words
-    assert told["info"]["episode_limit"] == 8
 
 
 def test_without_a_checkout(tmp_path):
