@@ -8,9 +8,8 @@ Each line on standard input is one of these names, and the answer is a line of f
 ``{"GridWorldEnv": 1.84}``. *starts* are startup times; *rest* is memory, and figures computed from the rounds played so
 far. The end of standard input ends the program.
 
-FOLDER may contain an older version than this file. The measurements are those of its own ``benchmarks/speed``, which
-may have its older place, ``multigrid/cli/bench``, and there the modules ``cases``, ``startup`` and ``rows`` may have
-their older names ``contenders``, ``starts`` and ``report``.
+FOLDER may contain an older version than this file. The measurements are those of its own ``benchmarks/speed``, or of
+``multigrid/cli/bench``, where older versions have them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -45,22 +43,11 @@ def main(folder: str, effort: str) -> None:
             _answer(answers, plays[line.strip()]())
 
 
-def _find(*names: str) -> Any:
-    """Return the function of the first "module.function" whose module exists in this version."""
-    package = "benchmarks.speed" if Path("benchmarks", "speed").is_dir() else "multigrid.cli.bench"
-    for module, _, function in (name.partition(".") for name in names):
-        if find_spec(f"{package}.{module}"):
-            return getattr(importlib.import_module(f"{package}.{module}"), function)
-    raise ModuleNotFoundError(f"its {package} has none of {', '.join(names)}")
-
-
 def _make_plays(seconds: float, agents: list[int], worlds: list[int]) -> dict[str, Callable[[], dict[str, float]]]:
-    local_cases, curves = _find("cases.local_cases", "contenders.local_contenders"), _find("scaling.curves")
-    startup_times = _find("startup.startup_times", "starts.start_times")
-    memory_per_world = _find("startup.memory_per_world", "starts.memory_per_world")
-    limit_rows = _find("rows.limit_rows", "report.limit_rows")
-
-    cases, scaling = list(local_cases()), list(curves(agents, worlds))
+    package = "benchmarks.speed" if Path("benchmarks", "speed").is_dir() else "multigrid.cli.bench"
+    names = ("cases", "scaling", "startup", "rows")
+    of_cases, of_curves, startup, rows = (importlib.import_module(f"{package}.{name}") for name in names)
+    cases, scaling = list(of_cases.local_cases()), list(of_curves.curves(agents, worlds))
     plays: list[tuple[str, Play, list[float]]] = [(case.name, case.play, case.costs) for case in cases]
     for curve in scaling:
         curve.costs = [[] for _ in curve.plays]
@@ -70,11 +57,11 @@ def _make_plays(seconds: float, agents: list[int], worlds: list[int]) -> dict[st
         play(0.0)  # compiles what is not compiled yet
 
     def starts() -> dict[str, float]:
-        return {row["name"]: row["seconds"] for row in startup_times(1)}
+        return {row["name"]: row["seconds"] for row in startup.startup_times(1)}
 
     def rest() -> dict[str, float]:
-        memory = {f"memory, {row['name']}": row["bytes"] for row in memory_per_world()}
-        limits = limit_rows(cases, scaling)
+        memory = {f"memory, {row['name']}": row["bytes"] for row in startup.memory_per_world()}
+        limits = rows.limit_rows(cases, scaling)
         return memory | {row["name"]: row["value"] if "under" in row else 1 / row["value"] for row in limits}
 
     return {name: partial(_play, name, play, costs, seconds) for name, play, costs in plays} | {

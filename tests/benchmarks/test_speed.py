@@ -452,22 +452,20 @@ def limit_rows(cases, scaling):
     assert rounds in (2 * 3, 2 * 16), "asked before all rounds were played"
     return [{{"name": "rounds", "value": rounds, "under": 4.0}}, {{"name": "2 threads", "value": {gain}, "over": 1.6}}]
 
-local_contenders, start_times = local_cases, startup_times
 """
-NEW_NAMES, OLD_NAMES = ("cases", "scaling", "startup", "report"), ("contenders", "scaling", "starts", "report")
+NEW, OLD = "benchmarks.speed", "multigrid.cli.bench"
 ROUNDS = 3
 AGAINST = dataclasses.replace(measuring.QUICK, rounds=ROUNDS, startups=2)
 
 
-def make_version(folder: Path, modules: tuple[str, ...] = NEW_NAMES, **figures: Any) -> Path:
-    """Make a folder with a package that contains nothing but what measures it, in modules of these names."""
-    package = "multigrid.cli.bench" if modules == OLD_NAMES else "benchmarks.speed"
+def make_version(folder: Path, package: str = NEW, **figures: Any) -> Path:
+    """Make a folder with a package that contains nothing but what measures it."""
     bench = folder.joinpath(*package.split("."))
     for home in (folder / "multigrid", bench.parent, bench):
         home.mkdir(parents=True, exist_ok=True)
         (home / "__init__.py").touch()
     (bench / "stub.py").write_text(STUB_VERSION.format(**figures))
-    for name in modules:
+    for name in ("cases", "scaling", "startup", "rows"):
         (bench / f"{name}.py").write_text(f"from {package}.stub import *\n")
     return folder
 
@@ -477,7 +475,7 @@ def versions(tmp_path: Path) -> tuple[Path, Path]:
     """This version, which steps faster, resets slower, and has a figure of its own; and the other, an older one."""
     costs = ({"step": 1.0, "reset": 4.0, "new": 1.0}, {"step": 3.0, "reset": 2.0, "gone": 1.0})
     this = make_version(tmp_path / "this", importing=0.5, world=300, gain=1.5, costs=costs[0])
-    other = make_version(tmp_path / "other", OLD_NAMES, importing=0.5, world=200, gain=1.8, costs=costs[1])
+    other = make_version(tmp_path / "other", OLD, importing=0.5, world=200, gain=1.8, costs=costs[1])
     return this, other
 
 
