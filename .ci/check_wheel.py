@@ -51,6 +51,7 @@ for num_threads in (1, 2):
     envs.close()
 """
 LIBRARY = "multigrid/runtime/_kernels.abi3.so"
+BESIDE = ("benchmarks", "examples", "tests", "tools")  # in the sdist, and not in the wheel
 FOREIGN = {
     *("agilerl", "benchmarl", "d3rlpy", "imitation", "momaland", "pufferlib", "ray", "skrl", "tensordict", "tianshou"),
     *("torchrl", "xuance"),
@@ -65,9 +66,9 @@ def main(path: Path) -> None:
         check_sdist(path)
 
 
-def list_tree() -> set[str]:
-    """Return the files of the package in the tree."""
-    tree = Path(__file__).parents[1] / "multigrid"
+def list_tree(folder: str) -> set[str]:
+    """Return the files of a folder in the tree."""
+    tree = Path(__file__).parents[1] / folder
     return {
         path.relative_to(tree.parent).as_posix()
         for path in tree.rglob("*")
@@ -79,8 +80,7 @@ def check_sdist(path: Path) -> None:
     """Check that an sdist has all sources, and nothing that was compiled."""
     with tarfile.open(path) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = list_tree() | {"LICENSE", "README.md", "pyproject.toml"}
-    wanted |= {f"building/{name}" for name in ("binding.c", "hook.py", "object_code.py", "unreached.c")}
+    wanted = {"LICENSE", "README.md", "pyproject.toml"}.union(*map(list_tree, ("multigrid", *BESIDE)))
     compiled = [name for name in packed if name.endswith((".so", ".o", ".pyc"))]
     if not wanted <= packed or compiled:
         sys.exit(f"{path.name} lacks {sorted(wanted - packed)} and should not have {compiled}")
@@ -93,7 +93,7 @@ def check_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     packed = {name for name in names if ".dist-info/" not in name}
-    wanted = list_tree() | (set() if is_pure else {LIBRARY})
+    wanted = list_tree("multigrid") | (set() if is_pure else {LIBRARY})
     if packed != wanted:
         sys.exit(f"{wheel.name} lacks {sorted(wanted - packed)} and should not have {sorted(packed - wanted)}")
     if "multigrid/py.typed" not in packed:
@@ -106,9 +106,10 @@ def check_wheel(wheel: Path) -> None:
             print(f"{wheel.name}: nothing was run, for this machine is {platform.machine()}")
             return
 
-    modules = sorted(
-        name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in packed if name.endswith(".py")
-    )
+    with zipfile.ZipFile(wheel) as archive:
+        # A former module raises an ImportError that says what takes its place.
+        there = [name for name in packed if name.endswith(".py") and b"\nraise ImportError(" not in archive.read(name)]
+    modules = sorted(name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in there)
     with tempfile.TemporaryDirectory() as folder:
         home, elsewhere = Path(folder).resolve() / "home", Path(folder) / "elsewhere"
         elsewhere.mkdir()

@@ -1,1 +1,1 @@
-"""The speed of this package beside that of other environments: `python -m benchmarks`. It is not in the wheel."""
+"""What is measured once and published: speed, other environments, planners, learners. It is not in the wheel."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: this package and other environments, all of them in turns."""
+"""``python -m benchmarks``: compare the speed of this package with the documented code and with copying arrays."""
 
 from __future__ import annotations
 
@@ -6,68 +6,73 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated, Any
 
 from rich.console import Console
 
-from benchmarks.environments import default_folder, set_up_peers
-from benchmarks.measuring import FULL, QUICK, measure
-from benchmarks.peers import BASELINE
-from benchmarks.report import print_report
-from multigrid.cli._options import parse
-
-FORMATS = (".png", ".svg", ".pdf")
-"""The suffixes of a plot."""
+import benchmarks
+from benchmarks.speed.against import FULL_TURN, QUICK_TURN, compare
+from benchmarks.speed.intervals import FEWEST_TURNS
+from benchmarks.speed.measuring import FULL, QUICK, measure
+from benchmarks.speed.report import print_comparison, print_report
+from multigrid.cli._files import check_writable
+from multigrid.cli._options import Range, check_numbers, parse
 
 
 @dataclasses.dataclass(frozen=True)
-class BenchmarkOptions:
-    """Measure this package beside other environments, and by number of agents and worlds; print medians and ratios.
+class BenchOptions:
+    """Compare the speed of this package with the documented code and with copying arrays; print medians and ratios.
 
-    The other environments are measured once `python -m benchmarks --setup-peers` has installed them.
+    Other environments and scaling curves: `python -m benchmarks.peers`.
     """
 
     json: bool = False
     """Print JSON in place of tables."""
     quick: bool = False
     """Play fewer and shorter rounds, for less than a minute."""
-    plot: Path | None = None
-    """Write the scaling curves, log-log, to this file: PNG, SVG or PDF, by its suffix."""
-    setup_peers: bool = False
-    """Install the other environments, 1.5 GB in all, with venv and pip, and measure nothing."""
-    peers_folder: Path = dataclasses.field(default_factory=default_folder)
-    """The folder of the other environments."""
+    against: Path | None = None
+    """Measure only how much faster or slower this version is than the one in this folder, a checkout that contains
+    `multigrid/`; exit with 1 if a figure is worse."""
+    turns: Annotated[int, Range(FEWEST_TURNS, 10**6)] = 9
+    """With --against: the number of turns, each with new processes of both versions; at least 6."""
+    resume: Path | None = None
+    """With --against: save the turns in this file, and do not measure again those that it contains."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Parse the flags, measure, print, and return the exit code."""
-    options = parse(BenchmarkOptions, arguments, "python -m benchmarks")
-    folder = options.peers_folder.absolute()
-    if options.setup_peers:
-        console = Console(soft_wrap=True, highlight=False, markup=False)
-        return 0 if set_up_peers(folder, console.print) else 1
-    if options.plot is not None and options.plot.suffix not in FORMATS:
-        sys.stderr.write(f"benchmarks: --plot is {options.plot}; expected a name that ends in {', '.join(FORMATS)}\n")
+    """Parse the flags, measure, print, and return the exit code: 1 if a figure is worse, 2 after an error."""
+    try:
+        return _run(arguments)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"python -m benchmarks: {error}\n")
         return 2
-    if options.plot is not None and not options.plot.parent.is_dir():
-        sys.stderr.write(f"benchmarks: there is no folder {options.plot.parent} to write the plot to\n")
-        return 2
-    if options.plot is not None and find_spec("matplotlib") is None:
-        sys.stderr.write("benchmarks: --plot needs matplotlib, which is not installed: pip install matplotlib\n")
-        return 1
-    content, curves = measure(QUICK if options.quick else FULL, folder, Console(stderr=True, quiet=options.json))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    options = parse(BenchOptions, arguments, "python -m benchmarks")
+    check_numbers(options)
+    console = Console(stderr=True, quiet=options.json)
+    if options.against is None:
+        content = measure(QUICK if options.quick else FULL, console)
+    else:
+        content = _compare(options, options.against.absolute(), console)
     if options.json:
         sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    elif options.against is None:
+        print_report(Console(), content)
     else:
-        print_report(Console(), content, folder)
-    if options.plot is not None:
-        from benchmarks.plot import write_plot
+        print_comparison(Console(), content)
+    return int(any(row["verdict"] == "worse" for row in content.get("figures", ())))
 
-        costs = {row["name"]: row["microseconds_per_agent_step"] for row in content["steps"]}
-        pogema = [(agents, costs[name]) for agents, name in BASELINE.items() if name in costs]
-        write_plot(options.plot, curves, pogema)
-    return 0
+
+def _compare(options: BenchOptions, other: Path, console: Console) -> dict[str, Any]:
+    if options.resume is not None:
+        check_writable("--resume", options.resume.parent, options.resume.name)
+        if not options.resume.parent.is_dir():
+            raise ValueError(f"there is no folder {options.resume.parent} to save the turns in")
+    folders = (Path(benchmarks.__file__).parents[1], other)
+    return compare(folders, options.turns, QUICK_TURN if options.quick else FULL_TURN, options.resume, console)
 
 
 if __name__ == "__main__":

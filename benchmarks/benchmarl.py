@@ -26,11 +26,11 @@ from rich.progress import track
 from torchrl.envs import EnvBase, PettingZooWrapper
 
 import multigrid
+from benchmarks.speed.measuring import describe_machine
 from examples.benchmarl_mappo import experiment_config
 from multigrid import GridConfig
 from multigrid._files import replace_file
 from multigrid.cli._options import parse
-from multigrid.cli.bench.measuring import describe_machine
 from multigrid.integrations.benchmarl import LogMetrics, MultiGridTask
 from multigrid.wrappers import StandardParallel, standard_config
 

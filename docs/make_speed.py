@@ -1,7 +1,8 @@
 """Write the figures of speed into docs/speed.md and README.md: ``python docs/make_speed.py``.
 
 They are read from docs/speed/figures.json, which ``python docs/make_speed.py --measure`` measures first, in some
-minutes on an otherwise idle machine: by ``multigrid bench`` and, for POGEMA and the curves, ``python -m benchmarks``.
+minutes on an otherwise idle machine: by ``python -m benchmarks`` and, for POGEMA and the curves,
+``python -m benchmarks.peers``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.speed.rows import C_NANOSECONDS
 from multigrid._files import replace_file
-from multigrid.cli.bench.rows import C_NANOSECONDS
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "speed" / "figures.json"
@@ -105,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true", help="measure, and write docs/speed/figures.json")
     parser.add_argument("--quick", action="store_true", help="with --measure: fewer and shorter rounds, for a trial")
-    parser.add_argument("--peers-folder", help="with --measure: as for python -m benchmarks")
+    parser.add_argument("--peers-folder", help="with --measure: as for python -m benchmarks.peers")
     parser.add_argument(
         "--wheel", type=Path, help="with --measure: a wheel with compiled kernels, to measure them, too"
     )
@@ -125,14 +126,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure, and return the content of figures.json."""
     quick = ["--quick"] if options.quick else []
     folder = ["--peers-folder", options.peers_folder] if options.peers_folder else []
-    bench = _run("-m", "multigrid", "bench", "--json", *quick)
-    peers = _run("-m", "benchmarks", "--json", *quick, *folder)
+    bench = _run("-m", "benchmarks", "--json", *quick)
+    peers = _run("-m", "benchmarks.peers", "--json", *quick, *folder)
     parts, copying = [_run("docs/measure_parts.py")], [_read_copying(bench)]
     if options.wheel:
         with tempfile.TemporaryDirectory() as package:
             zipfile.ZipFile(options.wheel).extractall(package)
             parts.append(_run("docs/measure_parts.py", package=package))
-            copying.append(_read_copying(_run("-m", "multigrid", "bench", "--json", *quick, package=package)))
+            copying.append(_read_copying(_run("-m", "benchmarks", "--json", *quick, package=package)))
     return {
         "forms": [{**one, "copying": ratios} for one, ratios in zip(parts, copying, strict=True)],
         "measured": dt.datetime.now(tz=dt.timezone.utc).date().isoformat(),
@@ -143,7 +144,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def extract(bench: Mapping[str, Any], peers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of a run of ``multigrid bench --json`` and of one of ``python -m benchmarks --json``."""
+    """Return the figures of ``python -m benchmarks --json`` and of ``python -m benchmarks.peers --json``."""
     return {
         "bench": _read_steps(bench["steps"]),
         "peers": _read_steps(peers["steps"]),
@@ -313,7 +314,7 @@ def _run(*words: str, package: str | None = None) -> Any:
     """Run Python, with the package of another folder if that is given, and return the JSON that it prints."""
     command = [sys.executable, *(str(ROOT / word) if word.endswith(".py") else word for word in words)]
     sys.stderr.write(f"{' '.join(words)}: measuring ...\n")
-    surroundings = {**os.environ, "PYTHONPATH": package or str(ROOT)}
+    surroundings = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}" if package else str(ROOT)}
     # `python -m` would find the package in the current folder first.
     run = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=package or ROOT, env=surroundings)  # noqa: S603 - our own
     return json.loads(run.stdout)

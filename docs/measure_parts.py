@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import multigrid
+from benchmarks.speed.cases import CROWDS
+from benchmarks.speed.floors import GridWorldFloor, ParallelFloor
 from multigrid import GridWorldEnv
-from multigrid.cli.bench.cases import CROWDS
-from multigrid.cli.bench.floors import GridWorldFloor, ParallelFloor
 from multigrid.runtime.compiled import KERNELS
 
 ROUNDS, SECONDS = 40, 0.01

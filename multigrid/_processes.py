@@ -13,8 +13,6 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from typing import Any
 
-__all__ = ["worker_pool"]
-
 
 @contextlib.contextmanager
 def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
@@ -41,7 +39,8 @@ def worker_pool(processes: int, loss: str) -> Iterator[ProcessPoolExecutor]:
             pool.submit(os.getpid)
         yield pool
     except BaseException as error:
-        pool.shutdown(wait=False, cancel_futures=True)
+        # `shutdown` below waits for the thread of the pool. Without, Python waits for it at exit, where another
+        # Ctrl-C is printed as a traceback.
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
         if isinstance(error, BrokenProcessPool):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from multigrid.pretraining import label_files, labels
+from tools.pretraining import label_files, labels
 
 if TYPE_CHECKING:
     import pytest
@@ -18,4 +18,4 @@ def write_few_labels(*arguments: Any) -> None:
 
 def produce_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let trainings produce such labels."""
-    monkeypatch.setattr("multigrid.pretraining.imitation.write_labels", write_few_labels)
+    monkeypatch.setattr("tools.pretraining.imitation.write_labels", write_few_labels)

@@ -23,6 +23,14 @@ AROUND = {**os.environ, "PYTHONPATH": f"{Path(multigrid.__file__).parents[1]}{os
 """The environment of a Python in another process that imports the package under test, and what lies beside it."""
 
 
+_PACKAGE = Path(multigrid.__file__).parent
+MOVED = {
+    ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts)
+    for path in _PACKAGE.rglob("*.py")
+    if "\nraise ImportError(" in path.read_text(encoding="utf-8")
+}
+"""Former modules, whose import says what takes their place."""
+
 WALLS = """
     .......#...
     .##.#..#.#.
@@ -41,11 +49,11 @@ def run_python(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[
 
 QUICKER_BENCH = """
 import dataclasses, sys
-from multigrid.cli import bench, main
-bench.QUICK = dataclasses.replace(bench.QUICK, rounds=3, startups=1)
-sys.exit(main(sys.argv[1:]))
+from benchmarks import __main__ as command
+command.QUICK = dataclasses.replace(command.QUICK, rounds=3, startups=1)
+sys.exit(command.main(sys.argv[1:]))
 """
-"""Runs ``multigrid``, whose ``bench --quick`` plays three rounds and starts Python once: all cases in half the time."""
+"""Runs ``python -m benchmarks``, whose ``--quick`` plays three rounds and starts Python once: half the time."""
 
 HIDE = """
 import sys

@@ -1,4 +1,4 @@
-"""The oracle: the documented GridWorld that `multigrid bench` times, with lists in place of arrays.
+"""The oracle: the documented GridWorld that `python -m benchmarks` times, with lists in place of arrays.
 
 Its file imports nothing of the package that it judges, as test_layers.py checks: the moves, the draws of NumPy and the
 drawing by pygame stand in it once more.
@@ -8,7 +8,7 @@ import hashlib
 
 import numpy as np
 
-from multigrid.cli.bench.documented import DocumentedGridWorld
+from benchmarks.documented import DocumentedGridWorld
 
 
 class Oracle(DocumentedGridWorld):

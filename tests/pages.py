@@ -52,7 +52,7 @@ HIDDEN_CODE = ("code", "code-block", "sourcecode", "doctest")
 ARRAY = re.compile(r"(?:bool|float\d+|u?int\d+) \([\d, ]*\)")
 PERCENTAGE = re.compile(r"([\d.]+)(?= ?%)")
 OF_OTHER_TESTS = re.compile(r"<!-- (after the changes|file: [\w/.]+) -->\s*")
-PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": [], "multigrid bench": ["-c", QUICKER_BENCH]}
+PROGRAMS = {"multigrid": ["-m", "multigrid"], "python": [], "python -m benchmarks": ["-c", QUICKER_BENCH]}
 # Bare commands to which the tests add `--help`: a whole training takes minutes, and a game waits for somebody's keys.
 # tyro then reads no other argument, so a game with arguments is refused; a training with arguments is a short one.
 BARE = ("train", "play")
@@ -206,9 +206,10 @@ def run_command(words: list[str], folder: Path) -> str:
         f"{shlex.join(words)}: nothing would read its arguments"
     )
     ending = ["--help"] if len(words) == 2 and words[0] == "multigrid" and words[1] in BARE else []
-    program = PROGRAMS.get(" ".join(words[:2]), PROGRAMS[words[0]])
+    known = 3 if " ".join(words[:3]) in PROGRAMS else 1
+    program = PROGRAMS[" ".join(words[:known])]
     around = {**AROUND, "MINARI_DATASETS_PATH": str(folder / "datasets")}
-    result = run_python(*program, *words[1:], *ending, cwd=folder, stdin=subprocess.DEVNULL, env=around)
+    result = run_python(*program, *words[known:], *ending, cwd=folder, stdin=subprocess.DEVNULL, env=around)
     assert result.returncode == 0, (
         f"{shlex.join(words)} exited with {result.returncode}:\n{result.stdout}{result.stderr}"
     )

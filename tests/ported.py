@@ -11,7 +11,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from benchmarks.peers import python_path
+from benchmarks.peers.processes import python_path
 
 PAGES = sorted((Path(__file__).parents[1] / "docs" / "coming_from").glob("*.md"))
 

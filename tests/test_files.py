@@ -358,7 +358,6 @@ def test_two_staged_folders_without_a_name_get_two(tmp_path: Path, monkeypatch: 
 OWN = {
     "_files.py",
     "benchmark/clone.py",
-    "cli/bench/many_worlds.py",
     "runtime/kernel_cache.py",
     "runtime/sources.py",
     "integrations/extras.py",

@@ -1,8 +1,10 @@
 """The house: imports point one way, heavy ones wait until they are needed, and a direction is written once."""
 
 import ast
+import importlib
 import json
 import os
+import re
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -10,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import multigrid
-from helpers import run_python
+from helpers import MOVED, run_python
 
 PACKAGE = Path(multigrid.__file__).parent
 MODULES = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in sorted(PACKAGE.rglob("*.py"))}
-MODULES.pop(("examples",))  # says where they are
+MODULES = {parts: path for parts, path in MODULES.items() if ".".join(("multigrid", *parts)) not in MOVED}
 
 # Nobody imports from a later row. The package itself and its registration stand above all, beside the commands.
 LAYERS = [
@@ -30,10 +32,9 @@ LAYERS = [
     {"evaluation"},
     {"benchmark", "datasets"},
     {"cli", "__init__", "__main__", "registration"},
-    {"pretraining"},
 ]
 # The documented code, which the tests take as the oracle and the bench times.
-DOCUMENTED = ("cli", "bench", "documented")
+DOCUMENTED = Path(__file__).parents[1] / "benchmarks" / "documented.py"
 # What a layer may import beside what the package needs.
 EXTRAS = {"benchmark": {"yaml"}, "datasets": {"minari", "h5py"}}
 HEAVY = {
@@ -77,15 +78,13 @@ def layer_of(parts):
 def allowed(parts):
     """The libraries that a module may import, beside NumPy and Python's own; None where all are."""
     top = parts[0]
-    if parts == DOCUMENTED:
-        return {"gymnasium", "pygame"}
     if any(top in layer for layer in LAYERS[:3]):
         return set()
     if top in ("runtime", "core", "planning"):
         return {"numba", "llvmlite"}
     if top == "rendering":
         return {"pygame", "gymnasium"}
-    if top in ("integrations", "pretraining", "cli"):
+    if top in ("integrations", "cli"):
         return None
     return {"gymnasium", "pettingzoo", "typing_extensions", *EXTRAS.get(top, ())}
 
@@ -121,7 +120,7 @@ def test_who_may_import_what():
 
 def test_the_oracle_shares_no_code_with_the_package():
     """The documented GridWorld, by which the package is judged, imports nothing of it."""
-    assert not {module for module in IMPORTS[DOCUMENTED] if module.startswith("multigrid")}
+    assert not {module for module in imports_of(DOCUMENTED) if module.startswith("multigrid")}
 
 
 def run(code):
@@ -181,6 +180,16 @@ later = [random.getstate(), np.random.get_state()]
 print(json.dumps([changed, repr(later) in before or before.startswith(repr(later)[:-1])]))
 """
     assert run(code) == [False, True]
+
+
+@pytest.mark.parametrize("name", sorted(MOVED))
+def test_a_former_module_says_what_takes_its_place(name):
+    """Importing the old name is an ImportError; the folder or the function that it names is there."""
+    with pytest.raises(ImportError, match=f"^{name} is ") as raised:
+        importlib.import_module(name)
+    places = [word for word in re.findall(r"[\w./]+", str(raised.value)) if "/" in word]
+    assert all((Path(__file__).parents[1] / place).exists() for place in places)
+    assert places or "multigrid.vector_env" in str(raised.value)
 
 
 def test_public_names():

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environments import default_folder
 from benchmarks.learners.table import LEARNERS, Learner, format_page
+from benchmarks.peers.environments import default_folder
+from benchmarks.speed.measuring import describe_machine
 from multigrid._files import replace_file
 from multigrid.cli._files import write_json
 from multigrid.cli._options import parse
-from multigrid.cli.bench.measuring import describe_machine
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "frameworks"

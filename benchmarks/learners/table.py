@@ -66,14 +66,14 @@ LEARNERS = (
     ),
     Learner(
         *("EPyMARL", "", "epymarl"),
-        "multigrid.integrations.epymarl {checkouts}/epymarl --config=mappo with env_args.size=(5,4) "
+        "examples.epymarl {checkouts}/epymarl --config=mappo with env_args.size=(5,4) "
         "env_args.num_agents=2 env_args.max_cycles=20 test_interval=1000000 test_nepisode=10 t_max={steps}",
         *(2, 4000, 16_000, "MAPPO, QMIX", "2026-11-23"),
         "sacred==0.8.7 setuptools==80.10.2 PyYAML==6.0.3 scipy==1.17.1",
     ),
     Learner(
         *("HARL", "", "HARL"),
-        "multigrid.integrations.harl {checkouts}/HARL --algo mappo --size 5,4 --num_agents 2 --max_cycles 20 "
+        "examples.harl {checkouts}/HARL --algo mappo --size 5,4 --num_agents 2 --max_cycles 20 "
         "--n_rollout_threads 50 --episode_length 50 --eval_episodes 10 --eval_interval 100000 --torch_threads 1 "
         "--log_dir {folder} --num_env_steps {steps}",
         *(2, 5000, 155_000, "MAPPO, HAPPO", "2026-11-23"),

@@ -2,7 +2,7 @@
 
 Usage: python serve_rounds.py ROUNDS SCRIPT AGENTSxSIZE...
 
-ROUNDS is the path of ``multigrid/cli/bench/rounds.py``, which times the rounds of all cases alike. SCRIPT is a module
+ROUNDS is the path of ``benchmarks/speed/rounds.py``, which times the rounds of all cases alike. SCRIPT is a module
 beside this file; its ``make_cases(agents, size)`` returns, by name, functions that make an environment and return the
 number of its worlds and a function that plays a step of all of them.
 

@@ -11,15 +11,15 @@ from typing import Literal
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.environments import default_folder
-from benchmarks.peers import python_path
+from benchmarks.peers.environments import default_folder
+from benchmarks.peers.processes import python_path
 from benchmarks.same_game.episodes import Name
 from benchmarks.same_game.pogema import Pogema
 from benchmarks.same_game.rows import Row, RowsError, append_row, compare, format_table, read_rows
 from benchmarks.same_game.worlds import read_worlds
+from benchmarks.speed.processes import ProcessError
 from multigrid.benchmark import SETS, DataError, Kind, read_instances
 from multigrid.cli._options import parse
-from multigrid.cli.bench.processes import ProcessError
 
 Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
 
@@ -45,7 +45,7 @@ class SameGameOptions:
     every: int = 1
     """Take only every K-th instance of each set, from the first one on."""
     pogema: Path = dataclasses.field(default_factory=lambda: python_path(default_folder() / "pogema"))
-    """The Python of an environment with pogema==1.4.0; `python -m benchmarks --setup-peers` makes one."""
+    """The Python of an environment with pogema==1.4.0; `python -m benchmarks.peers --setup-peers` makes one."""
     resume: bool = False
     """Go on with the lines in the folder."""
 

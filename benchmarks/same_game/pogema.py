@@ -15,8 +15,8 @@ from typing_extensions import Self
 
 from benchmarks.same_game.episodes import Episode
 from benchmarks.same_game.worlds import World
+from benchmarks.speed.processes import JsonProcess
 from multigrid.actions import DIRECTIONS
-from multigrid.cli.bench.processes import JsonProcess
 
 __all__ = ["Pogema", "list_differences", "pogema_sum_of_costs"]
 

@@ -33,8 +33,8 @@ from multigrid.maps import maze, random_map, rooms, warehouse
 from multigrid.planning.network import Temperatures
 from multigrid.policies import Policy, Pretrained, learned
 from multigrid.policies.weights import load_weights
-from multigrid.pretraining.worlds import make_world
 from multigrid.scenarios import suite
+from tools.pretraining.worlds import make_world
 
 FOLDER = Path(__file__).parent
 POLICIES = ("pretrained-shield", "pretrained", "pibt")

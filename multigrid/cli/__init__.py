@@ -24,7 +24,11 @@ _COMMANDS = {
     "evaluate": "compare policies on the same episodes",
     "replay": "turn a recording, or two of one layout, into a page for the browser",
     "benchmark": "play the POGEMA benchmark, and compare with its published results",
-    "bench": "measure the speed of this package beside the documented code",
+}
+
+_FORMER = {
+    "bench": "in a checkout of the source: python -m benchmarks",
+    "docs": "the pages are in the folder docs of the source (README: The site)",
 }
 
 _PATIENCE = 0.01
@@ -62,10 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
 
         sys.stdout.write(describe())
         return 0
-    if words[0] == "docs":
-        sys.stderr.write(
-            "multigrid: docs is no command; the pages are in the folder docs of the source (README: The site)\n"
-        )
+    if words[0] in _FORMER:
+        sys.stderr.write(f"multigrid: {words[0]} is no longer a command; {_FORMER[words[0]]}\n")
         return 2
     if words[0] not in _COMMANDS:
         meant = find_nearest(words[0], _COMMANDS, 0.6)

@@ -97,7 +97,7 @@ def test_checkouts_are_measured_where_they_are(monkeypatch: pytest.MonkeyPatch, 
     assert main(flags) == 2
     assert not commands
     assert main([*flags, "--checkouts", str(clone.parent)]) == 0
-    assert [command[2:4] for command in commands] == [["multigrid.integrations.harl", str(clone)]] * 2
+    assert [command[2:4] for command in commands] == [["examples.harl", str(clone)]] * 2
     (row,) = json.loads((tmp_path / "learners.json").read_text())["rows"]
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     assert head.startswith(row["version"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -171,16 +170,9 @@ def test_windowed_play_is_compared_with_pibt() -> None:
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A row keeps its values, None among them, and a file of something else is refused."""
     file = tmp_path / "rows.csv"
-    rows = [
-        Row("cbs", "random", 8, "a, b 000", 10.0, "optimal", 81, 81, None, 0.125, None, math.pi),
-        *make_rows("pibt", "64 x 64", 512, 1, figure=0.5),
-    ]
-    for row in rows:
-        append_row(file, row)
-    first, second = read_rows(file)
-    assert second == rows[1]
-    assert first.cpu == pytest.approx(math.pi, rel=1e-5)
-    assert (first.instance, first.figure, first.published) == ("a, b 000", 81, None)
+    row = Row("cbs", "random", 8, "a, b 000", 10.0, "optimal", 81, 81, None, 0.125, None, 3.125)
+    append_row(file, row)
+    assert read_rows(file) == [row]
     file.write_text("time,speed\n1,2\n")
     with pytest.raises(Exception, match=r"does not hold rows of this measurement: its columns are time, speed"):
         read_rows(file)

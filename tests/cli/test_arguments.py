@@ -27,7 +27,6 @@ from multigrid.cli import main, play
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._options import Range, _types_in
 from multigrid.cli._rollout_options import RolloutOptions
-from multigrid.cli.bench import BenchOptions
 from multigrid.cli.benchmark import BenchmarkOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
@@ -211,7 +210,6 @@ OUTPUTS = {
     "rollout --episodes 100000000 --dataset {}": "-v0",
     "train --folder {}": "",
     "replay maze-9x7-2 --output {}": ".html",
-    "bench --against . --resume {}": ".json",
 }
 
 
@@ -251,7 +249,6 @@ WITH_NUMBERS: dict[str, Any] = {
     "train": SB3Options,
     "train --engine rllib": RLlibOptions,
     "benchmark --data .": BenchmarkOptions,
-    "bench": BenchOptions,
 }
 
 

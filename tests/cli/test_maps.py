@@ -112,7 +112,7 @@ def test_other_numbers_are_no_whole_ones(word: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("width", [80, 100])
-@pytest.mark.parametrize("command", ["train", "train --engine rllib", "play", "rollout", "evaluate", "replay", "bench"])
+@pytest.mark.parametrize("command", ["train", "train --engine rllib", "play", "rollout", "evaluate", "replay"])
 def test_help_fits_the_terminal(
     command: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 import examples
 import multigrid
+import tools
+from benchmarks import speed
+from helpers import MOVED
 
 pytestmark = pytest.mark.heavy
 
@@ -35,13 +38,13 @@ ELSEWHERE = {
 }
 # __main__ would start a command.
 FOUND = [
-    *pkgutil.walk_packages(multigrid.__path__, "multigrid."),
-    *pkgutil.iter_modules(examples.__path__, "examples."),
+    *pkgutil.walk_packages(multigrid.__path__, "multigrid.", onerror=lambda _name: None),
+    *pkgutil.walk_packages(examples.__path__, "examples."),
+    *pkgutil.walk_packages(speed.__path__, "benchmarks.speed."),
+    *pkgutil.walk_packages(tools.__path__, "tools."),
 ]
-MODULES = ["multigrid"] + [
-    module.name
-    for module in FOUND
-    if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, "multigrid.examples"}
+MODULES = ["multigrid", "benchmarks.documented"] + [
+    module.name for module in FOUND if not module.name.endswith("__main__") and module.name not in {*ELSEWHERE, *MOVED}
 ]
 
 

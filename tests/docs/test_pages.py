@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import multigrid
+from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, scenarios
-from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.config import Collisions, OnTarget, Part, Reward
 from multigrid.parts import PARTS
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from multigrid.benchmark import read_rows
-from multigrid.pretraining.imitation import Settings
+from tools.pretraining.imitation import Settings
 
 pytestmark = pytest.mark.heavy
 

@@ -51,7 +51,7 @@ x = 1
 1. a list
 
    ```bash
-   multigrid bench \\
+   multigrid evaluate \\
      --help  # twice
    ```
 
@@ -100,10 +100,10 @@ def test_all_kinds_of_blocks_are_found() -> None:
 def test_commands_are_read_as_a_shell_reads_them() -> None:
     """Continued lines are one command, comments are none, and of a console block only the ``$`` lines count."""
     ((command, _),) = command_lines(find_blocks(SAMPLE)[1])
-    assert split_commands(command) == [["multigrid", "bench", "--help"]]
-    console = Block("console", "$ multigrid bench && pytest -k 'a b'\nsome output\n", 1)
+    assert split_commands(command) == [["multigrid", "evaluate", "--help"]]
+    console = Block("console", "$ multigrid play && pytest -k 'a b'\nsome output\n", 1)
     ((command, output),) = command_lines(console)
-    assert split_commands(command) == [["multigrid", "bench"], ["pytest", "-k", "a b"]]
+    assert split_commands(command) == [["multigrid", "play"], ["pytest", "-k", "a b"]]
     assert output == ["some output"]
 
 
@@ -205,16 +205,16 @@ def test_each_recipe_runs_its_blocks() -> None:
         ("console", "$ python -c \"print('0\\\\n1\\\\n2')\"\n0", r"\['1', '2'\] is printed"),
         ("bash", "pip install -c .ci/recipes/skrl.txt -e . skrl torch extra", "not this project"),
         ("bash", "# nothing", "no command"),
-        ("console", "multigrid bench", "no command"),
+        ("console", "multigrid play", "no command"),
         ("bash", "multigrid no-such-command", "exited with"),
         ("bash", "multigrid play --no-such-flag 3", "nothing would read its arguments"),
         ("bash", "python -c '' && python -c 'raise SystemExit(3)'", "exited with 3"),
         ("bash", "curl example.org", "curl"),
         ("bash", "pytest -x", "pytest"),
-        ("bash", "multigrid bench | head", "plain commands"),
+        ("bash", "multigrid play | head", "plain commands"),
         ("bash", "multigrid replay runs/*", "plain commands"),
         ("bash", "multigrid replay $HOME", "plain commands"),
-        ("bash", "multigrid bench &&", "empty command"),
+        ("bash", "multigrid play &&", "empty command"),
         ("bash", 'pip install -c constraints.txt -e ".[no-such-extra]" && pytest', "no-such-extra"),
         ("bash", 'pip install -c no-such-file.txt -e ".[test]" && pytest', "no-such-file"),
         ("bash", "pip install another-project", "another-project"),

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.peers import BASELINE
-from multigrid.cli.bench.cases import crowd_cases, local_cases
-from multigrid.cli.bench.threads import BUSY, QUIET, thread_cases
+from benchmarks.peers.processes import BASELINE
+from benchmarks.speed.cases import crowd_cases, local_cases
+from benchmarks.speed.threads import BUSY, QUIET, thread_cases
 
 pytestmark = pytest.mark.heavy
 

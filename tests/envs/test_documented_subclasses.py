@@ -10,8 +10,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import judged
+from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridWorldEnv, Outcome
-from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.envs.grid_world import Actions
 
 

@@ -19,10 +19,10 @@ from gymnasium.wrappers import vector as wrappers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.documented import DocumentedGridWorld
 from faces import Vector, refused
 from helpers import address, arrays_in, same
 from multigrid import GridConfig, MultiGridEnv, MultiGridVectorEnv, vector_env
-from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.config import Collisions, OnTarget, Part
 from multigrid.core.metrics import METRICS
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv

@@ -12,7 +12,8 @@ from multigrid import GridConfig, Outcome, scenarios
 from multigrid.maps import ParsedMap, parse_map
 from multigrid.maps.cells import distances_to
 from multigrid.planning import Plan, Problem, solve
-from multigrid.scenarios import ABSENT, make_suite, replay
+from multigrid.scenarios import ABSENT, replay
+from tools import make_suite
 
 NAMES = scenarios.names()
 SUITE = Path(scenarios.__file__).parent / "suite"

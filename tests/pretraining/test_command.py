@@ -1,8 +1,7 @@
-"""`python -m multigrid.pretraining`: its progress, and how it ends, by itself, by Ctrl-C or by an error."""
+"""`python -m tools.pretraining`: its progress, and how it ends, by itself, by Ctrl-C or by an error."""
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import signal
@@ -14,18 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from few_labels import produce_few
 from helpers import AROUND, names, read_rows
 from multigrid.policies.weights import load_weights
-from multigrid.pretraining import command, imitation
-from multigrid.pretraining.held_out import FIGURES, WORLDS, measure
-from multigrid.pretraining.network import Network
-from multigrid.pretraining.progress import Progress
-from multigrid.pretraining.reinforcement import MEANS, ReinforcementSettings
-from multigrid.pretraining.rollouts import PlaySettings
-from multigrid.pretraining.settings import check_settings
+from tools.pretraining import command, imitation
+from tools.pretraining.held_out import FIGURES, WORLDS, measure
+from tools.pretraining.network import Network
+from tools.pretraining.progress import COLUMNS, Progress
 
 pytestmark = pytest.mark.heavy
 
@@ -120,46 +115,12 @@ def test_after_an_interruption_no_row_is_missing_or_twice(
     assert seconds == sorted(seconds)
 
 
-@pytest.mark.usefixtures("quick")
-def test_reinforcement_follows_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """After imitation come the rounds of --reinforce; Ctrl-C says the last one that is saved, from which it goes on."""
-    small = functools.partial(
-        ReinforcementSettings, play=PlaySettings(samples=300), warm_up=1, batch_size=64, critic_hidden=(8, 8, 8)
-    )
-    monkeypatch.setattr(command, "ReinforcementSettings", small)
-    add = Progress.add
-
-    def interrupt(progress: Progress, number: int, means: Any, figures: Any) -> None:
-        if "kl" in means and number == 2:
-            raise KeyboardInterrupt
-        add(progress, number, means, figures)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Progress, "add", interrupt)
-        assert run(tmp_path, "--reinforce", "3") == 130
-    assert capsys.readouterr().err == "Interrupted; the same command goes on after round 1 of the reinforcement\n"
-    assert run(tmp_path, "--reinforce", "3") == 0
-    rows = read_rows(tmp_path / "reinforcement" / "progress.csv")
-    assert [tuple(row) for row in rows] == [("round", "seconds", *MEANS, *FIGURES)] * 3
-    assert [row["round"] for row in rows] == ["1", "2", "3"]
-    assert len(read_rows(tmp_path / "progress.csv")) == 4
-    state = torch.load(tmp_path / "reinforcement" / "reinforcement.pt", weights_only=True)
-    weights = load_weights(tmp_path / "pretrained.npz")
-    bias = state["learner"]["actor"]["last.bias"].numpy()
-    np.testing.assert_array_equal(weights.last_bias, bias.astype(np.float16))
-    assert run(tmp_path, "--reinforce", "3") == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("no round is left")
-    assert run(tmp_path, "--reinforce", "-1") == 2
-
-
 def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
     """Wherever a file was cut off, the rows that are whole are kept, and the next one follows on a line of its own."""
     figures = dict.fromkeys(FIGURES, 0.5)
     progress = Progress(tmp_path / "progress.csv", 0)
     for number in (1, 2, 3):
-        progress.add(number, {"loss": 0.125}, figures if number == 2 else {})
+        progress.add(number, 0.125, figures if number == 2 else {})
     content = (tmp_path / "progress.csv").read_bytes()
     lines = content.splitlines(keepends=True)
     assert lines[0].decode().rstrip("\n").split(",") == ["round", "seconds", "loss", *FIGURES]
@@ -168,7 +129,7 @@ def test_progress_of_any_part_of_a_file(tmp_path: Path) -> None:
         # A loss of power may also leave zeros.
         for rest in (b"", b"\0\0\n"):
             file.write_bytes(content[:end] + rest)
-            Progress(file, 3).add(4, {"loss": 0.25}, {})
+            Progress(file, 3).add(4, 0.25, {})
             found = file.read_bytes().splitlines(keepends=True)
             assert found[:-1] == [lines[0], *lines[1 : content[:end].count(b"\n")]]
             assert found[-1].startswith(b"4,")
@@ -178,8 +139,8 @@ def test_rows_of_rounds_that_are_repeated_are_dropped(tmp_path: Path) -> None:
     """Of a file with three rounds, of which one was saved, one row is kept; the seconds go on from it."""
     file = tmp_path / "progress.csv"
     rows = [[str(number), f"{100 * number}.5", "0.125", *[""] * len(FIGURES)] for number in (1, 2, 3)]
-    file.write_text("".join(",".join(row) + "\n" for row in (Progress(file, 0).columns, *rows)))
-    Progress(file, 1).add(2, {"loss": 0.25}, {})
+    file.write_text("".join(",".join(row) + "\n" for row in (COLUMNS, *rows)))
+    Progress(file, 1).add(2, 0.25, {})
     first, second = read_rows(file)
     assert list(first.values()) == rows[0]
     assert (second["round"], second["loss"]) == ("2", "0.2500")
@@ -203,11 +164,11 @@ def test_an_error_is_one_line(flags: str, complaint: str, tmp_path: Path, capsys
     folder, file = tmp_path / "out", tmp_path / "file"
     file.write_text("a file")
     folder.mkdir()
-    check_settings(imitation.Settings(4, 0, 200, 300, 2, 64, 2e-3, (8, 8, 8)), folder / "settings.json")
+    imitation.check_settings(imitation.Settings(4, 0, 200, 300, 2, 64, 2e-3, (8, 8, 8)), folder / "settings.json")
     before = sorted(tmp_path.rglob("*"))
     assert run(folder, *flags.format(file=file).split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert re.fullmatch("python -m multigrid.pretraining: " + complaint.format(file=re.escape(str(file))), line)
+    assert re.fullmatch("python -m tools.pretraining: " + complaint.format(file=re.escape(str(file))), line)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -219,7 +180,9 @@ def test_a_worker_that_was_killed_is_one_line(
     monkeypatch.setattr(imitation, "write_labels", end_process)
     assert run(tmp_path) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert re.fullmatch("python -m multigrid.pretraining: the process that produces labels ended .* goes on .*", line)
+    assert re.fullmatch(
+        "python -m tools.pretraining: the process .* labels ended before .* they are lost; .* goes on .*", line
+    )
 
 
 def end_process(*_: Any) -> None:
@@ -231,7 +194,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     """After Ctrl-C in a terminal no process says more than one line, and the code is 130; the line names the round."""
     flags = "--rounds 900 --labels 200 --samples 300 --memory 2 --batch-size 64 --hidden 8 8 8"
     process = subprocess.Popen(
-        [sys.executable, "-m", "multigrid.pretraining", "--folder", str(tmp_path), *flags.split()],
+        [sys.executable, "-m", "tools.pretraining", "--folder", str(tmp_path), *flags.split()],
         env={**AROUND, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -265,13 +228,3 @@ def test_the_figures_are_those_of_held_out_worlds() -> None:
     assert {"random-24", "mazes-24-lifelong-shield", "small-4"} < set(FIGURES)
     assert all(figures[name] in {0, 1} for name in FIGURES if "lifelong" not in name)
     assert figures["random-48-lifelong-shield"] > 0
-
-
-def test_the_help_says_what_a_training_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help names the flags, the time of a training, and the disk that it takes."""
-    with pytest.raises(SystemExit) as ended:
-        command.main(["--help"])
-    assert ended.value.code == 0
-    text = " ".join(capsys.readouterr().out.split())
-    for part in ("--folder", "--episodes", "--rounds", "60 minutes on two cores", "0.7 GB", "progress.csv"):
-        assert part in text

@@ -16,9 +16,9 @@ from multigrid.planning.graph import Tables, build_graph
 from multigrid.planning.network import Weights
 from multigrid.planning.surroundings import ARRIVED, HERE, NUM_CELLS, REFUSED, Surroundings
 from multigrid.planning.windowed import Windowed
-from multigrid.pretraining import labels as labelling
-from multigrid.pretraining.labels import Labels, produce
-from multigrid.pretraining.worlds import sample_world
+from tools.pretraining import labels as labelling
+from tools.pretraining.labels import Labels, produce
+from tools.pretraining.worlds import sample_world
 
 pytestmark = pytest.mark.heavy
 

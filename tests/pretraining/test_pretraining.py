@@ -29,12 +29,12 @@ from multigrid.planning.surroundings import (
 )
 from multigrid.policies.learned import Pretrained
 from multigrid.policies.weights import load_weights, save_weights
-from multigrid.pretraining import imitation
-from multigrid.pretraining.held_out import sample_held_out
-from multigrid.pretraining.imitation import Settings, count_rounds, imitate
-from multigrid.pretraining.labels import Labels, produce
-from multigrid.pretraining.network import Network
-from multigrid.pretraining.symmetry import SYMMETRIES, transform
+from tools.pretraining import imitation
+from tools.pretraining.held_out import sample_held_out
+from tools.pretraining.imitation import Settings, count_rounds, imitate
+from tools.pretraining.labels import Labels, produce
+from tools.pretraining.network import Network
+from tools.pretraining.symmetry import SYMMETRIES, transform
 
 pytestmark = pytest.mark.heavy
 
@@ -207,66 +207,10 @@ def test_a_training_goes_on_exactly(
 
 
 @pytest.mark.usefixtures("few")
-def test_a_killed_worker_is_said_in_a_sentence(tmp_path: Path) -> None:
-    """Where the process that produces labels is killed, the error says what is lost, and what to do."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        skip_learning(monkeypatch)
-        with pytest.raises(
-            ChildProcessError, match=r"labels ended before .* they are lost; .* same command goes on after"
-        ):
-            imitate(dataclasses.replace(TINY, labels=200), tmp_path, kill_the_worker(monkeypatch))
-
-
-@pytest.mark.usefixtures("few")
 def test_another_seed_gives_other_weights(whole: Any, tmp_path: Path) -> None:
     """The weights depend on the seed, already after a round."""
     other = imitate(dataclasses.replace(TINY, seed=1, rounds=1), tmp_path, lambda *_: None)
     assert not np.array_equal(whole.ground, other.ground)
-
-
-def skip_learning(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """Let rounds produce labels without learning from them; return a list that gets the labels' sums in each round."""
-    seen: list[list[int]] = []
-
-    def look_at(network: Any, optimizer: Any, settings: Any, known: Labels, number: int) -> float:
-        seen.append([number, len(known.actions), int(known.grounds.astype(int).sum())])
-        return 0.0
-
-    monkeypatch.setattr(imitation, "_learn", look_at)
-    return seen
-
-
-@pytest.mark.usefixtures("few")
-def test_a_training_goes_on_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the state of a round cannot be written, the same command repeats this round with the same labels."""
-    settings = dataclasses.replace(TINY, rounds=3, labels=200)
-    seen, save = skip_learning(monkeypatch), imitation._save
-
-    def fail(network: Any, optimizer: Any, folder: Path, number: int) -> None:
-        if number == 1:
-            raise OSError(28, "No space left on device")
-        save(network, optimizer, folder, number)
-
-    monkeypatch.setattr(imitation, "_save", fail)
-    with pytest.raises(OSError, match="No space left"):
-        imitate(settings, tmp_path, lambda *_: None)
-    monkeypatch.setattr(imitation, "_save", save)
-    imitate(settings, tmp_path, lambda *_: None)
-    assert [number for number, *_ in seen] == [0, 1, 1, 2]
-    assert seen[1] == seen[2]
-
-
-@pytest.mark.usefixtures("few")
-def test_other_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder's training goes on with its own settings only; others are named, and nothing is changed."""
-    settings = dataclasses.replace(TINY, rounds=1, labels=200)
-    seen = skip_learning(monkeypatch)
-    imitate(settings, tmp_path, lambda *_: None)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match=r"a training with rounds=1, and seed=0; got rounds=5, and seed=1; expected"):
-        imitate(dataclasses.replace(settings, rounds=5, seed=1), tmp_path, lambda *_: None)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert len(seen) == 1
 
 
 def share_solved(weights: Weights) -> float:

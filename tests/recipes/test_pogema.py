@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.peers import python_path
+from benchmarks.peers.processes import python_path
 from benchmarks.same_game.__main__ import main
 from benchmarks.same_game.episodes import POLICIES, record
 from benchmarks.same_game.pogema import Pogema, list_differences, pogema_sum_of_costs

@@ -11,8 +11,8 @@ import pygame
 import pytest
 from gymnasium.error import DependencyNotInstalled, ResetNeeded
 
+from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
-from multigrid.cli.bench.documented import DocumentedGridWorld
 from multigrid.maps.text import parse_map
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.palette import colours, contrast, mix, tint

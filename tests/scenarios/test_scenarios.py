@@ -398,6 +398,6 @@ def test_the_rules_version_is_that_of_the_rules() -> None:
     versions = json.loads((GOLDEN / "rules.json").read_text())
     assert versions[str(RULES_VERSION)] == whole.hexdigest(), (
         "the rules have changed: raise RULES_VERSION in core/rules.py, add its digest to tests/golden/rules.json, "
-        "and run python -m multigrid.scenarios.make_suite"
+        "and run python -m tools.make_suite"
     )
     assert list(versions) == [str(version) for version in range(1, RULES_VERSION + 1)]

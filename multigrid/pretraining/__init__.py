@@ -1,1 +1,0 @@
-"""Train the network of `multigrid.policies.pretrained`: ``python -m multigrid.pretraining``. It needs torch."""

@@ -1,0 +1,395 @@
+"""HARL: its runners take the vector environment, and the launcher trains with its runner and reports both ends.
+
+HARL is on no package index. The stand-ins make the calls of its commit d539bad: `collect` those of
+harl/runners/on_policy_base_runner.py, `evaluate` those of its evaluation, and the checkout of the launcher's tests
+those that join harl/runners, harl/utils/envs_tools.py, harl/utils/configs_tools.py and harl/common/base_logger.py.
+"""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import multigrid
+from examples.harl import MultiGridShareVecEnv, launcher
+from examples.named_worlds import name_world
+from helpers import run_python
+from multigrid.integrations.training import FIRST_TRAINING_SEED
+from multigrid.wrappers import StandardParallel
+
+WORLD = {"walls": "....\n.#..\n..#.", "num_agents": 2, "max_cycles": 25}
+MODES = ["park", "leave", "stay", "restart"]
+RIGHT, UP = 0, 1
+
+
+def make(num_worlds=3, *, state_type="EP", is_evaluation=False, seed=5, **fields):
+    """Worlds that HARL would make."""
+    config = name_world(**{**WORLD, **fields})
+    return MultiGridShareVecEnv(config, num_worlds, seed=seed, state_type=state_type, is_evaluation=is_evaluation)
+
+
+def collect(envs, num_steps, act):
+    """What an on-policy runner stores of some steps, and each step's infos."""
+    num_worlds, num_agents = envs.num_envs, envs.n_agents
+    shapes = [envs.observation_space[0].shape, envs.share_observation_space[0].shape, (envs.action_space[0].n,)]
+    first = envs.reset()
+    for array, shape in zip(first, shapes, strict=True):
+        assert array.shape == (num_worlds, num_agents, *shape)
+    stored = {"obs": [first[0].copy()], "share_obs": [first[1].copy()], "available_actions": [first[2].copy()]}
+    stored |= {name: [] for name in ("rewards", "masks", "active_masks", "bad_masks", "dones")}
+    all_infos, kept = [], [(array, array.copy()) for array in first]
+    for step in range(num_steps):
+        actions = np.array([act(step, stored["available_actions"][-1][:, agent]) for agent in range(num_agents)])
+        assert actions.shape == (num_agents, num_worlds, 1)
+        obs, share_obs, rewards, dones, infos, available_actions = envs.step(actions.transpose(1, 0, 2))
+        assert (rewards.shape, dones.shape) == ((num_worlds, num_agents, 1), (num_worlds, num_agents))
+        dones_env = np.all(dones, axis=1)
+        active_masks = np.ones((num_worlds, num_agents, 1))
+        active_masks[dones == True] = np.zeros(((dones == True).sum(), 1))  # noqa: E712 - as HARL has it
+        active_masks[dones_env == True] = 1  # noqa: E712
+        bad_masks = [[0.0 if info.get("bad_transition") is True else 1.0 for info in world] for world in infos]
+        values = obs, share_obs, available_actions, rewards, 1 - dones_env, active_masks, np.array(bad_masks), dones
+        # What was returned before is as it was.
+        assert all(np.array_equal(*pair) for pair in kept)
+        kept = [(value, value.copy()) for value in (obs, share_obs, available_actions, rewards, dones)]
+        names = "obs", "share_obs", "available_actions", "rewards", "masks", "active_masks", "bad_masks", "dones"
+        for name, value in zip(names, values, strict=True):
+            stored[name].append(np.array(value))
+        all_infos.append(infos)
+    return {name: np.array(values) for name, values in stored.items()}, all_infos
+
+
+def drawn(seed):
+    """A policy of random available actions, integers (E, 1)."""
+    generator = np.random.default_rng(seed)
+    return lambda _, masks: np.array([[generator.choice(np.flatnonzero(mask))] for mask in masks])
+
+
+def right(_, masks):
+    """The policy that walks to the right."""
+    return np.full((len(masks), 1), RIGHT)
+
+
+class SingleWorld:
+    """A ParallelEnv with a row for each agent, and zeros for those that have left."""
+
+    def __init__(self, envs, seed, state_type):
+        self.env = StandardParallel(multigrid.parallel_env(envs._worlds.config))
+        self.agents, self.state_type = self.env.possible_agents, state_type
+        self.zeros = {"observation": np.zeros(envs.observation_space[0].shape), "action_mask": np.eye(4)[3]}
+        self.observations, _ = self.env.reset(seed=seed)
+
+    def views(self):
+        """The observations, the states and the masks."""
+        rows = [self.observations.get(agent, self.zeros) for agent in self.agents]
+        own = np.array([row["observation"] for row in rows], np.float32)
+        states = np.array([self.env.state()] * 2)
+        states = states if self.state_type == "EP" else np.concatenate([states, own], axis=1)
+        return own, states, np.array([row["action_mask"] for row in rows])
+
+    def step(self, actions):
+        """The rewards, who is not to be trained further, whether the episode is over, and whether by its limit."""
+        given = {agent: actions[self.agents.index(agent)] for agent in self.env.agents}
+        self.observations, rewards, terminations, _, infos = self.env.step(given)
+        rewards = [rewards.get(agent, 0.0) for agent in self.agents]
+        parks = self.env.unwrapped.config.on_target == "park"
+        over = not self.env.agents
+        idle = [
+            over or agent not in self.env.agents or (parks and infos[agent]["distance"] == 0) for agent in self.agents
+        ]
+        return (
+            [np.mean(rewards)] * 2 if self.state_type == "EP" else rewards,
+            idle,
+            over,
+            not all(terminations.values()),
+        )
+
+
+@pytest.mark.parametrize("state_type", ["EP", "FP"])
+@pytest.mark.parametrize("on_target", MODES)
+def test_worlds_play_what_single_envs_play(on_target, state_type):
+    """World i, seeded s + i, plays episode after episode what a ParallelEnv does; each ended one is reset at once."""
+    envs = make(on_target=on_target, state_type=state_type)
+    stored, infos = collect(envs, 120, drawn(3))
+    act = drawn(3)
+    masks = stored["available_actions"]
+    actions = [[act(step, masks[step][:, agent])[:, 0] for agent in range(2)] for step in range(120)]
+    names = {"throughput"} if on_target == "restart" else {"csr", "isr", "sum_of_costs", "makespan"}
+    ends = set()
+    for world in range(3):
+        single = SingleWorld(envs, 5 + world, state_type)
+        for step in range(120):
+            for name, view in zip(("obs", "share_obs", "available_actions"), single.views(), strict=True):
+                np.testing.assert_array_equal(stored[name][step, world], view)
+            rewards, idle, over, limited = single.step([row[world] for row in actions[step]])
+            assert stored["rewards"][step, world, :, 0].tolist() == rewards
+            assert stored["dones"][step, world].tolist() == idle
+            if not over:
+                assert infos[step][world] == [{}, {}]
+                continue
+            ends.add(limited)
+            first, second = infos[step][world]
+            for name, view in zip(("obs", "state", "avail_actions"), single.views(), strict=True):
+                np.testing.assert_array_equal(first.pop(f"original_{name}"), view)
+            assert first == second
+            assert first.pop("bad_transition") is limited
+            metrics = single.env.unwrapped.metrics()
+            assert first == {name: metrics[name] for name in names}
+            single.observations, _ = single.env.reset()
+    assert ends == ({True} if on_target == "restart" else {True, False})
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave"])
+def test_active_masks(on_target):
+    """Who has left or is parked is inactive from the next step to the end of the episode, and active in the next."""
+    envs = make(1, walls="a.A..\nb...B", num_agents=None, on_target=on_target)
+    stored, _ = collect(envs, 6, right)
+    assert stored["active_masks"][:, 0, :, 0].tolist() == [[1, 1], [0, 1], [0, 1], [1, 1], [1, 1], [0, 1]]
+    assert stored["masks"][:, 0].tolist() == [1, 1, 1, 0, 1, 1]
+    assert stored["rewards"][:, 0, :, 0].tolist() == [[0, 0], [0.5, 0.5], [0, 0], [0.5, 0.5], [0, 0], [0.5, 0.5]]
+    assert (stored["bad_masks"] == 1).all()
+
+
+def test_a_limit_is_a_bad_transition():
+    """At the time limit the step is a bad transition, but not where the last agents arrive in that step."""
+    for limit, bad in ((3, True), (4, False)):
+        stored, _ = collect(make(1, walls="a.A..\nb...B", num_agents=None, max_cycles=limit), limit, right)
+        assert stored["masks"][:, 0].tolist() == [1] * (limit - 1) + [0]
+        assert stored["bad_masks"][:, 0].tolist() == [[1, 1]] * (limit - 1) + [[1 - bad] * 2]
+
+
+def evaluate(envs, num_episodes, act):
+    """What HARL's evaluation keeps: the return and the last info of the first episodes that end."""
+    _, _, masks = envs.reset()
+    returns, ended, running = [], [], np.zeros(envs.num_envs)
+    for step in range(1000):
+        actions = np.array([act(step, masks[:, agent]) for agent in range(envs.n_agents)]).transpose(1, 0, 2)
+        _, _, rewards, dones, infos, masks = envs.step(actions)
+        running += rewards[:, 0, 0]
+        for world in np.flatnonzero(np.all(dones, axis=1)):
+            returns.append((world, running[world]))
+            ended.append(infos[world][0])
+            running[world] = 0
+        if len(returns) >= num_episodes:
+            break
+    return returns, ended
+
+
+@pytest.mark.parametrize("on_target", ["park", "leave", "stay"])
+def test_an_evaluation_plays_each_world_once(on_target):
+    """Each world ends once, whatever its episode's length, and each evaluation plays the same episodes."""
+    envs = make(40, is_evaluation=True, on_target=on_target)
+    returns, ended = evaluate(envs, 40, drawn(1))
+    assert sorted(world for world, _ in returns) == list(range(40))
+    lengths = [info["makespan"] for info in ended]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < lengths[-1]
+    for (world, total), info in zip(returns, ended, strict=True):
+        assert {name: envs.results[name][world] for name in ("csr", "isr", "makespan")}.items() <= info.items()
+        assert total == pytest.approx(info["csr"] if on_target == "stay" else info["isr"])
+    kept = envs.results
+    assert np.isnan(kept["throughput"]).all()
+    again, _ = evaluate(envs, 40, drawn(1))
+    assert again == returns
+    np.testing.assert_array_equal(envs.results["csr"], kept["csr"])
+
+
+def test_a_training_goes_on_with_its_streams():
+    """Without evaluation, a second reset begins other episodes, and worlds with other seeds others again."""
+    envs = make(4)
+    first, second = envs.reset()[1][:, 0], envs.reset()[1][:, 0]
+    assert len({row.tobytes() for row in (*first, *second)}) == 8
+    np.testing.assert_array_equal(make(4).reset()[1][:, 0], first)
+    np.testing.assert_array_equal(make(3, seed=6).reset()[1][:, 0], first[1:])
+
+
+def test_spaces():
+    """HARL reads a list of spaces by their class names, and seeds each agent's space of actions."""
+    envs = make(2, state_type="FP")
+    assert {type(space).__name__ for space in envs.observation_space + envs.share_observation_space} == {"Box"}
+    assert [type(space).__name__ for space in envs.action_space] == ["Discrete"] * 2
+    assert len({id(space) for space in envs.action_space}) == 2
+    obs, share_obs, _ = envs.reset()
+    assert envs.observation_space[1].contains(obs[0, 1])
+    assert envs.share_observation_space[1].contains(share_obs[0, 1])
+    with pytest.raises(NotImplementedError, match="not drawn"):
+        envs.render()
+    envs.close()
+
+
+def test_bad_arguments():
+    """A type of state that is not known, and bad actions, are refused, and change nothing."""
+    with pytest.raises(ValueError, match="state_type is 'XP'; expected one of 'EP', 'FP'"):
+        make(state_type="XP")
+    envs = make()
+    _, before, _ = envs.reset()
+    with pytest.raises(ValueError, match="expected integers of shape"):
+        envs.step(np.zeros((3, 1, 1), int))
+    with pytest.raises(TypeError, match="float64"):
+        envs.step(np.zeros((3, 2, 1)))
+    np.testing.assert_array_equal(envs._envs.state(), before[:, 0])
+
+
+FILES = {
+    "harl/__init__.py": "",
+    "harl/utils/__init__.py": "",
+    "harl/common/__init__.py": "",
+    "harl/envs/__init__.py": "LOGGER_REGISTRY = {}\n",
+    "harl/utils/envs_tools.py": "def get_num_agents(env, env_args, envs):\n    return None\n",
+    "harl/utils/configs_tools.py": """
+def get_task_name(env, env_args):
+    return None
+
+def init_dir(env, env_args):
+    return get_task_name(env, env_args)
+""",
+    "harl/common/base_logger.py": """
+class BaseLogger:
+    def __init__(self, args, env_args):
+        self.env_args, self.logged = env_args, []
+        self.task_name = self.get_task_name()
+
+    def eval_init(self):
+        self.total_num_steps = self.episode * 6
+
+    def eval_thread_done(self, tid):
+        pass
+
+    def eval_log(self, eval_episode):
+        pass
+
+    def log_env(self, env_infos):
+        self.logged.append({name: len(values) for name, values in env_infos.items()})
+""",
+    "harl/runners/__init__.py": """
+import json
+import numpy as np
+from harl.utils.envs_tools import make_eval_env, make_train_env, get_num_agents
+from harl.utils.configs_tools import init_dir
+from harl.envs import LOGGER_REGISTRY
+
+class Actor:
+    def act(self, obs, rnn_states, masks, available_actions=None, deterministic=False):
+        assert not deterministic, "no most probable actions"
+        return available_actions.argmax(axis=1)[:, None]
+
+class Runner:
+    def __init__(self, args, algo_args, env_args):
+        self.algo_args = algo_args
+        self.task = init_dir(args["env"], env_args)
+        seed, train, test = algo_args["seed"]["seed"], algo_args["train"], algo_args["eval"]
+        self.envs = make_train_env(args["env"], seed, train["n_rollout_threads"], env_args)
+        self.eval_envs = make_eval_env(args["env"], seed, test["n_eval_rollout_threads"], env_args)
+        self.num_agents = get_num_agents(args["env"], env_args, self.envs)
+        self.actor = [Actor()] * self.num_agents
+        self.logger = LOGGER_REGISTRY[args["env"]](args, env_args)
+        self.calls = []
+
+    def prep_rollout(self):
+        self.calls.append("prep_rollout")
+
+    def run(self):
+        self.calls.append("run")
+        self.logger.episode = 2
+        self.envs.reset()
+        self.envs.step(np.zeros((self.envs.num_envs, self.num_agents, 1), np.int64))
+
+    def eval(self):
+        self.logger.eval_init()
+        episodes = 0
+        _, _, masks = self.eval_envs.reset()
+        while episodes < self.algo_args["eval"]["eval_episodes"]:
+            actions = [
+                self.actor[agent].act(None, None, None, masks[:, agent], deterministic=True)
+                for agent in range(self.num_agents)
+            ]
+            _, _, _, dones, self.logger.eval_infos, masks = self.eval_envs.step(np.array(actions).transpose(1, 0, 2))
+            for world in np.flatnonzero(np.all(dones, axis=1)):
+                episodes += 1
+                self.logger.eval_thread_done(world)
+        self.logger.eval_log(episodes)
+
+    def save(self):
+        self.calls.append("save")
+
+    def close(self):
+        self.envs.close()
+        told = {"calls": self.calls, "task": self.task, "logged": self.logger.logged, "agents": self.num_agents}
+        told |= {"algo_args": self.algo_args, "seeds": list(self.envs._worlds.np_random_seed)}
+        print(json.dumps({**told, "shape": self.eval_envs.reset()[1].shape}))
+
+RUNNER_REGISTRY = {"mappo": Runner}
+""",
+    "harl/configs/algos_cfgs/mappo.yaml": """
+seed: {seed: 1}
+train: {n_rollout_threads: 4, num_env_steps: 100}
+eval: {use_eval: True, n_eval_rollout_threads: 3, eval_episodes: 6}
+algo: {gamma: 0.99}
+""",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with what the launcher takes of HARL; it must stay as it is."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    yield tmp_path
+    assert all((tmp_path / name).read_text() == text for name, text in FILES.items())
+
+
+def test_the_launcher_trains(checkout):
+    """Flags reach the world and the algorithm; the metrics of held-out episodes are said before and after."""
+    words = ["--map_name", "warehouse-9x7-2", "--on_target", "leave", "--max_cycles", "20", "--gamma", "0.9"]
+    done = run_python("-m", "examples.harl", str(checkout), "--seed", "8", *words)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(next(line for line in done.stdout.splitlines() if line.startswith('{"calls"')))
+    assert told["calls"] == ["prep_rollout", "run", "prep_rollout", "save"]
+    assert (told["task"], told["agents"], told["shape"]) == ("warehouse-9x7-2", 2, [6, 2, 8])
+    assert told["algo_args"]["algo"] == {"gamma": 0.9}
+    assert told["algo_args"]["eval"] == {"use_eval": True, "n_eval_rollout_threads": 6, "eval_episodes": 6}
+    assert told["logged"] == [dict.fromkeys(["eval_csr", "eval_isr", "eval_sum_of_costs", "eval_makespan"], 6)] * 2
+    first = told["seeds"][0]
+    assert told["seeds"] == [first, first + 1, first + 2, first + 3]
+    assert first >= FIRST_TRAINING_SEED
+    assert "Evaluation at step 0: csr 0.000" in done.stdout
+    assert "Evaluation at step 12: csr 0.000" in done.stdout
+    assert "csr: 0.000 before training, 0.000 after" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algo", "dqn"], "algo is dqn; expected one of mappo"),
+        (["--agents", "3"], "there is no flag --agents; expected some of .*gamma.*num_agents"),
+        (["--gamma"], "expected pairs of --NAME VALUE"),
+        (["gamma", "3"], "expected pairs of --NAME VALUE"),
+    ],
+)
+def test_bad_flags(checkout, words, message):
+    """Flags that are not known are refused, where HARL's own program ignores them."""
+    with pytest.raises(SystemExit, match=message):
+        launcher._parse(words, checkout)
+
+
+def test_evaluations_can_be_greedy(checkout):
+    """The most probable actions are taken in an evaluation only where they are asked for."""
+    for value, greedy in (("false", False), ("True", True)):
+        words = ["--size", "4,3", "--max_cycles", "5", "--greedy_evaluation", value]
+        done = run_python("-m", "examples.harl", str(checkout), *words)
+        # The stand-in's actor has no most probable actions.
+        assert ("no most probable actions" in done.stderr) == greedy, done.stderr
+        assert (done.returncode != 0) == greedy
+
+
+def test_without_a_checkout(tmp_path):
+    """The launcher says what it expected, and how it is used."""
+    before = list(sys.path)
+    with pytest.raises(SystemExit, match="expected the folder of a checkout of HARL"):
+        launcher.main([str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        launcher.main(["--help"])
+    assert (end.value.code, sys.path) == (0, before)

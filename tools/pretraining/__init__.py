@@ -1,0 +1,1 @@
+"""Train the network of `multigrid.policies.pretrained`: ``python -m tools.pretraining``. It needs torch."""

@@ -1,0 +1,94 @@
+"""The worlds that the network is trained in: maps of `multigrid.maps.generators`, under POGEMA's rules."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig, OnTarget
+from multigrid.maps import generators
+
+# The sides of small, common and large maps, from the first number to below the second.
+_SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)
+# The shares of configurations with small maps, where agents have to give way to one another within few cells, and with
+# large ones, which take much time.
+_SHARE_OF_SMALL, _SHARE_OF_LARGE = 0.25, 0.05
+# The share of configurations in which each arrival brings a new target.
+_SHARE_OF_LIFELONG = 0.5
+# The numbers of agents. Where one is above this share of the free cells, maps and number are drawn again.
+_NUM_AGENTS = (2, 3, 4, 8, 12, 16, 24, 32, 48, 64)
+_MOST_CROWDED = 0.35
+# Of random numbers from 0 to 1, those below the first give maps with scattered walls, those below the second mazes,
+# below the third rooms, and the others warehouses. Small maps have no space for the last two kinds.
+_SCATTERED, _MAZES, _ROOMS = 0.5, 0.85, 0.93
+# The largest share of cells that are scattered walls; with more of them, small maps get narrow ways, too.
+_MOST_WALLS, _MOST_WALLS_OF_SMALL = 0.35, 0.45
+# The shares of a maze's inner walls that are removed; where none is, there is one way between any two cells.
+_LOOPS = (0.0, 0.05, 0.1, 0.2, 0.4)
+# The smallest sides of rooms and the lengths of shelves, from the first number to below the second.
+_ROOM_SIZES, _SHELF_LENGTHS = (3, 7), (2, 6)
+# The smallest and the largest share of a warehouse's shelves that are there.
+_FILL = (0.6, 1)
+# The maps of a configuration, which have one size and one number of agents.
+_NUM_MAPS = 4
+
+
+def sample_world(generator: np.random.Generator, max_cycles: int = 128) -> GridConfig:
+    """Return a random configuration: four maps of one kind and size, and a number of agents.
+
+    About half of the maps have scattered walls, a third are mazes, and the others rooms and warehouses. A quarter are
+    small, and in half of the worlds each arrival brings a new target.
+
+    >>> config = sample_world(np.random.default_rng(0))
+    >>> config.collisions, config.on_target, config.num_maps
+    ('soft', 'stay', 4)
+    """
+    while True:
+        walls = _sample_maps(generator)
+        num_agents = int(generator.choice(_NUM_AGENTS))
+        if num_agents <= _MOST_CROWDED * (~walls).sum(axis=(1, 2)).min():
+            on_target: OnTarget = "restart" if generator.random() < _SHARE_OF_LIFELONG else "stay"
+            return make_world(walls, num_agents, on_target, max_cycles)
+
+
+def make_world(walls: NDArray[np.bool_], num_agents: int, on_target: OnTarget, max_cycles: int = 128) -> GridConfig:
+    """Return a configuration with POGEMA's collisions, of maps bool (M, W, H)."""
+    return GridConfig(
+        walls=walls,
+        num_agents=num_agents,
+        collisions="soft",
+        on_target=on_target,
+        allow_stay=True,
+        max_cycles=max_cycles,
+        observe=("agent", "target"),
+    )
+
+
+def _sample_maps(generator: np.random.Generator) -> NDArray[np.bool_]:
+    size = generator.random()
+    is_small = size < _SHARE_OF_SMALL
+    if is_small:
+        sides = _SMALL
+    elif size > 1 - _SHARE_OF_LARGE:
+        sides = _LARGE
+    else:
+        sides = _COMMON
+    width, height = generator.integers(*sides, size=2).tolist()
+    kind = generator.random() * (_MAZES if is_small else 1)
+    if kind < _SCATTERED:
+        density = float(generator.uniform(0, _MOST_WALLS_OF_SMALL if is_small else _MOST_WALLS))
+        maps = [generators.random_map(width, height, density, generator) for _ in range(_NUM_MAPS)]
+    elif kind < _MAZES:
+        loops = float(generator.choice(_LOOPS))
+        # Mazes have odd sides.
+        maps = [generators.maze(width | 1, height | 1, generator, loops) for _ in range(_NUM_MAPS)]
+    elif kind < _ROOMS:
+        room = int(generator.integers(*_ROOM_SIZES))
+        maps = [generators.rooms(width, height, room, generator) for _ in range(_NUM_MAPS)]
+    else:
+        length, share = int(generator.integers(*_SHELF_LENGTHS)), float(generator.uniform(*_FILL))
+        maps = [
+            generators.warehouse(width, height, shelf_length=length, fill=share, seed=generator)
+            for _ in range(_NUM_MAPS)
+        ]
+    return np.stack(maps)
