@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,9 +40,9 @@ class KernelCalls:
     than *agent* and *target*, which are the state itself; where threads share the work, it is part of their tasks.
     Worlds whose observations an exception has prevented are still marked as outdated, so the next call writes them.
 
-    Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds is followed by a
-    callback, which updates what belongs to the worlds; if an exception prevents it, the next call makes up for it with
-    `finish_commit`. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
+    Signal handlers do not interrupt a compiled kernel. A kernel that resets or restores worlds counts in
+    `Arrays.commits`; what else follows from it is stored before the call, with the number of commits from which it
+    holds. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
 
     With MULTIGRID_CHECK=1 in the environment, all invariants are checked before and after each kernel call.
 
@@ -62,7 +62,8 @@ class KernelCalls:
         self._sharing = Sharing()
         # The threads share all arrays but the scratch.
         self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._threads.count - 1))]
-        self._on_commit: tuple[int, Callable[[], object]] | None = None
+        # The number of commits after which users' generators follow worlds, and their new states.
+        self._pending: tuple[int, Mapping[int, Mapping[str, Any] | None]] | None = None
         self._is_inconsistent = False
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
@@ -148,12 +149,13 @@ class KernelCalls:
         self._sharing.add_work(time.perf_counter() - begin)
 
     def finish_commit(self) -> None:
-        """Call the pending callback if its kernel has completed, and forget it."""
-        if self._on_commit is not None:
-            commit, on_commit = self._on_commit
+        """Let the generators of users follow the last reset or restoration, if an exception has prevented it."""
+        if self._pending is not None:
+            commit, states = self._pending
             if commit == self.arrays.commits.item():
-                on_commit()
-            self._on_commit = None
+                for e, state in states.items():
+                    self._generators.restore(e, state)
+            self._pending = None
 
     @property
     def is_inconsistent(self) -> bool:
@@ -174,17 +176,17 @@ class KernelCalls:
 
     def _run_commit(
         self,
-        on_commit: Callable[[], object] | None,
         kernel: Any,
         *arguments: Any,
+        states: Mapping[int, Mapping[str, Any] | None],
         drawing: Iterable[int] | None = None,
     ) -> None:
-        """Run a kernel that increments `Arrays.commits`, then the callback."""
-        if on_commit is None:
+        """Run a kernel that counts in `Arrays.commits`; then the generators of users get states, or are detached."""
+        if not states:
             self._run(kernel, *arguments, drawing=drawing)
             return
         self._direct = False
-        self._on_commit = (self.arrays.commits.item() + 1, on_commit)
+        self._pending = (self.arrays.commits.item() + 1, states)
         try:
             self._run(kernel, *arguments, drawing=drawing)
         finally:
@@ -203,37 +205,54 @@ class KernelCalls:
             kernel(self._address_table, *arguments)
             self.observe()
             return
-        begin = time.perf_counter()
         compiled, foreign = self._generators.prepare(drawing) if entries else ([], None)
-        if self._constant_bytes is not None:
-            self._check_invariants("before", kernel)
-        is_observed = False
+        self._check_invariants("before", kernel)
         try:
-            if foreign is not None:
-                assert self.num_worlds == 1
-                self._interpret(interpret_with(kernel, foreign), self.arrays, arguments)
-            elif not COMPILED:
-                self._interpret(kernel, self._address_table, arguments)
-            elif self._threads.count > 1 and self._sharing.is_on and kernel in _TASKS:
-                first, last, *rest = arguments
-                self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
-                is_observed = True
+            if foreign is not None or not COMPILED:
+                assert foreign is None or self.num_worlds == 1
+                self._interpret(kernel if foreign is None else interpret_with(kernel, foreign), *arguments)
+                self.observe()
+            elif self._threads.count > 1:
+                self._share(kernel, *arguments)
             else:
-                if self._is_inconsistent:
-                    memory.clean_scratch(self.arrays)
-                kernel(self._address_table, *arguments)
-                self._is_inconsistent = False
-                is_checked = entries or self._on_commit is not None or self._constant_bytes is not None
-                self._direct = not is_checked and self._threads.count == 1
+                self._call(kernel, *arguments)
+                self.observe()
         finally:
             if compiled:
                 self._generators.update_generators(compiled)
-        if not is_observed:
+        self._check_invariants("after", kernel)
+
+    def _call(self, kernel: Any, *arguments: Any) -> None:
+        """Run a compiled kernel on this thread."""
+        if self._is_inconsistent:
+            memory.clean_scratch(self.arrays)
+        kernel(self._address_table, *arguments)
+        self._is_inconsistent = False
+        is_checked = self._generators.entries or self._pending is not None or self._constant_bytes is not None
+        self._direct = not is_checked and self._threads.count == 1
+
+    def _share(self, kernel: Any, *arguments: Any) -> None:
+        """Run a compiled kernel, and write observations, on all threads, or on this one while that is faster."""
+        begin = time.perf_counter()
+        if self._sharing.is_on and kernel in _TASKS:
+            first, last, *rest = arguments
+            self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
+        else:
+            self._call(kernel, *arguments)
             self.observe()
-        if self._threads.count > 1 and kernel is rules.play_worlds:
+        if kernel is rules.play_worlds:
             self._sharing.add_task(time.perf_counter() - begin)
-        if self._constant_bytes is not None:
-            self._check_invariants("after", kernel)
+
+    def _interpret(self, kernel: Any, *arguments: Any) -> None:
+        """Let Python run a kernel, which a signal handler may interrupt."""
+        # An interrupted kernel leaves the scratch dirty.
+        memory.clean_scratch(self.arrays)
+        self._direct = False
+        self._is_inconsistent = True
+        # 64-bit arithmetic is meant to wrap.
+        with np.errstate(over="ignore"):
+            kernel(self.arrays, *arguments)
+        self._is_inconsistent = False
 
     def observe(self) -> None:
         """Write the observations of the worlds that have changed since they were written."""
@@ -243,21 +262,10 @@ class KernelCalls:
         if COMPILED:
             kernel(self._address_table, 0, self.num_worlds)
         else:
-            self._interpret(kernel, self._address_table, (0, self.num_worlds))
-
-    def _interpret(self, kernel: Any, address_table: Any, arguments: tuple[Any, ...]) -> None:
-        # An interrupted kernel leaves the scratch dirty.
-        memory.clean_scratch(self.arrays)
-        self._direct = False
-        self._is_inconsistent = True
-        # 64-bit arithmetic is meant to wrap.
-        with np.errstate(over="ignore"):
-            kernel(address_table, *arguments)
-        self._is_inconsistent = False
+            self._interpret(kernel, 0, self.num_worlds)
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
-        assert self._constant_bytes is not None
-        if self._is_inconsistent:
+        if self._constant_bytes is None or self._is_inconsistent:
             return
         with np.errstate(over="ignore"):
             breach = find_breach(self._address_table, 0, self.num_worlds, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -68,14 +68,9 @@ class Worlds(KernelCalls):
     def max_cycles(self, limit: int | None) -> None:
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
 
-    def reset(self, map_index: int = RANDOM, on_commit: Callable[[], object] | None = None) -> None:
-        """Begin an episode in every world, from a random layout.
-
-        Args:
-            map_index: the map of all worlds, or `RANDOM`.
-            on_commit: called after the reset; a call that was interrupted is repeated.
-        """
-        self._run_commit(on_commit, rules.reset_worlds, 0, self.num_worlds, map_index)
+    def reset(self, map_index: int = RANDOM) -> None:
+        """Begin an episode in every world, from a random layout, on a given map or `RANDOM` ones."""
+        self._run(rules.reset_worlds, 0, self.num_worlds, map_index)
 
     def begin(
         self,
@@ -85,7 +80,6 @@ class Worlds(KernelCalls):
         layouts: Layout = RANDOM_LAYOUT,
         *,
         seeded: Iterable[int] = (),
-        on_commit: Callable[[], object] | None = None,
     ) -> None:
         """Begin an episode in K worlds.
 
@@ -95,7 +89,6 @@ class Worlds(KernelCalls):
             streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
             layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
             seeded: the worlds whose stream is new, which are detached from the generators that users hold.
-            on_commit: as for `reset`.
 
         Raises:
             RuntimeError: an interpreted kernel was interrupted, and these are not all worlds.
@@ -107,34 +100,26 @@ class Worlds(KernelCalls):
             self._make_room(layouts.lists.shape[2])
         no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
         no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
-        new = frozenset(seeded)
-        indices = worlds.tolist() if self._generators.entries else []
-        if streams is not None and self._generators.entries:
-            self._generators.update_streams(e for e in indices if e not in new)
-            unchanged = [k for k, e in enumerate(indices) if e not in new]
+        entries = self._generators.entries
+        forgotten: dict[int, None] = {}
+        drawing: list[int] = []
+        if entries:
+            forgotten = dict.fromkeys(seeded)
+            drawing = [e for e in worlds.tolist() if e not in forgotten]
+        if entries and streams is not None:
+            self._generators.update_streams(drawing)
+            unchanged = np.isin(worlds, drawing)
             streams[unchanged] = self.arrays.streams[worlds[unchanged]]
-
-        def finish() -> None:
-            self._generators.remove(new)
-            if on_commit is not None:
-                on_commit()
-
-        self._run_commit(
-            finish,
-            rules.begin_worlds,
-            # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
-            *map(
-                np.ascontiguousarray,
-                (
-                    worlds,
-                    maps,
-                    no_streams if streams is None else streams,
-                    no_layouts if layouts.cells is None else layouts.cells,
-                    _NO_LISTS if layouts.lists is None else layouts.lists,
-                ),
-            ),
-            drawing=[e for e in indices if e not in new],
+        arrays = (
+            worlds,
+            maps,
+            no_streams if streams is None else streams,
+            no_layouts if layouts.cells is None else layouts.cells,
+            _NO_LISTS if layouts.lists is None else layouts.lists,
         )
+        # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
+        contiguous = map(np.ascontiguousarray, arrays)
+        self._run_commit(rules.begin_worlds, *contiguous, states=forgotten, drawing=drawing)
 
     def reset_ended(self) -> None:
         """Begin an episode, on a random map and layout, in every world whose episode is over."""
@@ -281,20 +266,12 @@ class Worlds(KernelCalls):
         longest = int(self.arrays.list_lengths[worlds].max(initial=0))
         return {snapshots.LISTS: self.arrays.target_lists[worlds, :, :longest]} if longest else {}
 
-    def restore(
-        self,
-        worlds: NDArray[np.int64],
-        states: Any,
-        on_commit: Callable[[], object] | None = None,
-        *,
-        any_generator: bool = False,
-    ) -> None:
+    def restore(self, worlds: NDArray[np.int64], states: Any, *, any_generator: bool = False) -> None:
         """Set the states of K worlds, and write their observations.
 
         Args:
             worlds: int64 (K,), no two alike.
             states: as `snapshot_many` returns them; or a list of K, as `snapshot` returns them.
-            on_commit: as for `reset`.
             any_generator: whether a state may have a generator other than PCG64: only with a single world.
 
         Raises:
@@ -302,27 +279,23 @@ class Worlds(KernelCalls):
             ValueError: a state is of another version, lacks a field, has a field of another shape than these worlds',
                 or cannot be reached by playing; nothing is changed then.
         """
-        indices = worlds.tolist() if self._generators.entries else ()
-        self._generators.update_streams(indices)
+        entries = self._generators.entries
+        self._generators.update_streams(worlds.tolist() if entries else ())
         self.check_consistent()
         buffer, longest = self._buffer, snapshots.find_longest(states)
         if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
             buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest)
-        bit_states: list[dict[str, Any]] = []
+        bit_states: Iterable[dict[str, Any]] = ()
         if isinstance(states, list):
             buffer.arrays.streams[...] = self.arrays.streams[worlds]
             bit_states = buffer.read_each(states, any_generator=any_generator)
         else:
             buffer.read(states)
+            if entries:
+                bit_states = map(pcg64.read_stream, buffer.arrays.streams)
         buffer.check(self.config)
         if longest:
             self._make_room(longest)
-
-        def finish() -> None:
-            self._generators.update_generators(indices)
-            for e, bits in zip(worlds.tolist(), bit_states, strict=False):
-                self._generators.restore(e, bits)
-            if on_commit is not None:
-                on_commit()
-
-        self._run_commit(finish, rules.restore_worlds, buffer.address_table, worlds, drawing=())
+        by_world = zip(worlds.tolist(), bit_states, strict=False)
+        held = {e: bits for e, bits in by_world if e in entries or bits["bit_generator"] != "PCG64"}
+        self._run_commit(rules.restore_worlds, buffer.address_table, worlds, states=held, drawing=())
