@@ -9,10 +9,10 @@ import pytest
 
 import played
 from multigrid import GridConfig, MultiGridEnv, parallel_env, vector_env
-from multigrid.core.placement import RANDOM
 from multigrid.core.worlds import Worlds
 from multigrid.maps import parse_map
 from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import RANDOM
 
 CORRIDOR = """
     a....B

@@ -1,36 +1,67 @@
-"""Run kernels on the arrays of E worlds: on threads, with the users' generators kept up to date."""
+"""Run a game's kernels on the arrays of E worlds: on threads, with the users' generators kept up to date."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
-from multigrid.core import rules, snapshots
-from multigrid.core.allocation import with_room
-from multigrid.core.invariants import SOUND, check_static, find_breach
-from multigrid.core.observe import observe_worlds, observe_worlds_flat, step_and_observe, step_and_observe_flat
-from multigrid.core.threads import PLAY, RESET, RESET_ENDED, Threads
+from multigrid.maps.components import NO_TARGET
 from multigrid.runtime import arrays as memory
 from multigrid.runtime.arrays import Arrays
 from multigrid.runtime.compiled import COMPILED, OFF
 from multigrid.runtime.sharing import Sharing
+from multigrid.runtime.snapshots import StateBuffer
+from multigrid.runtime.threads import PLAY, RESET, RESET_ENDED, Threads
 from multigrid.runtime.world_generators import WorldGenerators, interpret_with
 
-__all__ = ["KernelCalls"]
-
-_TASKS = {rules.play_worlds: PLAY, rules.reset_worlds: RESET, rules.reset_ended_worlds: RESET_ENDED}
-_STATE_PARTS = frozenset(("agent", "target"))
 _FEWEST_AGENTS_THREADED = 2**12
 """Of worlds that several threads play; on busy cores, two threads take longer for fewer."""
 _FEWEST_AGENTS_SHARED, _FEWEST_BYTES_SHARED = 2**16, 2**17
 """Of worlds, and of an array, that several threads write together; one thread writes less in the time of a task."""
 _CHECK_VARIABLE = "MULTIGRID_CHECK"
+_UNPICKLED = ("_address_table", "_address_tables", "_buffer", "_step_worlds", "_threads")
+
+
+class Game(NamedTuple):
+    """The kernels of a game, which get an address table, and mostly the first world and the one after the last.
+
+    `multigrid.core.worlds.GAME` is the built-in one.
+    """
+
+    prepare: Any
+    """Compute constant arrays, once."""
+    reset: Any
+    """Begin an episode, on a given map or a `RANDOM` one."""
+    begin: Any
+    """Begin an episode in K worlds, with given maps, streams, layouts and lists of targets."""
+    reset_ended: Any
+    """Begin an episode where the last one is over."""
+    restore: Any
+    """Copy the states of another table to K worlds."""
+    find_bad_action: Any
+    """Return the first row, world * N + agent, whose action is out of range; a negative number if there is none."""
+    play: Any
+    """Play a step."""
+    step: Any
+    """Find a bad action as `find_bad_action`, and play a step if there is none."""
+    step_and_observe: tuple[Any, Any]
+    """Do as `step`, then as `observe`."""
+    observe: tuple[Any, Any]
+    """Write the outdated observations: one for an array of each part, one for flat vectors."""
+    play_tasks: Any
+    """Play pieces of tasks, see `multigrid.runtime.threads`."""
+    find_breach: Any
+    """Return the first broken invariant of all worlds, or of those that had a reset; a negative number if none is."""
+    describe_breach: Any
+    """No kernel: return the error message for what `find_breach` returned, given the arrays, it, and the config."""
 
 
 class KernelCalls:
@@ -44,60 +75,69 @@ class KernelCalls:
     `Arrays.commits`; what else follows from it is stored before the call, with the number of commits from which it
     holds. An interpreted kernel can be interrupted; then `check_consistent` refuses all but a full reset.
 
-    With MULTIGRID_CHECK=1 in the environment, all invariants are checked before and after each kernel call.
-
     Args:
         config: the worlds' configuration.
         arrays: their arrays.
         num_threads: the number of threads that run kernels; interpreted kernels, and those of few agents, run on one.
     """
 
+    game: ClassVar[Game]
+    """The kernels, which are not pickled."""
+
     def __init__(self, config: GridConfig, arrays: Arrays, num_threads: int) -> None:
         self.config = config
         self.arrays = arrays
         self.num_worlds = len(arrays.steps)
         self._generators = WorldGenerators(arrays.streams)
-        self._threads = Threads(num_threads if COMPILED and arrays.actions.size >= _FEWEST_AGENTS_THREADED else 1)
-        self._shares_writing = self._threads.count > 1 and arrays.actions.size >= _FEWEST_AGENTS_SHARED
+        self._num_threads = num_threads if COMPILED and arrays.actions.size >= _FEWEST_AGENTS_THREADED else 1
+        self._shares_writing = self._num_threads > 1 and arrays.actions.size >= _FEWEST_AGENTS_SHARED
         self._sharing = Sharing()
         # The threads share all arrays but the scratch.
-        self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._threads.count - 1))]
+        self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._num_threads - 1))]
         # The number of commits after which users' generators follow worlds, and their new states.
         self._pending: tuple[int, Mapping[int, Mapping[str, Any] | None]] | None = None
         self._is_inconsistent = False
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
         self._constant_bytes: dict[str, bytes] | None = None
-        self._observes = config.flatten or not _STATE_PARTS.issuperset(config.parts)
+        self._observes = config.flatten or not memory.STATE_PARTS.keys() >= set(config.parts)
         self._pack_arrays()
-        rules.build_move_table(self._address_table)
+        self.game.prepare(self._address_table)
         if os.environ.get(_CHECK_VARIABLE, "") not in OFF:
-            self._constant_bytes = check_static(arrays, {})
+            self._constant_bytes = memory.check_static(arrays, {})
 
     def _pack_arrays(self) -> None:
         self._address_tables = [memory.pack(arrays) for arrays in self._thread_arrays]
         self._address_table = self._address_tables[0]
-        self._buffer: snapshots.StateBuffer | None = None
-        self._step_worlds: Callable[[Any, int, int], int] = rules.step_worlds
-        if self._observes:
-            self._step_worlds = step_and_observe_flat if self.config.flatten else step_and_observe
+        self._buffer: StateBuffer | None = None
+        self._threads = Threads(self.game.play_tasks, self._num_threads)
+        self._step_worlds = self.game.step_and_observe[self.config.flatten] if self._observes else self.game.step
 
     def _make_room(self, longest: int) -> None:
-        """Replace the arrays of lists of targets by larger ones if they are too small; no world changes."""
-        arrays, threads = with_room(self.arrays, longest), self._threads
-        if arrays is self.arrays:
+        """Replace the arrays of lists of targets by larger ones if they are too small; no world changes.
+
+        Raises:
+            ValueError: there is not enough memory.
+        """
+        old, threads = self.arrays, self._threads
+        if longest <= old.target_lists.shape[2]:
             return
-        lists = {name: getattr(arrays, name) for name in ("target_lists", "list_lengths")}
-        thread_arrays = [arrays, *(one._replace(**lists) for one in self._thread_arrays[1:])]
+        shape = (*old.arrivals.shape, longest, 2)
+        check_worlds(self.num_worlds, math.prod(shape) * old.target_lists.itemsize)
+        lists, lengths = np.full(shape, NO_TARGET), np.zeros(old.arrivals.shape, np.int64)
+        if len(old.list_lengths):
+            lists[:, :, : old.target_lists.shape[2]] = old.target_lists
+            lengths[...] = old.list_lengths
+        thread_arrays = [one._replace(target_lists=lists, list_lengths=lengths) for one in self._thread_arrays]
         tables = [memory.pack(one) for one in thread_arrays]
         # In one call, so that no exception of a signal handler leaves tables without their arrays.
         vars(self).update(
-            arrays=arrays,
+            arrays=thread_arrays[0],
             _thread_arrays=thread_arrays,
             _address_tables=tables,
             _address_table=tables[0],
             _buffer=None,
-            _threads=Threads(threads.count),
+            _threads=Threads(self.game.play_tasks, threads.count),
         )
         threads.close()
 
@@ -110,17 +150,12 @@ class KernelCalls:
         copy.arrays = self.arrays._replace(**{name: getattr(self.arrays, name).copy() for name in changing})
         copy._generators = self._generators.copy(copy.arrays.streams)
         copy._thread_arrays = [copy.arrays, *(memory.copy_scratch(copy.arrays) for _ in self._thread_arrays[1:])]
-        copy._threads = Threads(self._threads.count)
         copy._pack_arrays()
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
         self.finish_commit()
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("_address_table", "_address_tables", "_buffer", "_step_worlds")
-        }
+        return {name: value for name, value in vars(self).items() if name not in _UNPICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -234,13 +269,14 @@ class KernelCalls:
     def _share(self, kernel: Any, *arguments: Any) -> None:
         """Run a compiled kernel, and write observations, on all threads, or on this one while that is faster."""
         begin = time.perf_counter()
-        if self._sharing.is_on and kernel in _TASKS:
+        task = {self.game.play: PLAY, self.game.reset: RESET, self.game.reset_ended: RESET_ENDED}.get(kernel)
+        if self._sharing.is_on and task is not None:
             first, last, *rest = arguments
-            self._threads.run(self._address_tables, _TASKS[kernel], (first, last), *rest)
+            self._threads.run(self._address_tables, task, (first, last), *rest)
         else:
             self._call(kernel, *arguments)
             self.observe()
-        if kernel is rules.play_worlds:
+        if task == PLAY:
             self._sharing.add_task(time.perf_counter() - begin)
 
     def _interpret(self, kernel: Any, *arguments: Any) -> None:
@@ -258,22 +294,28 @@ class KernelCalls:
         """Write the observations of the worlds that have changed since they were written."""
         if not self._observes:
             return
-        kernel = observe_worlds_flat if self.config.flatten else observe_worlds
+        kernel = self.game.observe[self.config.flatten]
         if COMPILED:
             kernel(self._address_table, 0, self.num_worlds)
         else:
             self._interpret(kernel, 0, self.num_worlds)
 
+    def _find_breach(self, arrays: Arrays, address_table: Any, *, skip: bool) -> str:
+        """Return what is wrong in states, or ""; `skip` leaves out worlds that have had no reset yet."""
+        if not COMPILED and not skip:
+            # An interrupted check leaves the scratch dirty.
+            memory.clean_scratch(arrays)
+        with np.errstate(over="ignore"):
+            breach = int(self.game.find_breach(address_table, 0, len(arrays.steps), skip))
+        return "" if breach < 0 else str(self.game.describe_breach(arrays, breach, self.config))
+
     def _check_invariants(self, when: str, kernel: Any) -> None:
         if self._constant_bytes is None or self._is_inconsistent:
             return
-        with np.errstate(over="ignore"):
-            breach = find_breach(self._address_table, 0, self.num_worlds, True)
-        if breach != SOUND:
-            message = snapshots.format_breach(self.arrays, breach, self.config)
-            raise AssertionError(f"{when} {kernel.__name__}: {message}")
+        if problem := self._find_breach(self.arrays, self._address_table, skip=True):
+            raise AssertionError(f"{when} {kernel.__name__}: {problem}")
         for arrays in self._thread_arrays:
-            check_static(arrays, self._constant_bytes)
+            memory.check_static(arrays, self._constant_bytes)
 
 
 def _write_alone(to: NDArray[Any], source: NDArray[Any] | None) -> None:
