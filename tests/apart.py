@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 import multigrid
-from multigrid.core import calls
-from multigrid.runtime import sharing
+from multigrid.runtime import calls, sharing
 
 # As in conftest.py, which pytest alone reads.
 calls._FEWEST_AGENTS_THREADED = 0

@@ -13,8 +13,7 @@ os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"  # the banner would stand in the 
 import pytest
 from hypothesis import settings
 
-from multigrid.core import calls
-from multigrid.runtime import sharing
+from multigrid.runtime import calls, sharing
 
 # A first call may compile a kernel, which no deadline per example should count. The rest is hypothesis' own choice,
 # which on CI is the same examples every time.

@@ -87,7 +87,7 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "core/snapshots.py": [
+    "runtime/snapshots.py": [
         "core/test_target_lists.py",
         "envs/test_contract.py::test_bad_states_are_refused",
         "envs/test_safety.py",
@@ -103,7 +103,7 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "core/calls.py": [
+    "runtime/calls.py": [
         "envs/test_lists_of_targets.py",
         "envs/test_safety.py",
         "core/test_worlds.py",
@@ -446,7 +446,7 @@ core/invariants.py
         ends are counted: If 4 -> _1 < 0
         rewards are those of the arrivals: If 6 -> _1 < _2
         shared, a reward is the mean: BinOp 1 -> _1
-core/snapshots.py
+runtime/snapshots.py
     FIELDS
         a state holds the arrivals' steps: Tuple 2 -> _[:7]
         a state holds the targets: Tuple 2 -> _[:4] + _[5:]
@@ -488,7 +488,7 @@ runtime/world_generators.py
         the state of a generator of another kind is its own: If 1 -> False
     WorldGenerators.prepare
         a generator that is not safe is not drawn from: Expr 1 -> pass
-core/calls.py
+runtime/calls.py
     _run
         the generator that somebody holds follows a draw: Expr 4 -> pass
     finish_commit

@@ -8,9 +8,9 @@ import numpy as np
 
 import multigrid
 from multigrid.config import Collisions, GridConfig, OnTarget, Part
-from multigrid.core.placement import RANDOM
 from multigrid.core.worlds import Worlds
 from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import RANDOM
 
 STRICT = ("-W", "error", "-W", "ignore:Numba is not installed")
 """For a Python that must not warn; but where Numba is missing, that is said, as it should be."""

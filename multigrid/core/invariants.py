@@ -46,6 +46,7 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import Outcome
+from multigrid.config import GridConfig
 from multigrid.core.rules import (
     COLLISIONS,
     LEAVE,
@@ -60,10 +61,9 @@ from multigrid.core.rules import (
 )
 from multigrid.maps.cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import CONSTANT, LEFT, NOBODY, PARKED, SCRATCH, TRAVELLING, Arrays, unpack
+from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import kernel
-
-__all__ = ["MOST_STEPS", "RULES", "SOUND", "check_static", "find_breach"]
+from multigrid.runtime.snapshots import EXPECTED
 
 MOST_STEPS = 2**53
 """The longest episode; float64 represents all integers up to it."""
@@ -306,22 +306,11 @@ def _check_ends(w: Arrays, e: int) -> int:
     return SOUND
 
 
-def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
-    """Check that the scratch is clean and the constant arrays are unchanged.
-
-    Args:
-        arrays: of any number of worlds.
-        before: what the first call returned; {} for the first call.
-
-    Returns:
-        The constant arrays' bytes, by name.
-
-    Raises:
-        AssertionError: an array differs.
-    """
-    for name, clean in SCRATCH.items():
-        assert clean is None or (getattr(arrays, name) == clean).all(), f"{name} is not clean"
-    found = {name: getattr(arrays, name).tobytes() for name in CONSTANT}
-    for name, content in before.items():
-        assert found[name] == content, f"{name} has changed"
-    return found
+def describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
+    """Return the error message for what `find_breach` returned for states."""
+    k, rule = divmod(breach, _NUM_RULES)
+    field, how = RULES[rule]
+    value = getattr(arrays, field)[k].tolist()
+    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
+    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
+    return f"{field} in the state {problem}{where}; {EXPECTED}"

@@ -35,8 +35,6 @@ from multigrid.core.rules import ON_TARGET, RESTART
 from multigrid.runtime.arrays import unpack
 from multigrid.runtime.compiled import kernel
 
-__all__ = ["LABELS", "METRICS", "Label", "episode_metrics", "make_lists", "world_metrics", "write_metrics"]
-
 METRICS = ("success", "arrival_step", "csr", "isr", "sum_of_costs", "makespan", "throughput")
 """The names of the metrics; the first two are by agent."""
 

@@ -19,15 +19,6 @@ from multigrid.parts import PARTS
 from multigrid.runtime.arrays import LEFT, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
 
-__all__ = [
-    "global_states",
-    "observe_any_worlds",
-    "observe_worlds",
-    "observe_worlds_flat",
-    "step_and_observe",
-    "step_and_observe_flat",
-]
-
 _AGENT, _TARGET, _OTHERS, _OFFSET, _VIEW, _WALLS, _ACTION_MASK = range(len(PARTS))
 _ARE_CELLS = tuple(spec.has_cells and not spec.is_signed for spec in PARTS.values())
 
@@ -77,7 +68,7 @@ def observe_any_worlds(address_table: Any, first: int, last: int) -> None:
     w = unpack(address_table)
     if w.flat.shape[0] > 0:
         observe_worlds_flat(address_table, first, last)
-    elif _has_parts(w):
+    elif w.written_parts.shape[0] > 0:
         observe_worlds(address_table, first, last)
 
 
@@ -99,13 +90,6 @@ def step_and_observe_flat(address_table: Any, first: int, last: int) -> int:
         play_worlds(address_table, first, last)
         observe_worlds_flat(address_table, first, last)
     return bad_row
-
-
-@inlined
-def _has_parts(w: Arrays) -> bool:
-    """Return whether there are arrays of single parts; *agent* and *target* are the state itself."""
-    parts = w.others_part.shape[0] + w.offset_part.shape[0] + w.view_part.shape[0] + w.walls_part.shape[0]
-    return bool(parts + w.action_mask_part.shape[0] > 0)
 
 
 @inlined
@@ -222,8 +206,8 @@ def _write_action_mask(out: Any, w: Arrays, e: int, i: int) -> None:
 def _write_flat(w: Arrays, e: int, i: int) -> None:
     out = w.flat[e, i]
     start = 0
-    for k in range(w.flat_parts.shape[0]):
-        part = w.flat_parts[k]
+    for k in range(w.written_parts.shape[0]):
+        part = w.written_parts[k]
         end = start + w.flat_sizes[k]
         if part == _AGENT:
             _write_cell(out, start, w.location, e, i)

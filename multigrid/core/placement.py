@@ -9,11 +9,6 @@ from multigrid.runtime.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import kernel
 from multigrid.runtime.pcg64 import draw_integer
 
-__all__ = ["RANDOM", "draw_layout", "draw_map", "set_lists", "set_next_target"]
-
-RANDOM = -1
-"""Stands for the index of a random map."""
-
 
 @kernel
 def draw_map(w: Arrays, e: int) -> Any:

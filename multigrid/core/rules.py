@@ -50,9 +50,9 @@ from __future__ import annotations
 from typing import Any
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
-from multigrid.core.placement import RANDOM, draw_layout, draw_map, set_lists, set_next_target
+from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
 from multigrid.maps.cells import WALL
-from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
+from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
 
 __all__ = [

@@ -1,35 +1,49 @@
-"""E worlds of one configuration: reset, step, random streams, and states to save and restore."""
+"""The worlds of the game: its kernels, its arrays before the first reset, and what only its worlds can do."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
-from multigrid.core import rules, snapshots
-from multigrid.core.allocation import allocate
-from multigrid.core.calls import KernelCalls
+from multigrid.core import observe, rules
+from multigrid.core.invariants import describe_breach, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
-from multigrid.core.placement import RANDOM
-from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
-from multigrid.runtime import pcg64
-from multigrid.runtime.arrays import LEFT, TRAVELLING
-from multigrid.runtime.compiled import COMPILED
+from multigrid.core.tasks import play_tasks
+from multigrid.parts import MASK, PARTS, Part, flat_slices
+from multigrid.runtime import pcg64, worlds
+from multigrid.runtime.arrays import PART_ARRAYS, STATE_PARTS, Arrays, bytes_needed, clean_scratch, make_arrays
+from multigrid.runtime.calls import Game
 
-__all__ = ["Worlds"]
+GAME = Game(
+    prepare=rules.build_move_table,
+    reset=rules.reset_worlds,
+    begin=rules.begin_worlds,
+    reset_ended=rules.reset_ended_worlds,
+    restore=rules.restore_worlds,
+    find_bad_action=rules.find_bad_action,
+    play=rules.play_worlds,
+    step=rules.step_worlds,
+    step_and_observe=(observe.step_and_observe, observe.step_and_observe_flat),
+    observe=(observe.observe_worlds, observe.observe_worlds_flat),
+    play_tasks=play_tasks,
+    find_breach=find_breach,
+    describe_breach=describe_breach,
+)
 
-_NO_LISTS = np.empty((0, 0, 0, 2), np.int64)
 # More than any grid's side; with this and a location, sums of 64 bits do not overflow.
 _FARTHEST = 2**32
 
 
-class Worlds(KernelCalls):
-    """E worlds of N agents each, played by the same kernels for any E.
+class Worlds(worlds.Worlds):
+    """E worlds of N agents each, played by the rules of `multigrid.core.rules`.
 
-    Kernels read and write `arrays`; environments return copies of them.
+    Args:
+        config: the worlds' configuration.
+        num_worlds: E.
+        autoreset: whether a step resets the worlds whose episode is over.
+        num_threads: the number of threads that run kernels.
 
     >>> world = Worlds(GridConfig(size=(4, 3), num_agents=2))
     >>> world.set_generator(0, np.random.default_rng(7))
@@ -38,25 +52,15 @@ class Worlds(KernelCalls):
     (1, 2, 2)
     """
 
+    game = GAME
+
     def __init__(
         self, config: GridConfig, num_worlds: int = 1, *, autoreset: bool = False, num_threads: int = 1
     ) -> None:
         arrays = allocate(config, num_worlds)
         arrays.settings[rules.AUTORESET] = autoreset
-        self._draws_in_steps = autoreset or config.on_target == "restart"
-        super().__init__(config, arrays, num_threads)
-
-    @property
-    def observation_arrays(self) -> list[NDArray[Any]]:
-        """The observations, (E, N, ...): an array for each of `GridConfig.observation_keys`, or a single one."""
-        if self.config.flatten:
-            return [self.arrays.flat, self.arrays.action_mask_part][: max(1, len(self.config.observation_keys))]
-        state = {"agent": self.arrays.location, "target": self.arrays.target}
-        shape = self.arrays.location.shape[:2]
-        return [
-            state[part] if part in state else getattr(self.arrays, f"{part}_part").reshape(*shape, *part_shape)
-            for part, part_shape in self.config.part_shapes.items()
-        ]
+        draws = autoreset or config.on_target == "restart"
+        super().__init__(config, arrays, draws_in_steps=draws, num_threads=num_threads)
 
     @property
     def max_cycles(self) -> int | None:
@@ -67,101 +71,6 @@ class Worlds(KernelCalls):
     @max_cycles.setter
     def max_cycles(self, limit: int | None) -> None:
         self.arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if limit is None else limit
-
-    def reset(self, map_index: int = RANDOM, on_commit: Callable[[], object] | None = None) -> None:
-        """Begin an episode in every world, from a random layout.
-
-        Args:
-            map_index: the map of all worlds, or `RANDOM`.
-            on_commit: called after the reset; a call that was interrupted is repeated.
-        """
-        self._run_commit(on_commit, rules.reset_worlds, 0, self.num_worlds, map_index)
-
-    def begin(
-        self,
-        worlds: NDArray[np.int64],
-        maps: NDArray[np.int64],
-        streams: NDArray[np.uint64] | None = None,
-        layouts: Layout = RANDOM_LAYOUT,
-        *,
-        seeded: Iterable[int] = (),
-        on_commit: Callable[[], object] | None = None,
-    ) -> None:
-        """Begin an episode in K worlds.
-
-        Args:
-            worlds: int64 (K,), no two alike.
-            maps: int64 (K,), the map of each, or `RANDOM`.
-            streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
-            layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
-            seeded: the worlds whose stream is new, which are detached from the generators that users hold.
-            on_commit: as for `reset`.
-
-        Raises:
-            RuntimeError: an interpreted kernel was interrupted, and these are not all worlds.
-            ValueError: there is not enough memory for the lists.
-        """
-        if len(worlds) < self.num_worlds:
-            self.check_consistent()
-        if layouts.lists is not None:
-            self._make_room(layouts.lists.shape[2])
-        no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
-        no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
-        new = frozenset(seeded)
-        indices = worlds.tolist() if self._generators.entries else []
-        if streams is not None and self._generators.entries:
-            self._generators.update_streams(e for e in indices if e not in new)
-            unchanged = [k for k, e in enumerate(indices) if e not in new]
-            streams[unchanged] = self.arrays.streams[worlds[unchanged]]
-
-        def finish() -> None:
-            self._generators.remove(new)
-            if on_commit is not None:
-                on_commit()
-
-        self._run_commit(
-            finish,
-            rules.begin_worlds,
-            # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
-            *map(
-                np.ascontiguousarray,
-                (
-                    worlds,
-                    maps,
-                    no_streams if streams is None else streams,
-                    no_layouts if layouts.cells is None else layouts.cells,
-                    _NO_LISTS if layouts.lists is None else layouts.lists,
-                ),
-            ),
-            drawing=[e for e in indices if e not in new],
-        )
-
-    def reset_ended(self) -> None:
-        """Begin an episode, on a random map and layout, in every world whose episode is over."""
-        self._run(rules.reset_ended_worlds, 0, self.num_worlds)
-
-    def step(self) -> int:
-        """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
-
-        Returns:
-            `multigrid.core.rules.ALL_VALID`; or, if an action is out of range, the first such row, world * N + agent,
-            and then no world is stepped.
-
-        Raises:
-            RuntimeError: see `check_consistent`.
-        """
-        if self._direct:
-            return self._step_worlds(self._address_table, 0, self.num_worlds)
-        self.finish_commit()
-        self.check_consistent()
-        has_draws = bool(self._generators.entries) and self._draws_in_steps
-        if self._threads.count > 1 or self._constant_bytes is not None or has_draws or not COMPILED:
-            bad_row = int(rules.find_bad_action(self._address_table, 0, self.num_worlds))
-            if bad_row == rules.ALL_VALID:
-                self._run(rules.play_worlds, 0, self.num_worlds, drawing=None if has_draws else ())
-            return bad_row
-        self._direct = True
-        return self._step_worlds(self._address_table, 0, self.num_worlds)
 
     def measure(self, worlds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the `multigrid.core.metrics` of K worlds for each of their agents, float64 (7, K, N)."""
@@ -223,106 +132,86 @@ class Worlds(KernelCalls):
             )
         self.check_consistent()
 
-    def find_present(self, e: int) -> list[int]:
-        """Return the indices of the agents of world e that have not left."""
-        rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
-        return rows
 
-    def find_departed(self) -> NDArray[np.bool_]:
-        """Return which agents had left before the last step of their world: bool (E, N)."""
-        departed: NDArray[np.bool_] = (self.arrays.status == LEFT) & ~self.arrays.terminated
-        return departed
+def allocate(config: GridConfig, num_worlds: int) -> Arrays:
+    """Allocate the arrays of E worlds, as they are before the first reset.
 
-    def find_acting(self) -> NDArray[np.bool_]:
-        """Return which agents' actions count, for they have neither left nor parked: bool (E, N)."""
-        acting: NDArray[np.bool_] = self.arrays.status == TRAVELLING
-        return acting
+    Raises:
+        ValueError: there is not enough memory.
 
-    def get_generator(self, e: int) -> np.random.Generator:
-        """Return the generator that world e draws from, the same object until the world gets a new seed."""
-        self._direct = False
-        return self._generators.get(e)
+    >>> allocate(GridConfig(size=(7, 4), num_agents=3), 10).location.shape
+    (10, 3, 2)
+    """
+    extents = _name_extents(config, num_worlds)
+    empty = _list_empty(config)
+    check_worlds(num_worlds, bytes_needed(extents, empty))
+    arrays = make_arrays(extents, empty)
+    _write_start(arrays, config)
+    arrays.components[...] = config.components
+    arrays.component_sizes[...] = [
+        np.bincount(labels.ravel(), minlength=arrays.component_sizes.shape[1]) for labels in config.components
+    ]
+    if "view" in config.parts:
+        radius = config.view_radius
+        rim = ((0, 0), (radius, radius), (radius, radius))
+        arrays.blocked[...] = np.pad(config.is_wall, rim, constant_values=1)
+    if config.layouts is not None:
+        arrays.layouts[...] = config.layouts
+    if config.target_lists is not None:
+        arrays.layout_lists[...] = config.target_lists
+    for side, scaled in zip((config.width, config.height), arrays.scaled, strict=True):
+        scaled[:side] = np.arange(side) / max(side - 1, 1)
+    slices = flat_slices(config.part_shapes) if config.flatten else {}
+    arrays.flat_sizes[...] = [one.stop - one.start for one in slices.values()]
+    arrays.written_parts[...] = [list(PARTS).index(part) for part in _list_written(config)]
+    return arrays
 
-    def set_generator(self, e: int, generator: np.random.Generator) -> None:
-        """Let world e draw from a generator; with several worlds, one over PCG64."""
-        self._direct = False
-        self._generators.set(e, generator)
 
-    def is_generator_replaced(self, e: int) -> bool:
-        """Return whether world e draws from a generator that was passed to `set_generator`."""
-        return bool(self._generators.entries) and self._generators.is_replaced(e)
+def _write_start(arrays: Arrays, config: GridConfig) -> None:
+    """Write the settings, and the state before the first reset, to zeroed arrays."""
+    arrays.settings[rules.COLLISIONS] = rules.COLLISION_RULES.index(config.collisions)
+    arrays.settings[rules.ON_TARGET] = rules.ON_TARGET_RULES.index(config.on_target)
+    arrays.settings[rules.SHARED_REWARD] = config.reward == "shared"
+    arrays.settings[rules.NUM_ACTIONS] = config.num_actions
+    arrays.settings[rules.MAX_CYCLES] = rules.NO_LIMIT if config.max_cycles is None else config.max_cycles
+    arrays.steps[...] = rules.NOT_BEGUN
+    arrays.streams[:, pcg64.INCREMENT_LOW] = 1
+    clean_scratch(arrays)
 
-    def snapshot(self, e: int) -> dict[str, Any]:
-        """Return the whole state of world e: the version, copied arrays by name, and the random stream with its type.
 
-        Raises:
-            ValueError: the generator is in a state that a PCG64 cannot reach.
-        """
-        self._generators.update_streams([e])
-        state = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
-        if len(self.arrays.list_lengths):
-            state |= {name: lists[0] for name, lists in self._copy_lists(np.array([e])).items()}
-        return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
+def _name_extents(config: GridConfig, num_worlds: int) -> dict[str, int]:
+    sizes = [one.stop for one in flat_slices(config.part_shapes).values()]
+    return config.extents | {
+        "E": num_worlds,
+        "M": config.num_maps,
+        "C": 1 + int(config.components.max()),
+        "W+2r": config.width + 2 * config.view_radius,
+        "H+2r": config.height + 2 * config.view_radius,
+        "L": max(config.width, config.height),
+        "S": pcg64.STREAM_WORDS,
+        "P": len(_list_written(config)),
+        "T": 0 if config.target_lists is None else config.target_lists.shape[2],
+        "D": max(sizes, default=0),
+    }
 
-    def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return the whole states of K worlds: the version int64 (K,), stacked arrays, and the streams uint64 (K, 6).
 
-        Raises:
-            ValueError: a generator is in a state that a PCG64 cannot reach.
-        """
-        self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
-        states = {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
-        if len(self.arrays.list_lengths):
-            states |= self._copy_lists(worlds)
-        return {"version": np.full(len(worlds), snapshots.VERSION)} | states
+def _list_written(config: GridConfig) -> list[Part]:
+    """Return the parts that kernels write: those of the flat vector; else all that are not the state itself."""
+    if config.flatten:
+        return list(flat_slices(config.part_shapes))
+    return [part for part in config.parts if part not in STATE_PARTS]
 
-    def _copy_lists(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Return the lists of targets of K worlds under their name in states; {} if none of them has lists."""
-        longest = int(self.arrays.list_lengths[worlds].max(initial=0))
-        return {snapshots.LISTS: self.arrays.target_lists[worlds, :, :longest]} if longest else {}
 
-    def restore(
-        self,
-        worlds: NDArray[np.int64],
-        states: Any,
-        on_commit: Callable[[], object] | None = None,
-        *,
-        any_generator: bool = False,
-    ) -> None:
-        """Set the states of K worlds, and write their observations.
-
-        Args:
-            worlds: int64 (K,), no two alike.
-            states: as `snapshot_many` returns them; or a list of K, as `snapshot` returns them.
-            on_commit: as for `reset`.
-            any_generator: whether a state may have a generator other than PCG64: only with a single world.
-
-        Raises:
-            TypeError: a state is no dict.
-            ValueError: a state is of another version, lacks a field, has a field of another shape than these worlds',
-                or cannot be reached by playing; nothing is changed then.
-        """
-        indices = worlds.tolist() if self._generators.entries else ()
-        self._generators.update_streams(indices)
-        self.check_consistent()
-        buffer, longest = self._buffer, snapshots.find_longest(states)
-        if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
-            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest)
-        bit_states: list[dict[str, Any]] = []
-        if isinstance(states, list):
-            buffer.arrays.streams[...] = self.arrays.streams[worlds]
-            bit_states = buffer.read_each(states, any_generator=any_generator)
-        else:
-            buffer.read(states)
-        buffer.check(self.config)
-        if longest:
-            self._make_room(longest)
-
-        def finish() -> None:
-            self._generators.update_generators(indices)
-            for e, bits in zip(worlds.tolist(), bit_states, strict=False):
-                self._generators.restore(e, bits)
-            if on_commit is not None:
-                on_commit()
-
-        self._run_commit(finish, rules.restore_worlds, buffer.address_table, worlds, drawing=())
+def _list_empty(config: GridConfig) -> set[str]:
+    """Return the names of the arrays that are not needed."""
+    single = [part for part in config.parts if part == MASK or not config.flatten]
+    empty = {PART_ARRAYS[part] for part in PARTS if part not in {*single, *STATE_PARTS}}
+    if not config.flatten:
+        empty |= {"flat", "flat_sizes"}
+    if "view" not in config.parts:
+        empty |= {"blocked", "agent_grid"}
+    if config.layouts is None:
+        empty.add("layouts")
+    if config.target_lists is None:
+        empty |= {"layout_lists", "target_lists", "list_lengths"}
+    return empty

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
-from multigrid.core.placement import RANDOM
 from multigrid.maps.cells import NO_TARGET
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import RANDOM
 
 __all__ = [
     "NO_SEED",
@@ -58,7 +58,7 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
         config: the world.
 
     Returns:
-        The map's index, or `multigrid.core.placement.RANDOM`; and the layout.
+        The map's index, or `multigrid.runtime.arrays.RANDOM`; and the layout.
 
     Raises:
         TypeError, ValueError: `options` is no mapping, a key is nearly one of those that are read, there is no such

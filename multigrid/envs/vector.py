@@ -18,7 +18,6 @@ from multigrid.actions import check_action
 from multigrid.config import GridConfig, resolve_config
 from multigrid.core.metrics import episode_metrics, make_lists
 from multigrid.core.observe import global_states
-from multigrid.core.placement import RANDOM
 from multigrid.core.rules import ALL_VALID, NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs import spaces
@@ -35,6 +34,7 @@ from multigrid.envs.reset_arguments import (
 from multigrid.envs.world_rows import WorldRows
 from multigrid.rendering.frame import Painter
 from multigrid.rendering.scene import scene_in
+from multigrid.runtime.arrays import RANDOM
 
 _Bools = NDArray[np.bool_]
 

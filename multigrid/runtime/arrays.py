@@ -9,30 +9,17 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, cast, get_args, get_ty
 import numpy as np
 from numpy.typing import NDArray
 
-from multigrid.parts import PARTS, PartSpec, resolve_shape
+from multigrid.parts import PARTS, Part, PartSpec, resolve_shape
 from multigrid.runtime.compiled import COMPILED, JUST_IN_TIME, pack_table
-
-__all__ = [
-    "CONSTANT",
-    "LEFT",
-    "NOBODY",
-    "PARKED",
-    "SCRATCH",
-    "TRAVELLING",
-    "Arrays",
-    "bytes_needed",
-    "clean_scratch",
-    "copy_scratch",
-    "make_arrays",
-    "pack",
-    "unpack",
-]
 
 TRAVELLING, PARKED, LEFT = range(3)
 """The status of an agent."""
 
 NOBODY = -1
 """The entry of a cell without an agent."""
+
+RANDOM = -1
+"""Stands for the index of a random map."""
 
 Int8: TypeAlias = NDArray[np.int8]
 Int32: TypeAlias = NDArray[np.int32]
@@ -103,9 +90,9 @@ class Arrays(NamedTuple):
     walls_part: Annotated[NDArray[Any], "E N", PARTS["walls"]]
     action_mask_part: Annotated[NDArray[Any], "E N", PARTS["action_mask"]]
     flat: Annotated[Float32, "E N D"]  # all parts but the action mask in one, instead of them
-    flat_parts: Annotated[Int64, "P", _CONSTANT]  # which parts, by index in multigrid.parts.PARTS
+    written_parts: Annotated[Int64, "P", _CONSTANT]  # which parts observations are written of, by index in PARTS
+    flat_sizes: Annotated[Int64, "P", _CONSTANT]  # the numbers in each part, where they are in one
     scaled: Annotated[Float32, "2 L", _CONSTANT]  # each x, then each y, scaled to 0 .. 1
-    flat_sizes: Annotated[Int64, "P", _CONSTANT]  # the numbers in each part
 
     actions: Annotated[Int64, "E N"]  # the caller's
 
@@ -118,6 +105,12 @@ class Arrays(NamedTuple):
     agent_grid: Annotated[UInt8, "W+2r H+2r", _Scratch(0)]  # 1 at agents, for views
     refusal_reason: Annotated[Int64, "N", _Scratch(None)]  # why a request would be refused
     component_agents: Annotated[Int64, "C", _Scratch(0)]  # agents placed in a component
+
+
+STATE_PARTS: dict[Part, str] = {"agent": "location", "target": "target"}
+"""The parts that are the state itself, with their arrays."""
+PART_ARRAYS: dict[Part, str] = {part: f"{part}_part" for part in PARTS} | STATE_PARTS
+"""The array of each part of an observation that is not flattened."""
 
 
 class _Row(NamedTuple):
@@ -191,6 +184,27 @@ def clean_scratch(arrays: Arrays) -> None:
     for name, clean in SCRATCH.items():
         if clean is not None:
             getattr(arrays, name).fill(clean)
+
+
+def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
+    """Check that the scratch is clean and the constant arrays are unchanged.
+
+    Args:
+        arrays: of any number of worlds.
+        before: what the first call returned; {} for the first call.
+
+    Returns:
+        The constant arrays' bytes, by name.
+
+    Raises:
+        AssertionError: an array differs.
+    """
+    for name, clean in SCRATCH.items():
+        assert clean is None or (getattr(arrays, name) == clean).all(), f"{name} is not clean"
+    found = {name: getattr(arrays, name).tobytes() for name in CONSTANT}
+    for name, content in before.items():
+        assert found[name] == content, f"{name} has changed"
+    return found
 
 
 def pack(arrays: Arrays) -> Any:

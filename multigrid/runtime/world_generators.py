@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,11 +91,6 @@ class WorldGenerators:
         entry = self.entries.get(e)
         return entry is not None and entry.is_replacement
 
-    def remove(self, worlds: Iterable[int]) -> None:
-        """Detach the generators of worlds, which then draw only from their streams."""
-        for e in worlds:
-            self.entries.pop(e, None)
-
     def copy_state(self, e: int) -> dict[str, Any]:
         """Return a copy of the state of world e's bit generator; `update_streams` must be called first."""
         entry = self.entries.get(e)
@@ -153,13 +148,17 @@ class WorldGenerators:
             self.entries[e].is_behind = True
         return compiled, foreign[0] if foreign else None
 
-    def restore(self, e: int, state: dict[str, Any]) -> None:
+    def restore(self, e: int, state: Mapping[str, Any] | None) -> None:
         """Set the state of world e's generator, or replace it by one in that state.
 
         Args:
             e: which world.
-            state: the state of a NumPy bit generator; that of a PCG64 is in the stream already.
+            state: that of a NumPy bit generator; that of a PCG64 is in the stream already. None detaches the generator,
+                so that the world draws only from its stream.
         """
+        if state is None:
+            self.entries.pop(e, None)
+            return
         entry = self.entries.get(e)
         if entry is not None and type(entry.generator.bit_generator) is getattr(np.random, state["bit_generator"]):
             entry.generator.bit_generator.state = state

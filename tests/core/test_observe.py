@@ -10,8 +10,8 @@ import pytest
 import played
 from multigrid import Action, GridConfig, parallel_env, vector_env
 from multigrid.config import Part
-from multigrid.core.calls import KernelCalls
 from multigrid.core.worlds import Worlds
+from multigrid.runtime.calls import KernelCalls
 
 
 def test_everything_seen_is_of_the_episodes_own_map() -> None:

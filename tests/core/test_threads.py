@@ -19,11 +19,10 @@ from gymnasium.vector import AutoresetMode
 from helpers import AROUND, frozen, run_python
 from multigrid import MultiGridVectorEnv, vector_env
 from multigrid.config import Collisions, OnTarget
-from multigrid.core import threads
-from multigrid.core.threads import PLAY
-from multigrid.runtime import sharing
+from multigrid.runtime import sharing, threads
 from multigrid.runtime.arrays import Arrays
 from multigrid.runtime.compiled import COMPILED
+from multigrid.runtime.threads import PLAY
 
 # Newer Pythons warn of what is tested here: a process with threads forks.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
@@ -283,7 +282,7 @@ def test_nobody_waits_for_a_thread_that_died(
     envs, alone = make(10, num_threads=2), make(10)
     for each in (envs, alone):
         each.reset(seed=0)
-    monkeypatch.setattr("multigrid.core.threads._play_until_idle", dies)
+    monkeypatch.setattr("multigrid.runtime.threads._play_until_idle", dies)
     assert play(envs) == play(alone)
     monkeypatch.undo()
     assert play(envs) == play(alone)

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from multigrid import GridConfig, planning
-from multigrid.core import rules
+from multigrid.core.worlds import GAME, Worlds
 from multigrid.maps.text import ParsedMap
 from multigrid.runtime.compiled import COMPILED
 
@@ -170,7 +170,7 @@ def test_an_interrupted_reset_with_lists_changes_nothing(face, monkeypatch):
     env = face.started()
     layout = {**LAYOUT, "targets": [LISTS] * 3} if isinstance(face, Vector) else LAYOUT
     with refused(face, env, KeyboardInterrupt, "at once"), monkeypatch.context() as patched:
-        patched.setattr(rules, "begin_worlds", interrupt)
+        patched.setattr(Worlds, "game", GAME._replace(begin=interrupt))
         face.reset(env, options=layout)
     face.reset(env, options=layout)
     assert env.get_state()["target_lists"].shape[-3:] == (3, 3, 2)

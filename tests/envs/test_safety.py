@@ -21,10 +21,10 @@ from gymnasium.vector import AutoresetMode
 from faces import WALLS, Face, Parallel, Turns, Vector
 from helpers import frozen
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, parallel_env, vector_env
-from multigrid.core import rules
 from multigrid.core.invariants import RULES
-from multigrid.core.snapshots import StateBuffer
+from multigrid.core.worlds import GAME, Worlds
 from multigrid.runtime.compiled import COMPILED
+from multigrid.runtime.snapshots import StateBuffer
 from multigrid.scenarios import Scenario
 
 PLAYER = Parallel("")  # plays any ParallelEnv
@@ -87,7 +87,7 @@ def test_a_reset_that_was_not_played_is_not_recorded(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(rules, "begin_worlds", interrupt)
+        patched.setattr(Worlds, "game", GAME._replace(begin=interrupt))
         with pytest.raises(KeyboardInterrupt):
             env.reset(seed=8)
     assert env.np_random_seed == 3

@@ -10,7 +10,7 @@ from numba import cuda
 from numba.core.errors import TypingError
 
 from multigrid.core import observe, rules
-from multigrid.core.placement import RANDOM
+from multigrid.runtime.arrays import RANDOM
 
 CAPABILITY = (8, 0)
 """The compute capability that is compiled for: sm_80."""

@@ -18,7 +18,7 @@ from numba import carray, cfunc, types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from multigrid.core import invariants, metrics, observe, rules, threads
+from multigrid.core import invariants, metrics, observe, rules, tasks
 from multigrid.runtime import pcg64
 from multigrid.runtime.compiled import KERNELS
 from multigrid.runtime.sources import digest_sources, list_sources
@@ -44,7 +44,7 @@ ENTRIES: dict[Callable[..., Any], str] = {
     rules.restore_worlds: "T T i1",
     rules.step_worlds: "T N N",
     rules.walk_agent: "T N N",
-    threads._play_tasks: "T i2 N N N N N",
+    tasks.play_tasks: "T i2 N N N N N",
 }
 
 

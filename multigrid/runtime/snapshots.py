@@ -1,4 +1,4 @@
-"""The form of saved states, and the checks of a state before it is restored."""
+"""The form of saved states, and their copies that are checked before they are restored."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
-from multigrid.config import GridConfig
-from multigrid.core.invariants import RULES, SOUND, find_breach
 from multigrid.maps.cells import NO_TARGET
 from multigrid.runtime import generators, pcg64
-from multigrid.runtime.arrays import Arrays, clean_scratch, pack
-from multigrid.runtime.compiled import COMPILED
-
-__all__ = ["FIELDS", "LISTS", "VERSION", "StateBuffer", "find_longest", "format_breach"]
+from multigrid.runtime.arrays import Arrays, pack
 
 FIELDS = (
     *("map_index", "steps", "episode_over", "location", "target", "status", "arrivals", "arrival_step"),
@@ -32,7 +27,7 @@ LISTS = "target_lists"
 VERSION = 3
 """The version of the form, incremented when the names or the meaning of the fields change."""
 
-_EXPECTED = "expected what get_state() of the same configuration returned"
+EXPECTED = "expected what get_state() of the same configuration returned"
 
 
 class StateBuffer:
@@ -108,27 +103,10 @@ class StateBuffer:
     def _row(self, k: int) -> list[tuple[str, NDArray[Any]]]:
         return [(name, self._fields[name][k, ...]) for name in FIELDS]
 
-    def check(self, config: GridConfig) -> None:
-        """Check the copied states.
-
-        Args:
-            config: the worlds'.
-
-        Raises:
-            ValueError: a state cannot be reached by playing.
-        """
+    def count_lists(self) -> None:
+        """Compute the lengths of the copied lists."""
         if self.longest:
             self._lengths[...] = (self._lists[..., 0] != NO_TARGET).sum(axis=2)
-        if not COMPILED:
-            # An interrupted check leaves the scratch dirty.
-            clean_scratch(self.arrays)
-            # 64-bit arithmetic is meant to wrap.
-            with np.errstate(over="ignore"):
-                breach = find_breach(self.address_table, 0, self.num_worlds, False)
-        else:
-            breach = find_breach(self.address_table, 0, self.num_worlds, False)
-        if breach != SOUND:
-            raise ValueError(format_breach(self.arrays, int(breach), config))
 
 
 def find_longest(states: Any) -> int:
@@ -156,31 +134,15 @@ def _room(lists: Any) -> int:
     try:
         shape = np.shape(lists)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{LISTS} in the state is ragged, or no array; {_EXPECTED}") from error
+        raise ValueError(f"{LISTS} in the state is ragged, or no array; {EXPECTED}") from error
     # The shape is checked when the lists are read.
     return max(shape[-2], 1) if len(shape) > 1 else 1
-
-
-def format_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
-    """Return the error message for a broken invariant.
-
-    Args:
-        arrays: the states.
-        breach: what `multigrid.core.invariants.find_breach` returned for them.
-        config: the worlds' configuration.
-    """
-    k, rule = divmod(breach, len(RULES))
-    field, how = RULES[rule]
-    value = getattr(arrays, field)[k].tolist()
-    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
-    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
-    return f"{field} in the state {problem}{where}; {_EXPECTED}"
 
 
 def _check_version(state: Any, label: str, shape: tuple[int, ...] = ()) -> None:
     """Raise an error unless a state is a dict whose version, an int or for K worlds an array (K,), is this one."""
     if not isinstance(state, dict):
-        raise TypeError(f"{label} is of type {type(state).__name__}; {_EXPECTED}")
+        raise TypeError(f"{label} is of type {type(state).__name__}; {EXPECTED}")
     version: Any = state.get("version")
     # The usual case first: NumPy's functions take longer than all the rest.
     if type(version) is int and version == VERSION and not shape:
@@ -190,7 +152,7 @@ def _check_version(state: Any, label: str, shape: tuple[int, ...] = ()) -> None:
         found = shorten(version) if "version" in state else "missing, as in states of older versions"
         raise ValueError(f"version in {label} is {found}; expected {VERSION}, that of get_state() in this multigrid")
     if np.shape(version) != shape:
-        raise ValueError(f"version in {label} is of shape {np.shape(version)}, not {shape}; {_EXPECTED}")
+        raise ValueError(f"version in {label} is of shape {np.shape(version)}, not {shape}; {EXPECTED}")
 
 
 def _copy(states: dict[str, Any], name: str, field: NDArray[Any], label: str) -> None:
@@ -218,7 +180,7 @@ def _check_field(states: dict[str, Any], name: str, field: NDArray[Any], label: 
     if not problem and (array.shape != field.shape or array.dtype != field.dtype):
         problem = f"{array.dtype} of shape {array.shape}"
     if problem:
-        raise ValueError(f"{name} in {label} is {problem}, not {field.dtype} of shape {field.shape}; {_EXPECTED}")
+        raise ValueError(f"{name} in {label} is {problem}, not {field.dtype} of shape {field.shape}; {EXPECTED}")
     return array
 
 

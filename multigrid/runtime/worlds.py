@@ -1,0 +1,219 @@
+"""E worlds of one configuration and any game: reset, step, random streams, and states to save and restore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
+from multigrid.runtime import pcg64, snapshots
+from multigrid.runtime.arrays import LEFT, PART_ARRAYS, RANDOM, TRAVELLING, Arrays
+from multigrid.runtime.calls import KernelCalls
+from multigrid.runtime.compiled import COMPILED
+
+_NO_LISTS = np.empty((0, 0, 0, 2), np.int64)
+
+
+class Worlds(KernelCalls):
+    """E worlds of N agents each, of any game, played by the same kernels for any E.
+
+    Kernels read and write `arrays`; environments return copies of them.
+
+    Args:
+        config: the worlds' configuration.
+        arrays: their arrays, as they are before the first reset.
+        draws_in_steps: whether steps draw random numbers.
+        num_threads: the number of threads that run kernels.
+    """
+
+    def __init__(self, config: GridConfig, arrays: Arrays, *, draws_in_steps: bool, num_threads: int) -> None:
+        self._draws_in_steps = draws_in_steps
+        super().__init__(config, arrays, num_threads)
+
+    @property
+    def observation_arrays(self) -> list[NDArray[Any]]:
+        """The observations, (E, N, ...): an array for each of `GridConfig.observation_keys`, or a single one."""
+        if self.config.flatten:
+            return [self.arrays.flat, self.arrays.action_mask_part][: max(1, len(self.config.observation_keys))]
+        shape = self.arrays.location.shape[:2]
+        return [
+            getattr(self.arrays, PART_ARRAYS[part]).reshape(*shape, *part_shape)
+            for part, part_shape in self.config.part_shapes.items()
+        ]
+
+    def reset(self, map_index: int = RANDOM) -> None:
+        """Begin an episode in every world, from a random layout, on a given map or `RANDOM` ones."""
+        self._run(self.game.reset, 0, self.num_worlds, map_index)
+
+    def begin(
+        self,
+        worlds: NDArray[np.int64],
+        maps: NDArray[np.int64],
+        streams: NDArray[np.uint64] | None = None,
+        layouts: Layout = RANDOM_LAYOUT,
+        *,
+        seeded: Iterable[int] = (),
+    ) -> None:
+        """Begin an episode in K worlds.
+
+        Args:
+            worlds: int64 (K,), no two alike.
+            maps: int64 (K,), the map of each, or `RANDOM`.
+            streams: the new random streams, uint64 (K, 6), see `multigrid.runtime.pcg64`; None continues the old ones.
+            layouts: stacks, cells int64 (K, N, 4) and lists int64 (K, N, T, 2), not checked.
+            seeded: the worlds whose stream is new, which are detached from the generators that users hold.
+
+        Raises:
+            RuntimeError: an interpreted kernel was interrupted, and these are not all worlds.
+            ValueError: there is not enough memory for the lists.
+        """
+        if len(worlds) < self.num_worlds:
+            self.check_consistent()
+        if layouts.lists is not None:
+            self._make_room(layouts.lists.shape[2])
+        no_layouts = np.empty((0, self.config.num_agents, 4), np.int64)
+        no_streams = np.empty((0, pcg64.STREAM_WORDS), np.uint64)
+        entries = self._generators.entries
+        forgotten: dict[int, None] = {}
+        drawing: list[int] = []
+        if entries:
+            forgotten = dict.fromkeys(seeded)
+            drawing = [e for e in worlds.tolist() if e not in forgotten]
+        if entries and streams is not None:
+            self._generators.update_streams(drawing)
+            unchanged = np.isin(worlds, drawing)
+            streams[unchanged] = self.arrays.streams[worlds[unchanged]]
+        arrays = (
+            worlds,
+            maps,
+            no_streams if streams is None else streams,
+            no_layouts if layouts.cells is None else layouts.cells,
+            _NO_LISTS if layouts.lists is None else layouts.lists,
+        )
+        # Compiled ahead of time, the kernel takes no other memory layout; just in time, it would be compiled again.
+        contiguous = map(np.ascontiguousarray, arrays)
+        self._run_commit(self.game.begin, *contiguous, states=forgotten, drawing=drawing)
+
+    def reset_ended(self) -> None:
+        """Begin an episode, on a random map and layout, in every world whose episode is over."""
+        self._run(self.game.reset_ended, 0, self.num_worlds)
+
+    def step(self) -> int:
+        """Play one step of all worlds with ``arrays.actions``; with `autoreset`, reset those that are over.
+
+        Returns:
+            -1; or, if an action is out of range, the first such row, world * N + agent, and then no world is stepped.
+
+        Raises:
+            RuntimeError: see `check_consistent`.
+        """
+        if self._direct:
+            return self._step_worlds(self._address_table, 0, self.num_worlds)  # type: ignore[no-any-return]
+        self.finish_commit()
+        self.check_consistent()
+        has_draws = bool(self._generators.entries) and self._draws_in_steps
+        if self._threads.count > 1 or self._constant_bytes is not None or has_draws or not COMPILED:
+            bad_row = int(self.game.find_bad_action(self._address_table, 0, self.num_worlds))
+            if bad_row < 0:
+                self._run(self.game.play, 0, self.num_worlds, drawing=None if has_draws else ())
+            return bad_row
+        self._direct = True
+        return int(self._step_worlds(self._address_table, 0, self.num_worlds))
+
+    def find_present(self, e: int) -> list[int]:
+        """Return the indices of the agents of world e that have not left."""
+        rows: list[int] = np.flatnonzero(self.arrays.status[e] != LEFT).tolist()
+        return rows
+
+    def find_departed(self) -> NDArray[np.bool_]:
+        """Return which agents had left before the last step of their world: bool (E, N)."""
+        departed: NDArray[np.bool_] = (self.arrays.status == LEFT) & ~self.arrays.terminated
+        return departed
+
+    def find_acting(self) -> NDArray[np.bool_]:
+        """Return which agents' actions count, for they have neither left nor parked: bool (E, N)."""
+        acting: NDArray[np.bool_] = self.arrays.status == TRAVELLING
+        return acting
+
+    def get_generator(self, e: int) -> np.random.Generator:
+        """Return the generator that world e draws from, the same object until the world gets a new seed."""
+        self._direct = False
+        return self._generators.get(e)
+
+    def set_generator(self, e: int, generator: np.random.Generator) -> None:
+        """Let world e draw from a generator; with several worlds, one over PCG64."""
+        self._direct = False
+        self._generators.set(e, generator)
+
+    def is_generator_replaced(self, e: int) -> bool:
+        """Return whether world e draws from a generator that was passed to `set_generator`."""
+        return bool(self._generators.entries) and self._generators.is_replaced(e)
+
+    def snapshot(self, e: int) -> dict[str, Any]:
+        """Return the whole state of world e: the version, copied arrays by name, and the random stream with its type.
+
+        Raises:
+            ValueError: the generator is in a state that a PCG64 cannot reach.
+        """
+        self._generators.update_streams([e])
+        state = {name: getattr(self.arrays, name)[e].copy() for name in snapshots.FIELDS}
+        if len(self.arrays.list_lengths):
+            state |= {name: lists[0] for name, lists in self._copy_lists(np.array([e])).items()}
+        return {"version": snapshots.VERSION, **state, "np_random": self._generators.copy_state(e)}
+
+    def snapshot_many(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the whole states of K worlds: the version int64 (K,), stacked arrays, and the streams uint64 (K, 6).
+
+        Raises:
+            ValueError: a generator is in a state that a PCG64 cannot reach.
+        """
+        self._generators.update_streams(worlds.tolist() if self._generators.entries else ())
+        states = {name: getattr(self.arrays, name)[worlds] for name in (*snapshots.FIELDS, "streams")}
+        if len(self.arrays.list_lengths):
+            states |= self._copy_lists(worlds)
+        return {"version": np.full(len(worlds), snapshots.VERSION)} | states
+
+    def _copy_lists(self, worlds: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Return the lists of targets of K worlds under their name in states; {} if none of them has lists."""
+        longest = int(self.arrays.list_lengths[worlds].max(initial=0))
+        return {snapshots.LISTS: self.arrays.target_lists[worlds, :, :longest]} if longest else {}
+
+    def restore(self, worlds: NDArray[np.int64], states: Any, *, any_generator: bool = False) -> None:
+        """Set the states of K worlds, and write their observations.
+
+        Args:
+            worlds: int64 (K,), no two alike.
+            states: as `snapshot_many` returns them; or a list of K, as `snapshot` returns them.
+            any_generator: whether a state may have a generator other than PCG64: only with a single world.
+
+        Raises:
+            TypeError: a state is no dict.
+            ValueError: a state is of another version, lacks a field, has a field of another shape than these worlds',
+                or cannot be reached by playing; nothing is changed then.
+        """
+        entries = self._generators.entries
+        self._generators.update_streams(worlds.tolist() if entries else ())
+        self.check_consistent()
+        buffer, longest = self._buffer, snapshots.find_longest(states)
+        if buffer is None or (buffer.num_worlds, buffer.longest) != (len(worlds), longest):
+            buffer = self._buffer = snapshots.StateBuffer(self.arrays, len(worlds), longest)
+        bit_states: Iterable[dict[str, Any]] = ()
+        if isinstance(states, list):
+            buffer.arrays.streams[...] = self.arrays.streams[worlds]
+            bit_states = buffer.read_each(states, any_generator=any_generator)
+        else:
+            buffer.read(states)
+            if entries:
+                bit_states = map(pcg64.read_stream, buffer.arrays.streams)
+        buffer.count_lists()
+        if problem := self._find_breach(buffer.arrays, buffer.address_table, skip=False):
+            raise ValueError(problem)
+        if longest:
+            self._make_room(longest)
+        by_world = zip(worlds.tolist(), bit_states, strict=False)
+        held = {e: bits for e, bits in by_world if e in entries or bits["bit_generator"] != "PCG64"}
+        self._run_commit(self.game.restore, buffer.address_table, worlds, states=held, drawing=())
