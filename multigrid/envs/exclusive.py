@@ -45,12 +45,9 @@ class Face:
         commit, seed, before = self._seed_record
         return seed if self._world.arrays.commits.item() >= commit else before
 
-    def _record_seed(self, seed: Any, *, at_once: bool = False) -> None:
+    def _record_seed(self, seed: Any, before: Any) -> None:
         """Record a seed before the kernel call that begins its stream, so that no exception comes between the two."""
-        if at_once:
-            self._seed_record = 0, seed, seed
-        else:
-            self._seed_record = self._world.arrays.commits.item() + 1, seed, self._recorded_seed()
+        self._seed_record = self._world.arrays.commits.item() + 1, seed, before
 
     def _finish_interrupted_call(self) -> None:
         """Complete a call that an exception interrupted."""

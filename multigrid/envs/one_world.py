@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.metrics import make_lists, world_metrics
+from multigrid.core.placement import RANDOM
 from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs.annotations import State
 from multigrid.envs.exclusive import Face, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
-from multigrid.maps.target_lists import Layout
+from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
@@ -52,7 +53,7 @@ class OneWorld(Face):
             )
         self.render_mode = render_mode
         self._world = Worlds(config)
-        self._record_seed(None, at_once=True)
+        self._record_seed(None, None)
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
         # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
         self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(
@@ -116,13 +117,13 @@ class OneWorld(Face):
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
             pcg64.write_stream(self._world.arrays.streams[0], generator.bit_generator.state)
-            self._record_seed(seed, at_once=True)
+            self._record_seed(seed, seed)
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        map_index, layout = check_options(options, self._world.config)
-        number = self._current_seed()
+        map_index, layout = (RANDOM, RANDOM_LAYOUT) if options is None else check_options(options, self.config)
+        number = before = self._current_seed()
         if seed is None and number is not None and layout.cells is None:
-            self._record_seed(number, at_once=True)
+            self._seed_record = 0, number, number
             self._world.reset(map_index)
             return
         streams = None
@@ -132,7 +133,7 @@ class OneWorld(Face):
             pcg64.write_stream(streams[0], generator.bit_generator.state)
         if layout.cells is not None:
             layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
-        self._record_seed(number)
+        self._record_seed(number, before)
         seeded = () if streams is None else (0,)
         self._world.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 
@@ -167,7 +168,7 @@ class OneWorld(Face):
 
     def _restore(self, state: State | dict[str, Any]) -> None:
         seed = self._current_seed()
-        self._record_seed(-1 if seed is None else seed)
+        self._record_seed(-1 if seed is None else seed, seed)
         self._world.restore(_FIRST_WORLD, [state], any_generator=True)
 
     @one_at_a_time

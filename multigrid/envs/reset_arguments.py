@@ -203,7 +203,7 @@ def start_streams(
         return None, seeds, is_new
     new, own = given[is_new], streams[worlds]
     own[is_new] = pcg64.seed_streams(new if new.dtype == object else new.astype(np.uint64))
-    seeds = seeds.astype(np.result_type(seeds, new))
+    seeds = seeds.astype(object) if new.dtype == object else seeds.copy()
     seeds[worlds[is_new]] = new
     return own, seeds, is_new
 

@@ -133,7 +133,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self._is_unfinished = False
         # Whether all worlds are known to have had a reset.
         self._all_started = False
-        self._record_seed(np.full(self.num_worlds, NO_SEED), at_once=True)
+        no_seeds = np.full(self.num_worlds, NO_SEED)
+        self._record_seed(no_seeds, no_seeds)
         self._painter: Painter | None = None
         self._rows = WorldRows(self._world, self._info_names, copies=self.copy)
 
@@ -181,7 +182,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         new, seeds, _ = start_streams(None, worlds, seeds, streams)
         if new is not None:
             streams[worlds] = new
-            self._record_seed(seeds, at_once=True)
+            self._record_seed(seeds, seeds)
 
     @property  # type: ignore[misc]
     @one_at_a_time
@@ -245,8 +246,9 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         """
         worlds = check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = check_options_of_worlds(options, self.config, self.num_worlds, worlds)
-        streams, seeds, is_new = start_streams(seed, worlds, self._recorded_seed(), self._world.arrays.streams)
-        self._record_seed(seeds)
+        before = self._recorded_seed()
+        streams, seeds, is_new = start_streams(seed, worlds, before, self._world.arrays.streams)
+        self._record_seed(seeds, before)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
             self._world.reset()
         else:
@@ -357,9 +359,10 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             if len(states) != len(indices):
                 raise ValueError(f"there are {len(states)} states; expected one for each of {len(indices)} worlds")
             states = list(states)
-        seeds = self._recorded_seed().copy()
+        before = self._recorded_seed()
+        seeds = before.copy()
         seeds[indices] = np.maximum(seeds[indices], -1)
-        self._record_seed(seeds)
+        self._record_seed(seeds, before)
         self._world.restore(indices, states)
 
     @one_at_a_time

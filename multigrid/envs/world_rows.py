@@ -86,12 +86,13 @@ class WorldRows:
     def infos(self, which: _Bools | None = None) -> dict[str, Any]:
         """Return the infos of the rows of a mask, with zeros elsewhere; None is all rows."""
         infos: dict[str, Any] = {}
+        others = None if which is None else ~which
         for name in self._info_names:
             infos[name] = values = self._copy_infos[name]()
             if which is None:
                 infos[f"_{name}"] = self._copy_masks[name]()
             else:
-                values[~which] = 0
+                values[others] = 0
                 infos[f"_{name}"] = which.copy()
         return infos
 

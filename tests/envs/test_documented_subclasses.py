@@ -766,11 +766,11 @@ def test_classes_that_override_nothing_are_found_once():
         def _get_obs(self):
             return None
 
-    assert GridWorldEnv()._is_plain
-    assert type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})()._is_plain
-    assert not type("Mixing", (Mixed, GridWorldEnv), {})()._is_plain
-    assert not adds_to_what_is_returned(GridWorldEnv)()._is_plain
-    assert not is_changed_twice(GridWorldEnv)()._is_plain
+    assert not GridWorldEnv()._is_changed
+    assert not type("Steps", (GridWorldEnv,), {"step": lambda self, action: None})()._is_changed
+    assert type("Mixing", (Mixed, GridWorldEnv), {})()._is_changed
+    assert adds_to_what_is_returned(GridWorldEnv)()._is_changed
+    assert is_changed_twice(GridWorldEnv)()._is_changed
     diagonal = type("Diagonal", (GridWorldEnv,), {"_action_to_direction": {0: [1, 1]}})(size=3)
     diagonal.reset(options={"agents": [[0, 1]], "targets": [[2, 0]]})
     assert diagonal.step(0)[0]["agent"].tolist() == [1, 2]
