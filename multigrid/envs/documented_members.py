@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import is_int, shorten
@@ -116,6 +117,8 @@ def find_step(directions: Any, action: Any) -> NDArray[Any]:
         direction = directions[key]
     except LookupError:
         raise ValueError(f"action is {shorten(action)}; expected one of {shorten(list(directions))}") from None
+    if isinstance(direction, np.ndarray) and direction.shape == (2,) and direction.dtype.kind in "iu":
+        return direction
     return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers [dx, dy]")
 
 

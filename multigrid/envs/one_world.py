@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from multigrid._checks import check_seed, shorten
 from multigrid.config import GridConfig
 from multigrid.core.metrics import make_lists, world_metrics
-from multigrid.core.placement import RANDOM
 from multigrid.core.rules import NOT_BEGUN
 from multigrid.core.worlds import Worlds
 from multigrid.envs.annotations import State
 from multigrid.envs.exclusive import Face, one_at_a_time
 from multigrid.envs.reset_arguments import check_options
-from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
+from multigrid.maps.target_lists import Layout
 from multigrid.maps.text import format_map
 from multigrid.rendering.frame import WINDOW_SIZE, Painter, check_render_options
 from multigrid.rendering.scene import Scene, scene_in
@@ -120,7 +119,12 @@ class OneWorld(Face):
             self._record_seed(seed, seed)
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        map_index, layout = (RANDOM, RANDOM_LAYOUT) if options is None else check_options(options, self.config)
+        commit, number, _ = self._seed_record
+        if seed is None and options is None and commit == 0 and number is not None:
+            # The stream goes on, whether or not the reset is played.
+            self._world.reset()
+            return
+        map_index, layout = check_options(options, self.config)
         number = before = self._current_seed()
         if seed is None and number is not None and layout.cells is None:
             self._seed_record = 0, number, number
