@@ -1,4 +1,4 @@
-"""Check the arguments of `reset`, for one world and for many."""
+"""Check the arguments of `reset`, for one world and for many, and what other calls of many worlds need."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
 from multigrid.core.placement import RANDOM
+from multigrid.core.rules import NOT_BEGUN
 from multigrid.maps.components import NO_TARGET
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 from multigrid.runtime import pcg64
-
-__all__ = [
-    "NO_SEED",
-    "check_autoreset_mode",
-    "check_options",
-    "check_options_of_worlds",
-    "check_reset_mask",
-    "check_seeds",
-]
 
 NO_SEED = -2
 """Stands for None in an array of seeds."""
@@ -226,6 +219,37 @@ def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
     if array.size and not (array.min() >= 0 and array.max() < num_worlds):
         raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
     return array.astype(np.int64)
+
+
+def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
+    """Return the states for some worlds, a list if there is one for each world.
+
+    Raises:
+        ValueError: a world is named twice, or the list has another length.
+    """
+    if len(np.unique(worlds)) < len(worlds):
+        raise ValueError(f"worlds are {worlds.tolist()}; name each once")
+    if not isinstance(states, list | tuple):
+        return states
+    if len(states) != len(worlds):
+        raise ValueError(f"there are {len(states)} states; expected one for each of {len(worlds)} worlds")
+    return list(states)
+
+
+def check_begun(steps: NDArray[np.int64]) -> None:
+    """Raise ResetNeeded if a world has no episode, given the numbers of steps played."""
+    if (steps == NOT_BEGUN).any():
+        raise ResetNeeded("there are worlds without an episode; call reset() first")
+
+
+def check_none_over(episode_over: NDArray[Any]) -> None:
+    """Raise ResetNeeded if the episode of a world is over."""
+    if episode_over.any():
+        over = np.flatnonzero(episode_over)
+        raise ResetNeeded(
+            f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
+            "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+        )
 
 
 def _check_mapping(options: Any) -> Mapping[str, Any]:
