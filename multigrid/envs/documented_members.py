@@ -61,21 +61,13 @@ class Location:
         return array
 
     def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
-        """Use another array, which may lie outside the grid until `check` is called, and return it.
-
-        Raises:
-            TypeError, ValueError: these are not two integers.
-        """
+        """Use another array, two integers, which may lie outside the grid until `check` is called, and return it."""
         array = check_pair(self._name, cell, "expected two integers [x, y], a cell of the grid")
         vars(env)[self._name] = self._moment(env), array
         return array
 
     def check(self, env: Any) -> NDArray[Any] | None:
-        """Return the cell, or None if it is the world's own.
-
-        Raises:
-            ValueError: it is outside the grid; before the first episode it may have the coordinate `NOWHERE`.
-        """
+        """Return the cell, checked, or None if it is the world's own; before the first episode it may be `NOWHERE`."""
         if not self.is_used(env):
             return None
         used = self.find(env)
@@ -104,14 +96,7 @@ def _set_location(env: Any, location: Location, cell: ArrayLike) -> None:
 
 
 def find_step(directions: Any, action: Any) -> NDArray[Any]:
-    """Return the step ``[dx, dy]`` of an action: a key of a dict, or an index of a list.
-
-    Raises:
-        TypeError, ValueError: there is no such action, or the step is not two integers.
-
-    >>> find_step({"far": [3, 0]}, "far")
-    array([3, 0])
-    """
+    """Return the step ``[dx, dy]`` of an action: a key of a dict, or an index of a list."""
     key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
     try:
         direction = directions[key]
@@ -139,15 +124,5 @@ class _Replaceable:
 
 
 def replaceable(method: _Method) -> _Method:
-    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it.
-
-    >>> class Env:
-    ...     @replaceable
-    ...     def observe(self):
-    ...         return 1
-    >>> env = Env()
-    >>> env.observe = lambda: 2
-    >>> env.observe(), env._is_plain, env._is_changed, Env().observe()
-    (2, False, True, 1)
-    """
+    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it."""
     return cast("_Method", _Replaceable(method))

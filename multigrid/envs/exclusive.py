@@ -55,11 +55,7 @@ class Face:
 
 
 def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
-    """Return the error for a call during another call.
-
-    >>> str(overlapping_call_error("reset", "step"))[:63]
-    'reset() was called while step() of the same environment was und'
-    """
+    """Return the error for a call during another call."""
     return RuntimeError(
         f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in what "
         "interrupted it; give each thread an environment of its own"

@@ -28,14 +28,7 @@ _LEAST_SIMILARITY = 0.8
 
 
 def check_autoreset_mode(mode: Any) -> AutoresetMode:
-    """Return the autoreset mode with a name, or the mode itself.
-
-    Raises:
-        ValueError: there is no such mode.
-
-    >>> check_autoreset_mode("SameStep").name
-    'SAME_STEP'
-    """
+    """Return the autoreset mode with a name, or the mode itself; ValueError if there is none."""
     for one in AutoresetMode:
         if mode is one or (isinstance(mode, str) and mode == one.value):
             return one
@@ -44,19 +37,7 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
 
 
 def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
-    """Check the reset options of one world, and return the map and the layout.
-
-    Args:
-        options: a mapping or None; the keys that are read are "map", "agents" and "targets".
-        config: the world.
-
-    Returns:
-        The map's index, or `multigrid.core.placement.RANDOM`; and the layout.
-
-    Raises:
-        TypeError, ValueError: `options` is no mapping, a key is nearly one of those that are read, there is no such
-            map, there are agents without targets or the reverse, or `multigrid.maps.target_lists.make_layout` raises
-            the error.
+    """Check the reset options of one world, and return the map, or `RANDOM`, and the layout.
 
     >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
     (0, Layout(cells=array([[0, 1, 2, 0]]), lists=None))
@@ -75,20 +56,9 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
 def check_options_of_worlds(
     options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, Layout]:
-    """Check the reset options of several worlds, and return the maps and the layouts of K of them.
+    """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
 
-    Args:
-        options: as for `check_options`; or with a map, and with arrays (N, 2) of agents, and targets or lists of them,
-            for each of the `num_worlds` worlds.
-        config: the configuration of the worlds.
-        num_worlds: the number of all worlds.
-        worlds: int64 (K,).
-
-    Returns:
-        int64 (K,) or None, and the stacked layouts.
-
-    Raises:
-        TypeError, ValueError: as `check_options`, or the number of maps differs from `num_worlds`.
+    Each option is that of one world, for all, or has an entry for each of the `num_worlds`.
 
     >>> check_options_of_worlds({"map": 0}, GridConfig(), 3, np.array([0, 2]))
     (array([0, 0]), Layout(cells=None, lists=None))
@@ -121,9 +91,6 @@ def check_options_of_worlds(
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
     """Check ``options["reset_mask"]``, and return the worlds to reset, int64 (K,); all without a mask.
 
-    Raises:
-        TypeError, ValueError: the mask is no boolean array (worlds * agents,), equal over a world's rows, with a True.
-
     >>> check_reset_mask({"reset_mask": np.array([False, False, True, True])}, 2, 2)
     array([1])
     """
@@ -150,12 +117,6 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
     """Return the seed of each world, (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
 
     They are int64, or objects if one does not fit into 64 bits.
-
-    Raises:
-        TypeError, ValueError: `seed` is something else or negative, or the list has another length.
-
-    >>> check_seeds(7, 3)
-    array([7, 8, 9])
     """
     if seed is None:
         return np.full(num_worlds, NO_SEED)
@@ -177,14 +138,8 @@ def start_streams(
 ) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
     """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
 
-    Args:
-        seed: as for `check_seeds`; without a seed a stream continues, or if there is none, has a random seed.
-        worlds: int64 (K,).
-        seeds: the seeds of all worlds until now, or `NO_SEED`: (num_worlds,), unchanged.
-        streams: the streams of all worlds until now, uint64 (num_worlds, 6), unchanged.
-
-    Raises:
-        TypeError, ValueError: as `check_seeds`.
+    A world without a new seed goes on with its stream, or if it has none, has a random seed. `seeds` and `streams` are
+    those of all worlds until now, and stay unchanged.
     """
     given = check_seeds(seed, len(seeds))[worlds]
     needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
@@ -202,14 +157,7 @@ def start_streams(
 
 
 def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
-    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None.
-
-    Raises:
-        TypeError, ValueError: these are no integers (K,), or there are no such worlds.
-
-    >>> check_worlds([2, 0], 3)
-    array([2, 0])
-    """
+    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None."""
     if worlds is None:
         return np.arange(num_worlds)
     array = np.asarray(worlds)
@@ -222,11 +170,7 @@ def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
 
 
 def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
-    """Return the states for some worlds, a list if there is one for each world.
-
-    Raises:
-        ValueError: a world is named twice, or the list has another length.
-    """
+    """Return the states for some worlds, each named once; a list has one for each."""
     if len(np.unique(worlds)) < len(worlds):
         raise ValueError(f"worlds are {worlds.tolist()}; name each once")
     if not isinstance(states, list | tuple):

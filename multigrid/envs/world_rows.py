@@ -59,11 +59,7 @@ class WorldRows:
         self._copy_masks = {name: copier(f"_{name}", every_row) for name in info_names}
 
     def write_actions(self, actions: Any) -> None:
-        """Write the actions of all rows to the worlds, which check their range.
-
-        Raises:
-            TypeError, ValueError: these are no integers, or not one for each row.
-        """
+        """Write the actions of all rows to the worlds, which check their range."""
         array = np.asarray(actions)
         if array.shape != self.actions.shape or array.dtype.kind not in "iu":
             expected = f"expected integers of shape {self.actions.shape}, an action for each row"
