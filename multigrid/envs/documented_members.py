@@ -57,7 +57,7 @@ class Location:
         if used is not None and used[0] == self._moment(env):
             array = used[1]
         else:
-            array = getattr(env._world.arrays, self._field)[0, 0]
+            array = getattr(env._worlds.arrays, self._field)[0, 0]
         return array
 
     def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
@@ -71,14 +71,14 @@ class Location:
         if not self.is_used(env):
             return None
         used = self.find(env)
-        if used.tolist() == getattr(env._world.arrays, self._field)[0, 0].tolist():
+        if used.tolist() == getattr(env._worlds.arrays, self._field)[0, 0].tolist():
             return None
         may_stay = NOWHERE in used.tolist() and not env._started
         return used if may_stay else check_cell(self._name, used, env.config.components[0])
 
     def _moment(self, env: Any) -> tuple[int, int]:
         """Return two numbers, of which a reset or a step of the agent changes one, even if an exception follows."""
-        arrays = env._world.arrays
+        arrays = env._worlds.arrays
         return arrays.commits.item(), 0 if self._field == "target" else arrays.steps.item()
 
 

@@ -104,7 +104,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def _bind_arrays(self) -> None:
         """Bind the arrays that each step reads and writes, to names that no subclass uses by chance."""
-        arrays = self._world.arrays
+        arrays = self._worlds.arrays
         self.__action = arrays.actions[0]
         self.__agent, self.__target = arrays.location[0, 0], arrays.target[0, 0]
         self.__reward, self.__terminated = arrays.rewards[0, 0:1], arrays.terminated[0, 0:1]
@@ -112,7 +112,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def _make_up_for_constructor(self, name: str) -> Any:
         """Call the constructor when an attribute is missing, if that of a subclass, as in the documents, has not."""
-        if "_world" in vars(self) or "_GridWorldEnv__size" not in vars(self):
+        if "_worlds" in vars(self) or "_GridWorldEnv__size" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         own = dict(vars(self))
         GridWorldEnv.__init__(self, size=self.__size)
@@ -150,7 +150,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     @size.setter
     def size(self, size: int) -> None:
-        if "_world" not in vars(self):  # a subclass may set it before it calls this class's constructor
+        if "_worlds" not in vars(self):  # a subclass may set it before it calls this class's constructor
             self.__size = size
         elif not is_int(size) or size != self.__size:
             raise ValueError(f"size is {self.__size} and cannot be changed to {shorten(size)}; make another env")
@@ -172,14 +172,14 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         if agent is not None or target is not None:
             cells = [self.__agent if agent is None else agent, self.__target if target is None else target]
             if self._started or any(NOWHERE in cell.tolist() for cell in cells):
-                self._world.place(*cells)
+                self._worlds.place(*cells)
             else:
                 agent, target, seed = _AGENT.find(self), _TARGET.find(self), self._current_seed()
                 self._record_seed(seed, seed)
                 layouts = Layout(np.concatenate(cells).reshape(1, 1, 4), None)
-                self._world.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
+                self._worlds.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
                 _AGENT.use(self, agent), _TARGET.use(self, target)
-        self._world.check_consistent()
+        self._worlds.check_consistent()
 
     def _check_started(self) -> None:
         self._place()
@@ -256,7 +256,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
                 action = check_action(action, 4)
             self.__action[0] = action
-            self._world.step()
+            self._worlds.step()
             if self.render_mode is not None:
                 self._update_window()
             return (
@@ -275,7 +275,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self._check_started()
         # Read as the member only if it may be that of a subclass: what reads it may change it.
         directions = self._action_to_direction if self._is_changed else self.__directions
-        self._world.walk(find_step(directions, action))
+        self._worlds.walk(find_step(directions, action))
         self._is_plain = not (self._is_changed or _AGENT.is_used(self) or _TARGET.is_used(self))
         return 1 if self.__reward.item() else 0, self.__terminated.item()
 

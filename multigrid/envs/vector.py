@@ -99,7 +99,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self.num_threads = check_int("num_threads", num_threads, 1)
         self._reports_metrics = check_bool("metrics", metrics)
         autoreset, num_threads = self.autoreset_mode is AutoresetMode.NEXT_STEP, min(self.num_threads, self.num_worlds)
-        self._world = Worlds(config, self.num_worlds, autoreset=autoreset, num_threads=num_threads)
+        self._worlds = Worlds(config, self.num_worlds, autoreset=autoreset, num_threads=num_threads)
         self.metadata = {**deepcopy(type(self).metadata), "autoreset_mode": self.autoreset_mode}
         self.num_envs = self.num_worlds * config.num_agents
         self.single_observation_space = spaces.observation_space(config)
@@ -117,35 +117,35 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         # The worlds are copied at once, for the caller copies or pickles the returned dict later.
-        return vars(self) | {"_world": copy(self._world), "_rows": None, "_painter": None, "_call": None}
+        return vars(self) | {"_worlds": copy(self._worlds), "_rows": None, "_painter": None, "_call": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         mode, metrics = self.autoreset_mode, self._reports_metrics
-        self._rows: WorldRows = WorldRows(self._world, self._info_names, mode, copies=self.copy, metrics=metrics)
+        self._rows: WorldRows = WorldRows(self._worlds, self._info_names, mode, copies=self.copy, metrics=metrics)
 
     @property
     def max_cycles(self) -> int | None:
         """The number of steps after which an episode is truncated; None for never."""
-        return self._world.max_cycles
+        return self._worlds.max_cycles
 
     @property
     @one_at_a_time
     def episode_over(self) -> NDArray[np.bool_]:
         """Which episodes are over, bool (num_worlds,): the next step resets those, or in DISABLED mode raises."""
-        return self._world.arrays.episode_over.astype(bool)
+        return self._worlds.arrays.episode_over.astype(bool)
 
     @property
     @one_at_a_time
     def acting(self) -> NDArray[np.bool_]:
         """Which agents' actions count, bool (num_worlds, N): False for those that have left or are parked."""
-        return self._world.find_acting()
+        return self._worlds.find_acting()
 
     @property
     @one_at_a_time
     def map_index(self) -> NDArray[np.int64]:
         """The index in `GridConfig.is_wall` of the map of each world, int64 (num_worlds,); 0 before the first reset."""
-        index: NDArray[np.int64] = self._world.arrays.map_index.copy()
+        index: NDArray[np.int64] = self._worlds.arrays.map_index.copy()
         return index
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
 
     def _give_seeds(self) -> None:
         """Give random seeds to the worlds without a stream."""
-        seeds, streams = self._recorded_seed(), self._world.arrays.streams
+        seeds, streams = self._recorded_seed(), self._worlds.arrays.streams
         worlds = np.flatnonzero(seeds == NO_SEED)
         new, seeds, _ = reset_arguments.start_streams(None, worlds, seeds, streams)
         if new is not None:
@@ -168,7 +168,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         Each is the same until a seeded reset. Once they were read, steps and resets are slower: they copy their states.
         """
         self._give_seeds()
-        return tuple(self._world.get_generator(e) for e in range(self.num_worlds))
+        return tuple(self._worlds.get_generator(e) for e in range(self.num_worlds))
 
     @property
     @one_at_a_time
@@ -178,14 +178,14 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         return tuple(self._recorded_seed().tolist())
 
     def _finish_interrupted_call(self) -> None:
-        self._world.finish_commit()
-        if self._is_unfinished and not self._world.is_inconsistent:
-            self._world.reset_ended()
+        self._worlds.finish_commit()
+        if self._is_unfinished and not self._worlds.is_inconsistent:
+            self._worlds.reset_ended()
             self._is_unfinished = False
 
     def _check_begun(self, worlds: NDArray[np.int64] | None = None) -> None:
-        reset_arguments.check_begun(self._world.arrays.steps if worlds is None else self._world.arrays.steps[worlds])
-        self._world.check_consistent()
+        reset_arguments.check_begun(self._worlds.arrays.steps if worlds is None else self._worlds.arrays.steps[worlds])
+        self._worlds.check_consistent()
 
     def _check_can_step(self) -> None:
         if not self._all_started:
@@ -193,7 +193,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             self._check_begun()
             self._all_started = True
         if self.autoreset_mode is AutoresetMode.DISABLED:
-            reset_arguments.check_none_over(self._world.arrays.episode_over)
+            reset_arguments.check_none_over(self._worlds.arrays.episode_over)
 
     @one_at_a_time
     def reset(
@@ -215,13 +215,13 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         worlds = reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
         maps, layouts = reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
         before = self._recorded_seed()
-        streams, seeds, is_new = reset_arguments.start_streams(seed, worlds, before, self._world.arrays.streams)
+        streams, seeds, is_new = reset_arguments.start_streams(seed, worlds, before, self._worlds.arrays.streams)
         self._record_seed(seeds, before)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
-            self._world.reset()
+            self._worlds.reset()
         else:
             chosen = np.full(len(worlds), RANDOM) if maps is None else maps
-            self._world.begin(worlds, chosen, streams, layouts, seeded=worlds[is_new].tolist())
+            self._worlds.begin(worlds, chosen, streams, layouts, seeded=worlds[is_new].tolist())
         return self._rows.observations(), self._rows.infos(self._rows.mask(worlds))
 
     def step(self, actions: Any) -> tuple[ObservationType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -252,7 +252,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             rows = self._rows
             rows.write_actions(actions)
             self._is_unfinished = rows.resets_at_once
-            row = self._world.step()
+            row = self._worlds.step()
             if row != ALL_VALID:
                 self._is_unfinished = False
                 rows.refuse_action(row)
@@ -283,7 +283,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         """
         indices = reset_arguments.check_worlds(worlds, self.num_worlds)
         self._check_begun(indices)
-        return [self._world.snapshot(e) for e in indices.tolist()] if single else self._world.snapshot_many(indices)
+        return [self._worlds.snapshot(e) for e in indices.tolist()] if single else self._worlds.snapshot_many(indices)
 
     @one_at_a_time
     def set_state(self, states: Mapping[str, Any] | Sequence[Mapping[str, Any]], worlds: Any = None) -> None:
@@ -301,13 +301,13 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         before, seeds = self._recorded_seed(), self._recorded_seed().copy()
         seeds[indices] = np.maximum(seeds[indices], -1)
         self._record_seed(seeds, before)
-        self._world.restore(indices, states)
+        self._worlds.restore(indices, states)
 
     @one_at_a_time
     def state(self) -> NDArray[np.int64]:
         """Return the global state of each world, as `MultiGridEnv.state`: int64 (num_worlds, N, 4)."""
         self._check_begun()
-        return global_states(self._world.arrays)
+        return global_states(self._worlds.arrays)
 
     @one_at_a_time
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
@@ -318,7 +318,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         self._check_begun()
         if self._painter is None:
             self._painter = Painter(self.config)
-        scenes = (scene_in(self.config, self._world.arrays, e) for e in range(self.num_worlds))
+        scenes = (scene_in(self.config, self._worlds.arrays, e) for e in range(self.num_worlds))
         return tuple(frame for frame in map(self._painter.frame, scenes) for _ in range(self.config.num_agents))
 
     @one_at_a_time
@@ -328,7 +328,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         They are arrays, or with `as_lists` lists, as JSON needs them.
         """
         self._check_begun()
-        metrics = episode_metrics(self._world.measure(np.arange(self.num_worlds)))
+        metrics = episode_metrics(self._worlds.measure(np.arange(self.num_worlds)))
         return make_lists(metrics) if as_lists else metrics
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -345,5 +345,5 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
 
     def close_extras(self, **_kwargs: Any) -> None:
         """Stop the threads, if there are any."""
-        if hasattr(self, "_world"):  # Gymnasium 1.1 also closes an env whose constructor has raised
-            self._world.close()
+        if hasattr(self, "_worlds"):  # Gymnasium 1.1 also closes an env whose constructor has raised
+            self._worlds.close()

@@ -438,9 +438,9 @@ def test_several_agents_cannot_be_placed():
     with pytest.raises(ValueError, match="arrivals in the state"):
         env.set_state(state)
     with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
-        env._world.place(np.array([0, 0]), np.array([1, 1]))
+        env._worlds.place(np.array([0, 0]), np.array([1, 1]))
     with pytest.raises(ValueError, match=r"1 worlds of 2 agents, .* expected one world"):
-        env._world.walk(np.array([0, 1]))
+        env._worlds.walk(np.array([0, 1]))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -484,13 +484,13 @@ def test_an_interrupted_step_leaves_no_old_location(monkeypatch):
     """If an exception follows the move, so that the step does not return, the array that was read is the old cell."""
     env = GridWorldEnv(size=3)
     env.reset(seed=0, options={"agents": [[0, 1]], "targets": [[2, 2]]})
-    before, walk = env._agent_location, env._world.walk
+    before, walk = env._agent_location, env._worlds.walk
 
     def interrupted(step):
         walk(step)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(env._world, "walk", interrupted)
+    monkeypatch.setattr(env._worlds, "walk", interrupted)
     with pytest.raises(KeyboardInterrupt):
         env.step(0)
     monkeypatch.undo()
