@@ -47,7 +47,7 @@ for num_threads in (1, 2):
     envs.reset(seed=0)
     for _ in range(20):
         envs.step(envs.action_space.sample())
-    assert (envs._world._threads._pool is not None) == (num_threads == 2)
+    assert (envs._worlds._threads._pool is not None) == (num_threads == 2)
     envs.close()
 """
 LIBRARY = "multigrid/runtime/_kernels.abi3.so"

@@ -39,7 +39,7 @@ def grid_world_parts() -> dict[str, Callable[[], Any]]:
     floor = GridWorldFloor(env)
     env.reset(seed=0)
     turns = itertools.cycle(range(4))
-    return {"step": lambda: env.step(next(turns)), "floor": lambda: floor.step(next(turns)), "rules": env._world.step}
+    return {"step": lambda: env.step(next(turns)), "floor": lambda: floor.step(next(turns)), "rules": env._worlds.step}
 
 
 def parallel_parts(agents: int, size: int) -> dict[str, Callable[[], Any]]:
@@ -54,7 +54,7 @@ def parallel_parts(agents: int, size: int) -> dict[str, Callable[[], Any]]:
     return {
         "step": lambda: env.step(next(turns)),
         "floor": lambda: floor.step(next(turns)),
-        "rules": env._world.step,
+        "rules": env._worlds.step,
         "actions": lambda: env._write_actions(names, next(turns)),
         "numbers": lambda: [array.tolist() for array in arrays],
     }

@@ -49,13 +49,9 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
 
     env: _Turns
     # `__getattr__` of PettingZoo's wrappers finds these, too, in ten times the time.
-    agents = _read("env.agents")
-    agent_selection = _read("env.agent_selection")
-    rewards = _read("env.rewards")
-    _cumulative_rewards = _read("env._cumulative_rewards")
-    terminations = _read("env.terminations")
-    truncations = _read("env.truncations")
-    infos = _read("env.infos")
+    agents, agent_selection = _read("env.agents"), _read("env.agent_selection")
+    rewards, _cumulative_rewards = _read("env.rewards"), _read("env._cumulative_rewards")
+    terminations, truncations, infos = _read("env.terminations"), _read("env.truncations"), _read("env.infos")
 
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
         if not isinstance(parallel, MultiGridEnv):
@@ -73,18 +69,10 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
 
     @property
     def _has_reset(self) -> bool:  # type: ignore[override]
-        return self.env.has_begun
+        return self.env.env._moment()[0] > 0  # noqa: SLF001 - the same package
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode of all agents.
-
-        Args:
-            seed: as for `MultiGridEnv.reset`.
-            options: as for `MultiGridEnv.reset`.
-
-        Raises:
-            TypeError, ValueError: a bad seed or layout; the env is unchanged.
-        """
+        """Begin an episode of all agents, as `MultiGridEnv.reset`."""
         self.env.reset(seed=seed, options=options)
         self._has_updated = True
 
@@ -124,29 +112,15 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         return self.env.observe(agent)
 
     def state(self) -> Any:
-        """Return the global state, as `MultiGridEnv.state`.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
+        """Return the global state, as `MultiGridEnv.state`."""
         return self.env.env.state()
 
     def render(self) -> Any:
-        """Return the frame or the text of this state, as `MultiGridEnv.render`; None, with a warning, without a mode.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
+        """Return the frame or the text of this state, as `MultiGridEnv.render`."""
         return self.env.env.render()
 
     def get_state(self) -> State:
-        """Return a copy of the whole state, as `MultiGridEnv.get_state`: that of the beginning of this cycle.
-
-        The actions that agents have chosen since then are no part of it.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
+        """Return a copy of the whole state, as `MultiGridEnv.get_state`, without the actions chosen in this cycle."""
         return self.env.env.get_state()
 
     def set_state(self, state: State | dict[str, Any]) -> None:
@@ -163,12 +137,12 @@ class MultiGridAECEnv(OrderEnforcingWrapper[str, Any, Any]):
         self._has_updated = True
 
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
-        """Return the metrics of the episode so far, as `MultiGridEnv.metrics`.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-        """
+        """Return the metrics of the episode so far, as `MultiGridEnv.metrics`."""
         return self.env.env.metrics(as_lists=as_lists)
+
+
+def _over_error() -> ResetNeeded:
+    return ResetNeeded("the episode is over, and no agent is selected; call reset() first")
 
 
 @dataclasses.dataclass(slots=True)
@@ -230,31 +204,17 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
     """PettingZoo's conversion, on one `_Cycle`: created again from the world whenever that has changed without it."""
 
     env: MultiGridEnv[Any]
-    agents = _shown("agents")
-    agent_selection = _shown("selection")
-    rewards = _shown("rewards")
-    _cumulative_rewards = _shown("cumulative_rewards")
-    terminations = _shown("terminations")
-    truncations = _shown("truncations")
-    infos = _shown("infos")
+    agents, agent_selection = _shown("agents"), _shown("selection")
+    rewards, _cumulative_rewards = _shown("rewards"), _shown("cumulative_rewards")
+    terminations, truncations, infos = _shown("terminations"), _shown("truncations"), _shown("infos")
 
     def __init__(self, parallel: MultiGridEnv[Any]) -> None:
         super().__init__(parallel)
         self._num_actions = parallel.config.num_actions
         self._cycle: _Cycle | None = None
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether there was a reset."""
-        return self.env._moment()[0] > 0  # noqa: SLF001 - the same package
-
     def current(self) -> _Cycle:
-        """Return the cycle of this moment.
-
-        Raises:
-            ResetNeeded: there was no reset yet.
-            RuntimeError: a call of the world is under way, or was interrupted where Python plays the rules.
-        """
+        """Return the cycle of this moment."""
         cycle = self._cycle
         if cycle is None or cycle.moment != self.env._moment():  # noqa: SLF001
             cycle = self._begin(self.env._last_results())  # noqa: SLF001
@@ -316,7 +276,3 @@ class _Turns(parallel_to_aec_wrapper[str, Any, Any]):
         observation = cycle.observations[agent] if observe else None
         flags = cycle.terminations[agent], cycle.truncations[agent]
         return observation, cycle.cumulative_rewards[agent], *flags, cycle.infos[agent]
-
-
-def _over_error() -> ResetNeeded:
-    return ResetNeeded("the episode is over, and no agent is selected; call reset() first")

@@ -17,12 +17,7 @@ Results: TypeAlias = tuple[dict[str, Any], dict[str, float], dict[str, bool], di
 def observations_by_agent(
     agents: list[str], keys: tuple[str, ...], parts: list[NDArray[Any]], rows: list[int] | None = None
 ) -> dict[str, Any]:
-    """Return copies of the observations of the agents in some rows, or in all, of the arrays (N, ...) of each key.
-
-    >>> import numpy as np
-    >>> observations_by_agent(["agent_1"], ("agent", "target"), [np.eye(2), np.ones((2, 2))], [1])
-    {'agent_1': {'agent': array([0., 1.]), 'target': array([1., 1.])}}
-    """
+    """Return copies of the observations of the agents in some rows, or in all, of the arrays (N, ...) of each key."""
     # Each part is copied once, and each agent gets a row of the copy.
     arrays = [part.copy() if rows is None else part[rows] for part in parts]
     if not keys:
@@ -50,20 +45,11 @@ def infos_by_agent(
 
 
 def to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
-    """Return the entries of some rows, or of all, as Python's own numbers.
-
-    >>> import numpy as np
-    >>> to_list(np.array([0.5, 0.0, 1.0]), [0, 2])
-    [0.5, 1.0]
-    """
+    """Return the entries of some rows, or of all, as Python's own numbers."""
     listed: list[Any] = (values if rows is None else values[rows]).tolist()
     return listed
 
 
 def unknown_agent_error(agent: object, expected: Iterable[str]) -> KeyError:
-    """Return the error for a name that is none of the expected ones.
-
-    >>> unknown_agent_error("agent_9", ["agent_0", "agent_1"])
-    KeyError("agent is 'agent_9'; expected one of ['agent_0', 'agent_1']")
-    """
+    """Return the error for a name that is none of the expected ones."""
     return KeyError(f"agent is {shorten(agent)}; expected one of {shorten(list(expected))}")

@@ -1,94 +1,110 @@
 """Members of the documented GridWorld that behave as ordinary attributes, though a kernel has their values."""
 
+# ruff: noqa: SLF001 - these are members of GridWorldEnv
+
 from __future__ import annotations
 
+import enum
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from multigrid.core.worlds import Worlds
+from multigrid._checks import is_int, shorten
+from multigrid.actions import check_action
+from multigrid.envs.exclusive import one_at_a_time
 from multigrid.maps.layouts import check_cell, check_pair
 
-__all__ = ["AGENT", "NOWHERE", "TARGET", "Locations", "replaceable"]
-
-AGENT, TARGET = range(2)
 NOWHERE = -1
 """Both coordinates of the agent and of the target before the first episode, as in the documented code."""
 
-_NAMES = ("_agent_location", "_target_location")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class Locations:
-    """The arrays of the agent's and the target's cell that users have read or set, and may write into.
+class Location:
+    """A cell, an attribute of an env that can be read, set, and written into until a step or a reset replaces it.
 
-    As in the documented code, the agent has another array after each step, and both have others after each reset.
+    What users read is another array than the kernel's. As in the documented code, the agent has another array after
+    each step, and both have others after each reset.
 
-    >>> from multigrid.config import GridConfig
-    >>> world, locations = Worlds(GridConfig(size=3, num_agents=1, on_target="stay")), Locations()
-    >>> location = locations.use(world, AGENT)
-    >>> location += 1
-    >>> locations.find(world, AGENT).tolist(), world.arrays.location.tolist()
-    ([1, 1], [[[0, 0]]])
+    Args:
+        field: the name in `Arrays`, "location" or "target".
     """
 
-    def __init__(self) -> None:
-        self._used: dict[int, tuple[tuple[int, int], NDArray[Any]]] = {}
+    def __init__(self, field: str) -> None:
+        self._field = field
 
-    def find(self, world: Worlds, which: int) -> NDArray[Any]:
-        """Return the array of a cell that is used, or else the world's own."""
-        used = self._find_used(world, which)
-        return used if used is not None else (world.arrays.target if which == TARGET else world.arrays.location)[0, 0]
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
-    def use(self, world: Worlds, which: int) -> NDArray[Any]:
-        """Return the array of a cell, to be read and written into: integers (2,)."""
-        used = self._find_used(world, which)
-        return used if used is not None else self.set(world, which, self.find(world, which).copy())
+    def __get__(self, env: Any, owner: type) -> Any:
+        return self if env is None else _read_location(env, self)
 
-    def _find_used(self, world: Worlds, which: int) -> NDArray[Any] | None:
-        if which not in self._used:
+    def __set__(self, env: Any, cell: ArrayLike) -> None:
+        _set_location(env, self, cell)
+
+    def is_used(self, env: Any) -> bool:
+        """Return whether users have an array that no step or reset has replaced."""
+        used = vars(env).get(self._name)
+        return used is not None and used[0] == self._moment(env)
+
+    def find(self, env: Any) -> NDArray[Any]:
+        """Return the array that users have, if they have one, or else the world's own."""
+        used = vars(env).get(self._name)
+        array: NDArray[Any]
+        if used is not None and used[0] == self._moment(env):
+            array = used[1]
+        else:
+            array = getattr(env._worlds.arrays, self._field)[0, 0]
+        return array
+
+    def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
+        """Use another array, two integers, which may lie outside the grid until `check` is called, and return it."""
+        array = check_pair(self._name, cell, "expected two integers [x, y], a cell of the grid")
+        vars(env)[self._name] = self._moment(env), array
+        return array
+
+    def check(self, env: Any) -> NDArray[Any] | None:
+        """Return the cell, checked, or None if it is the world's own; before the first episode it may be `NOWHERE`."""
+        if not self.is_used(env):
             return None
-        moment, location = self._used[which]
-        return location if moment == _find_moment(world, which) else None
-
-    def set(self, world: Worlds, which: int, location: ArrayLike) -> NDArray[Any]:
-        """Use another array of a cell, which may lie outside the grid until `check` is called, and return it.
-
-        Raises:
-            TypeError, ValueError: these are not two integers.
-        """
-        location = check_pair(_NAMES[which], location, "expected two integers [x, y], a cell of the grid")
-        self._used[which] = _find_moment(world, which), location
-        return location
-
-    def check(self, world: Worlds, *, may_be_nowhere: bool) -> list[NDArray[Any]] | None:
-        """Return both cells, or None if they are the world's own.
-
-        Raises:
-            ValueError: a cell is outside the grid; with `may_be_nowhere` it may have the coordinate `NOWHERE`.
-        """
-        if not self._used:
+        used = self.find(env)
+        if used.tolist() == getattr(env._worlds.arrays, self._field)[0, 0].tolist():
             return None
-        cells = [world.arrays.location[0, 0], world.arrays.target[0, 0]]
-        is_changed = False
-        for which in (AGENT, TARGET):
-            location = self.find(world, which)
-            if location.tolist() != cells[which].tolist():
-                is_changed = True
-                may_stay = may_be_nowhere and NOWHERE in location.tolist()
-                cells[which] = location if may_stay else check_cell(_NAMES[which], location, world.config.components[0])
-        return cells if is_changed else None
+        may_stay = NOWHERE in used.tolist() and not env._started
+        return used if may_stay else check_cell(self._name, used, env.config.components[0])
 
-    def are_used(self, world: Worlds) -> bool:
-        """Return whether the array of a cell is used now."""
-        return self._find_used(world, AGENT) is not None or self._find_used(world, TARGET) is not None
+    def _moment(self, env: Any) -> tuple[int, int]:
+        """Return two numbers, of which a reset or a step of the agent changes one, even if an exception follows."""
+        arrays = env._worlds.arrays
+        return arrays.commits.item(), 0 if self._field == "target" else arrays.steps.item()
 
 
-def _find_moment(world: Worlds, which: int) -> tuple[int, int]:
-    """Return two numbers, of which a reset or the agent's step changes one, also if the call is then interrupted."""
-    return world.arrays.commits.item(), 0 if which == TARGET else world.arrays.steps.item()
+@one_at_a_time
+def _read_location(env: Any, location: Location) -> NDArray[Any]:
+    env._is_plain = False
+    array = location.find(env)
+    return array if location.is_used(env) else location.use(env, array.copy())
+
+
+@one_at_a_time
+def _set_location(env: Any, location: Location, cell: ArrayLike) -> None:
+    location.use(env, cell)
+    env._is_plain = False
+
+
+def find_step(directions: Any, action: Any) -> NDArray[Any]:
+    """Return the step ``[dx, dy]`` of an action: a key of a dict, or an index of a list."""
+    key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
+    try:
+        direction = directions[key]
+    except LookupError:
+        raise ValueError(f"action is {shorten(action)}; expected one of {shorten(list(directions))}") from None
+    if isinstance(direction, np.ndarray) and direction.shape == (2,) and direction.dtype.kind in "iu":
+        return direction
+    return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers [dx, dy]")
 
 
 class _Replaceable:
@@ -108,15 +124,5 @@ class _Replaceable:
 
 
 def replaceable(method: _Method) -> _Method:
-    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it.
-
-    >>> class Env:
-    ...     @replaceable
-    ...     def observe(self):
-    ...         return 1
-    >>> env = Env()
-    >>> env.observe = lambda: 2
-    >>> env.observe(), env._is_plain, env._is_changed, Env().observe()
-    (2, False, True, 1)
-    """
+    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it."""
     return cast("_Method", _Replaceable(method))

@@ -26,7 +26,7 @@ _Env = TypeVar("_Env", bound="Face")
 class Face:
     """The base of the environments: worlds, the seeds of their streams, and methods that `one_at_a_time` decorates."""
 
-    _world: Worlds
+    _worlds: Worlds
     _call: str | None = None
     """The name of the call under way, or None."""
     _seed_record: tuple[int, Any, Any]
@@ -35,7 +35,7 @@ class Face:
     @property
     def config(self) -> GridConfig:
         """The configuration, which cannot be changed."""
-        return self._world.config
+        return self._worlds.config
 
     def __copy__(self) -> Any:
         # Two environments that share arrays would move each other's agents.
@@ -43,26 +43,19 @@ class Face:
 
     def _recorded_seed(self) -> Any:
         commit, seed, before = self._seed_record
-        return seed if self._world.arrays.commits.item() >= commit else before
+        return seed if self._worlds.arrays.commits.item() >= commit else before
 
-    def _record_seed(self, seed: Any, *, at_once: bool = False) -> None:
+    def _record_seed(self, seed: Any, before: Any) -> None:
         """Record a seed before the kernel call that begins its stream, so that no exception comes between the two."""
-        if at_once:
-            self._seed_record = 0, seed, seed
-        else:
-            self._seed_record = self._world.arrays.commits.item() + 1, seed, self._recorded_seed()
+        self._seed_record = self._worlds.arrays.commits.item() + 1, seed, before
 
     def _finish_interrupted_call(self) -> None:
         """Complete a call that an exception interrupted."""
-        self._world.finish_commit()
+        self._worlds.finish_commit()
 
 
 def overlapping_call_error(name: str, under_way: str) -> RuntimeError:
-    """Return the error for a call during another call.
-
-    >>> str(overlapping_call_error("reset", "step"))[:63]
-    'reset() was called while step() of the same environment was und'
-    """
+    """Return the error for a call during another call."""
     return RuntimeError(
         f"{name}() was called while {under_way}() of the same environment was under way, in another thread or in what "
         "interrupted it; give each thread an environment of its own"

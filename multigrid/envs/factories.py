@@ -149,13 +149,7 @@ def vector_env(
 
 
 def one_agent_error(function: str, instead: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
-    """Return the error for keywords that a function which creates environments of one agent does not have.
-
-    Args:
-        function: the function's name.
-        instead: the name of the one in `multigrid` that has all fields of `GridConfig`.
-        given: all keywords that were given, with their values.
-        names: the keywords that the function has, of which not all are among the given ones.
+    """Return the error for keywords that a function, which creates environments of one agent, does not have.
 
     >>> print(one_agent_error("GridWorldEnv", "parallel_env", {"num_agents": 4}, ["size"]))
     GridWorldEnv() has one agent and no option num_agents; call multigrid.parallel_env(num_agents=...)

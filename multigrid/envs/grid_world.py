@@ -7,17 +7,16 @@ from typing import Any, NoReturn, TypeAlias
 
 import gymnasium
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import DIRECTIONS, Action, check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
-from multigrid.envs.documented_members import AGENT, NOWHERE, TARGET, Locations, replaceable
+from multigrid.envs.documented_members import NOWHERE, Location, find_step, replaceable
 from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
 from multigrid.envs.factories import one_agent_error
 from multigrid.envs.one_world import OneWorld
-from multigrid.maps.layouts import check_pair
 from multigrid.maps.target_lists import Layout
 from multigrid.rendering.frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
 from multigrid.rendering.window import close_display
@@ -29,6 +28,7 @@ Observation: TypeAlias = dict[str, NDArray[np.int64]]
 Actions = enum.IntEnum("Actions", "RIGHT UP LEFT DOWN", start=0)  # the documented names
 
 _INTEGERS = frozenset({int, np.int64})
+_AGENT, _TARGET = Location("location"), Location("target")
 _ONLY_MAP = np.zeros(1, np.int64)
 _MEMBERS = ("_get_obs", "_get_info", "_render_frame", "_action_to_direction")
 
@@ -67,6 +67,14 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     window: Any = None
     """The surface of the window, None while there is none."""
     clock: Any = None
+    _agent_location: Any = _AGENT
+    """The agent's cell, integers (2,); ``[-1, -1]`` before the first episode.
+
+    It can be set, or written into until the next step, also to the target's cell: stepping continues from there. The
+    next step finds whether the agent has arrived. What uses a cell outside the grid raises a ValueError.
+    """
+    _target_location: Any = _TARGET
+    """The target's cell, which can be set as `_agent_location`, or written into until the next reset."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -89,14 +97,14 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         self._bind_arrays()
         self.__agent[:] = self.__target[:] = NOWHERE
         self.__directions: Any = {int(action): DIRECTIONS[action].copy() for action in Action if action != Action.STAY}
-        self.__locations = Locations()
-        # Whether a method or a direction may be another than that of this class; and whether steps can ignore members.
+        # Whether a method or a direction may be another than that of this class; and whether there is an episode whose
+        # steps can ignore members.
         self._is_changed = any(getattr(type(self), name) is not getattr(GridWorldEnv, name) for name in _MEMBERS)
-        self._is_plain = not self._is_changed
+        self._is_plain = False
 
     def _bind_arrays(self) -> None:
         """Bind the arrays that each step reads and writes, to names that no subclass uses by chance."""
-        arrays = self._world.arrays
+        arrays = self._worlds.arrays
         self.__action = arrays.actions[0]
         self.__agent, self.__target = arrays.location[0, 0], arrays.target[0, 0]
         self.__reward, self.__terminated = arrays.rewards[0, 0:1], arrays.terminated[0, 0:1]
@@ -104,7 +112,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     def _make_up_for_constructor(self, name: str) -> Any:
         """Call the constructor when an attribute is missing, if that of a subclass, as in the documents, has not."""
-        if "_world" in vars(self) or "_GridWorldEnv__size" not in vars(self):
+        if "_worlds" in vars(self) or "_GridWorldEnv__size" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         own = dict(vars(self))
         GridWorldEnv.__init__(self, size=self.__size)
@@ -142,7 +150,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
 
     @size.setter
     def size(self, size: int) -> None:
-        if "_world" not in vars(self):  # a subclass may set it before it calls this class's constructor
+        if "_worlds" not in vars(self):  # a subclass may set it before it calls this class's constructor
             self.__size = size
         elif not is_int(size) or size != self.__size:
             raise ValueError(f"size is {self.__size} and cannot be changed to {shorten(size)}; make another env")
@@ -158,50 +166,20 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     def _action_to_direction(self, directions: Any) -> None:
         self._is_plain, self._is_changed, self.__directions = False, True, directions
 
-    @property
-    @one_at_a_time
-    def _agent_location(self) -> NDArray[Any]:
-        """The agent's cell, integers (2,); ``[-1, -1]`` before the first episode.
-
-        It can be set, or written into until the next step, also to the target's cell: stepping continues from there.
-        The next step finds whether the agent has arrived. What uses a cell outside the grid raises a ValueError.
-        """
-        self._is_plain = False
-        return self.__locations.use(self._world, AGENT)
-
-    @_agent_location.setter
-    @one_at_a_time
-    def _agent_location(self, location: ArrayLike) -> None:
-        self.__locations.set(self._world, AGENT, location)
-        self._is_plain = False
-
-    @property
-    @one_at_a_time
-    def _target_location(self) -> NDArray[Any]:
-        """The target's cell, which can be set as `_agent_location`, or written into until the next reset."""
-        self._is_plain = False
-        return self.__locations.use(self._world, TARGET)
-
-    @_target_location.setter
-    @one_at_a_time
-    def _target_location(self, location: ArrayLike) -> None:
-        self.__locations.set(self._world, TARGET, location)
-        self._is_plain = False
-
     def _place(self) -> None:
         """Place the agent and the target in the cells that were set; an episode begins once both are in the grid."""
-        self._finish_interrupted_call()
-        cells = self.__locations.check(self._world, may_be_nowhere=not self._started)
-        if cells is not None and (self._started or any(NOWHERE in cell.tolist() for cell in cells)):
-            self._world.place(*cells)
-        elif cells is not None:
-            used = [self.__locations.find(self._world, which) for which in (AGENT, TARGET)]
-            self._record_seed(self._current_seed(), at_once=True)
-            layouts = Layout(np.concatenate(cells).reshape(1, 1, 4), None)
-            self._world.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
-            for which, location in enumerate(used):
-                self.__locations.set(self._world, which, location)
-        self._world.check_consistent()
+        agent, target = _AGENT.check(self), _TARGET.check(self)
+        if agent is not None or target is not None:
+            cells = [self.__agent if agent is None else agent, self.__target if target is None else target]
+            if self._started or any(NOWHERE in cell.tolist() for cell in cells):
+                self._worlds.place(*cells)
+            else:
+                agent, target, seed = _AGENT.find(self), _TARGET.find(self), self._current_seed()
+                self._record_seed(seed, seed)
+                layouts = Layout(np.concatenate(cells).reshape(1, 1, 4), None)
+                self._worlds.begin(_ONLY_MAP, _ONLY_MAP, None, layouts)
+                _AGENT.use(self, agent), _TARGET.use(self, target)
+        self._worlds.check_consistent()
 
     def _check_started(self) -> None:
         self._place()
@@ -211,8 +189,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
     @one_at_a_time
     def _get_obs(self) -> Observation:
         """Return the observation of this state: new arrays."""
-        find, world = self.__locations.find, self._world
-        return {"agent": find(world, AGENT).copy(), "target": find(world, TARGET).copy()}
+        return {"agent": _AGENT.find(self).copy(), "target": _TARGET.find(self).copy()}
 
     @replaceable
     @one_at_a_time
@@ -236,7 +213,7 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         Raises:
             TypeError, ValueError: a bad seed or layout; the env is unchanged.
         """
-        # As `one_at_a_time` does, so that the methods of a subclass are called after it.
+        # As `one_at_a_time` does, without the cost of another call.
         under_way = self._call
         if under_way is None:
             self._call = "reset"
@@ -246,14 +223,11 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             self._finish_interrupted_call()
             self._reset_world(seed, options)
             self._is_plain = not self._is_changed
-            if self._is_plain:
-                if self.render_mode is not None:
-                    self._update_window()
-                observation = {"agent": self.__agent.copy(), "target": self.__target.copy()}
-                return observation, {"distance": self.__distance.item()}
+            observation = {"agent": self.__agent.copy(), "target": self.__target.copy()}
+            info = {"distance": self.__distance.item()}
         finally:
             self._call = None
-        return self._tell()
+        return (observation, info) if self._is_plain and self.render_mode != "human" else self._show()
 
     def step(self, action: Any) -> tuple[Observation, int, bool, bool, dict[str, Any]]:
         """Move one cell.
@@ -268,6 +242,10 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
             TypeError, ValueError: a bad action; the env is unchanged.
             ResetNeeded: there was no reset yet.
         """
+        if not self._is_plain:
+            reward, terminated = self._walk(action)
+            observation, info = self._show()
+            return observation, reward, terminated, False, info
         # As `one_at_a_time` does, without the cost of another call.
         under_way = self._call
         if under_way is None:
@@ -275,41 +253,33 @@ class GridWorldEnv(OneWorld, gymnasium.Env[Observation, Any]):
         else:
             raise overlapping_call_error("step", under_way)
         try:
-            if self._is_plain:
-                if not self._started:
-                    self._check_started()
-                if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
-                    action = check_action(action, 4)
-                self.__action[0] = action
-                self._world.step()
-                if self.render_mode is not None:
-                    self._update_window()
-                return (
-                    {"agent": self.__agent.copy(), "target": self.__target.copy()},
-                    1 if self.__reward.item() else 0,
-                    self.__terminated.item(),
-                    False,
-                    {"distance": self.__distance.item()},
-                )
-            self._check_started()
-            self._world.walk(self._find_step(action))
-            reward, terminated = 1 if self.__reward.item() else 0, self.__terminated.item()
-            self._is_plain = not (self._is_changed or self.__locations.are_used(self._world))
+            if (type(action) is not int and type(action) not in _INTEGERS) or not 0 <= action < 4:
+                action = check_action(action, 4)
+            self.__action[0] = action
+            self._worlds.step()
+            if self.render_mode is not None:
+                self._update_window()
+            return (
+                {"agent": self.__agent.copy(), "target": self.__target.copy()},
+                1 if self.__reward.item() else 0,
+                self.__terminated.item(),
+                False,
+                {"distance": self.__distance.item()},
+            )
         finally:
             self._call = None
-        observation, info = self._tell()
-        return observation, reward, terminated, False, info
 
-    def _find_step(self, action: Any) -> NDArray[Any]:
+    @one_at_a_time
+    def _walk(self, action: Any) -> tuple[int, bool]:
+        """Play a step from where members have been set, and return the reward and whether it has terminated."""
+        self._check_started()
+        # Read as the member only if it may be that of a subclass: what reads it may change it.
         directions = self._action_to_direction if self._is_changed else self.__directions
-        key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
-        try:
-            direction = directions[key]
-        except LookupError:
-            raise ValueError(f"action is {shorten(action)}; expected one of {shorten(list(directions))}") from None
-        return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers [dx, dy]")
+        self._worlds.walk(find_step(directions, action))
+        self._is_plain = not (self._is_changed or _AGENT.is_used(self) or _TARGET.is_used(self))
+        return 1 if self.__reward.item() else 0, self.__terminated.item()
 
-    def _tell(self) -> tuple[Observation, dict[str, Any]]:
+    def _show(self) -> tuple[Observation, dict[str, Any]]:
         """Return what the methods of a subclass return, and show the frame in "human" mode, in the documented order."""
         observation, info = self._get_obs(), self._get_info()
         if self.render_mode == "human":

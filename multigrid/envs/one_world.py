@@ -51,8 +51,8 @@ class OneWorld(Face):
                 f"render_mode is {shorten(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
             )
         self.render_mode = render_mode
-        self._world = Worlds(config)
-        self._record_seed(None, at_once=True)
+        self._worlds = Worlds(config)
+        self._record_seed(None, None)
         self._render_options = check_render_options(config, render_size, render_trails, render_view)
         # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
         self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(
@@ -65,20 +65,20 @@ class OneWorld(Face):
     @one_at_a_time
     def acting(self) -> NDArray[np.bool_]:
         """Which agents' actions count, bool (N,): False for those that have left or are parked on their targets."""
-        acting: NDArray[np.bool_] = self._world.find_acting()[0]
+        acting: NDArray[np.bool_] = self._worlds.find_acting()[0]
         return acting
 
     @property
     @one_at_a_time
     def map_index(self) -> int:
         """The index in `GridConfig.is_wall` of the map that this episode is played on; 0 before the first reset."""
-        return int(self._world.arrays.map_index[0])
+        return int(self._worlds.arrays.map_index[0])
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         # What a step changes is copied at once, for the caller copies or pickles the returned dict later. A window and
         # a painter belong to this process and this object; a copy creates its own.
-        now = {"_world": copy.copy(self._world), "_past_cells": self._past_cells.copy()}
+        now = {"_worlds": copy.copy(self._worlds), "_past_cells": self._past_cells.copy()}
         return {**vars(self), **now, "_window": None, "_painter": None, "_call": None}
 
     @property
@@ -89,14 +89,14 @@ class OneWorld(Face):
         Drawing from it, or replacing it, changes later resets.
         """
         self._seed_if_needed()
-        return self._world.get_generator(0)
+        return self._worlds.get_generator(0)
 
     @np_random.setter
     @one_at_a_time
     def np_random(self, generator: np.random.Generator) -> None:
         if not isinstance(generator, np.random.Generator):
             raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
-        self._world.set_generator(0, generator)
+        self._worlds.set_generator(0, generator)
 
     @property
     @one_at_a_time
@@ -109,21 +109,26 @@ class OneWorld(Face):
 
     def _current_seed(self) -> int | None:
         """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
-        seed: int | None = -1 if self._world.is_generator_replaced(0) else self._recorded_seed()
+        seed: int | None = -1 if self._worlds.is_generator_replaced(0) else self._recorded_seed()
         return seed
 
     def _seed_if_needed(self) -> None:
         if self._current_seed() is None:
             generator, seed = seeding.np_random()
-            pcg64.write_stream(self._world.arrays.streams[0], generator.bit_generator.state)
-            self._record_seed(seed, at_once=True)
+            pcg64.write_stream(self._worlds.arrays.streams[0], generator.bit_generator.state)
+            self._record_seed(seed, seed)
 
     def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        map_index, layout = check_options(options, self._world.config)
-        number = self._current_seed()
+        commit, number, _ = self._seed_record
+        if seed is None and options is None and commit == 0 and number is not None:
+            # The stream goes on, whether or not the reset is played.
+            self._worlds.reset()
+            return
+        map_index, layout = check_options(options, self.config)
+        number = before = self._current_seed()
         if seed is None and number is not None and layout.cells is None:
-            self._record_seed(number, at_once=True)
-            self._world.reset(map_index)
+            self._seed_record = 0, number, number
+            self._worlds.reset(map_index)
             return
         streams = None
         if seed is not None or number is None:
@@ -132,19 +137,19 @@ class OneWorld(Face):
             pcg64.write_stream(streams[0], generator.bit_generator.state)
         if layout.cells is not None:
             layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
-        self._record_seed(number)
+        self._record_seed(number, before)
         seeded = () if streams is None else (0,)
-        self._world.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
+        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
 
     @property
     def _started(self) -> bool:
         """Whether there was a reset."""
-        return self._world.arrays.steps.item() != NOT_BEGUN
+        return self._worlds.arrays.steps.item() != NOT_BEGUN
 
     def _check_started(self) -> None:
         if not self._started:
             raise ResetNeeded("there is no episode yet; call reset() first")
-        self._world.check_consistent()
+        self._worlds.check_consistent()
 
     @one_at_a_time
     def get_state(self) -> State:
@@ -154,7 +159,7 @@ class OneWorld(Face):
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        return cast("State", self._world.snapshot(0))
+        return cast("State", self._worlds.snapshot(0))
 
     @one_at_a_time
     def set_state(self, state: State | dict[str, Any]) -> None:
@@ -167,8 +172,8 @@ class OneWorld(Face):
 
     def _restore(self, state: State | dict[str, Any]) -> None:
         seed = self._current_seed()
-        self._record_seed(-1 if seed is None else seed)
-        self._world.restore(_FIRST_WORLD, [state], any_generator=True)
+        self._record_seed(-1 if seed is None else seed, seed)
+        self._worlds.restore(_FIRST_WORLD, [state], any_generator=True)
 
     @one_at_a_time
     def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
@@ -181,12 +186,12 @@ class OneWorld(Face):
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        metrics = world_metrics(self._world.measure(np.array([0])))
+        metrics = world_metrics(self._worlds.measure(np.array([0])))
         return make_lists(metrics) if as_lists else metrics
 
     def _record_trail(self) -> None:
         """Record the locations that trails show; called before each step, in case the step is interrupted."""
-        arrays = self._world.arrays
+        arrays = self._worlds.arrays
         moment = arrays.commits.item(), arrays.steps.item()
         if not self._past_cells or self._past_cells[-1][0] != moment:
             self._past_cells.append((moment, arrays.location[0].copy()))
@@ -204,11 +209,11 @@ class OneWorld(Face):
         return self._painter
 
     def _get_scene(self) -> Scene:
-        commits, steps = self._world.arrays.commits.item(), self._world.arrays.steps.item()
+        commits, steps = self._worlds.arrays.commits.item(), self._worlds.arrays.steps.item()
         # If an exception prevented the step, the last one is of this state.
         past = [cells for (begun, played), cells in self._past_cells if begun == commits and played < steps]
         past = past[-self._render_options.trails :]
-        return scene_in(self._world.config, self._world.arrays, 0, np.stack(past) if past else None)
+        return scene_in(self._worlds.config, self._worlds.arrays, 0, np.stack(past) if past else None)
 
     def _draw_frame(self) -> NDArray[np.uint8]:
         return self._get_painter().frame(self._get_scene())

@@ -88,13 +88,13 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
 
     def _bind_arrays(self) -> None:
         """Bind the arrays that each step reads and writes."""
-        arrays = self._world.arrays
+        arrays = self._worlds.arrays
         self._actions = arrays.actions[0]
         self._figures = arrays.distances[0], arrays.outcomes[0], arrays.arrived[0]
         self._rewards = arrays.rewards[0]
         self._terminated, self._truncated, self._num_ended = arrays.terminated[0], arrays.truncated[0], arrays.num_ended
         self._commits, self._steps = arrays.commits, arrays.steps
-        self._observed = [part[0] for part in self._world.observation_arrays]
+        self._observed = [part[0] for part in self._worlds.observation_arrays]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -136,7 +136,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         """Return the agents that have not left, read from the world if a call was interrupted."""
         if self._agents is None:
             self._finish_interrupted_call()
-            self._world.check_consistent()
+            self._worlds.check_consistent()
             self._agents = self._list_present() if self._started else []
         return self._agents
 
@@ -149,19 +149,19 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
         return self._commits.item(), self._steps.item()
 
     def _list_present(self) -> list[str]:
-        if self._world.arrays.episode_over[0]:
+        if self._worlds.arrays.episode_over[0]:
             return []
-        return [self.possible_agents[row] for row in self._world.find_present(0)]
+        return [self.possible_agents[row] for row in self._worlds.find_present(0)]
 
     @property
     def max_cycles(self) -> int | None:
         """The number of steps after which an episode is truncated; None for never. Setting it takes effect at once."""
-        return self._world.max_cycles
+        return self._worlds.max_cycles
 
     @max_cycles.setter
     @one_at_a_time
     def max_cycles(self, limit: int | None) -> None:
-        self._world.max_cycles = check_limit(limit)
+        self._worlds.max_cycles = check_limit(limit)
 
     @one_at_a_time
     def reset(  # type: ignore[override]
@@ -223,7 +223,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             if self._has_trails:
                 self._record_trail()
             self._agents = None
-            if self._world.step() != ALL_VALID:
+            if self._worlds.step() != ALL_VALID:
                 self._agents = agents
                 self._check_actions(agents, [actions[agent] for agent in agents])
             rows = None if len(agents) == len(self._actions) else [self._index[agent] for agent in agents]
@@ -282,8 +282,8 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        self._world.observe()
-        rows = np.flatnonzero(~self._world.find_departed()[0]).tolist()
+        self._worlds.observe()
+        rows = np.flatnonzero(~self._worlds.find_departed()[0]).tolist()
         agents = [self.possible_agents[row] for row in rows]
         rewards = dict(zip(agents, to_list(self._rewards, rows)))
         terminations = dict(zip(agents, to_list(self._terminated, rows)))
@@ -299,7 +299,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
             ResetNeeded: there was no reset yet.
         """
         self._check_started()
-        state: NDArray[np.int64] = global_states(self._world.arrays)[0]
+        state: NDArray[np.int64] = global_states(self._worlds.arrays)[0]
         return state
 
     def _restore(self, state: State | dict[str, Any]) -> None:

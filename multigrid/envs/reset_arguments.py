@@ -1,4 +1,4 @@
-"""Check the arguments of `reset`, for one world and for many."""
+"""Check the arguments of `reset`, for one world and for many, and what other calls of many worlds need."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
 from multigrid.config import GridConfig
+from multigrid.core.rules import NOT_BEGUN
 from multigrid.maps.cells import NO_TARGET
 from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import RANDOM
-
-__all__ = [
-    "NO_SEED",
-    "check_autoreset_mode",
-    "check_options",
-    "check_options_of_worlds",
-    "check_reset_mask",
-    "check_seeds",
-]
 
 NO_SEED = -2
 """Stands for None in an array of seeds."""
@@ -35,14 +28,7 @@ _LEAST_SIMILARITY = 0.8
 
 
 def check_autoreset_mode(mode: Any) -> AutoresetMode:
-    """Return the autoreset mode with a name, or the mode itself.
-
-    Raises:
-        ValueError: there is no such mode.
-
-    >>> check_autoreset_mode("SameStep").name
-    'SAME_STEP'
-    """
+    """Return the autoreset mode with a name, or the mode itself; ValueError if there is none."""
     for one in AutoresetMode:
         if mode is one or (isinstance(mode, str) and mode == one.value):
             return one
@@ -51,19 +37,7 @@ def check_autoreset_mode(mode: Any) -> AutoresetMode:
 
 
 def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
-    """Check the reset options of one world, and return the map and the layout.
-
-    Args:
-        options: a mapping or None; the keys that are read are "map", "agents" and "targets".
-        config: the world.
-
-    Returns:
-        The map's index, or `multigrid.runtime.arrays.RANDOM`; and the layout.
-
-    Raises:
-        TypeError, ValueError: `options` is no mapping, a key is nearly one of those that are read, there is no such
-            map, there are agents without targets or the reverse, or `multigrid.maps.target_lists.make_layout` raises
-            the error.
+    """Check the reset options of one world, and return the map, or `RANDOM`, and the layout.
 
     >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
     (0, Layout(cells=array([[0, 1, 2, 0]]), lists=None))
@@ -82,20 +56,9 @@ def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
 def check_options_of_worlds(
     options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, Layout]:
-    """Check the reset options of several worlds, and return the maps and the layouts of K of them.
+    """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
 
-    Args:
-        options: as for `check_options`; or with a map, and with arrays (N, 2) of agents, and targets or lists of them,
-            for each of the `num_worlds` worlds.
-        config: the configuration of the worlds.
-        num_worlds: the number of all worlds.
-        worlds: int64 (K,).
-
-    Returns:
-        int64 (K,) or None, and the stacked layouts.
-
-    Raises:
-        TypeError, ValueError: as `check_options`, or the number of maps differs from `num_worlds`.
+    Each option is that of one world, for all, or has an entry for each of the `num_worlds`.
 
     >>> check_options_of_worlds({"map": 0}, GridConfig(), 3, np.array([0, 2]))
     (array([0, 0]), Layout(cells=None, lists=None))
@@ -128,9 +91,6 @@ def check_options_of_worlds(
 def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
     """Check ``options["reset_mask"]``, and return the worlds to reset, int64 (K,); all without a mask.
 
-    Raises:
-        TypeError, ValueError: the mask is no boolean array (worlds * agents,), equal over a world's rows, with a True.
-
     >>> check_reset_mask({"reset_mask": np.array([False, False, True, True])}, 2, 2)
     array([1])
     """
@@ -157,12 +117,6 @@ def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
     """Return the seed of each world, (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
 
     They are int64, or objects if one does not fit into 64 bits.
-
-    Raises:
-        TypeError, ValueError: `seed` is something else or negative, or the list has another length.
-
-    >>> check_seeds(7, 3)
-    array([7, 8, 9])
     """
     if seed is None:
         return np.full(num_worlds, NO_SEED)
@@ -184,14 +138,8 @@ def start_streams(
 ) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
     """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
 
-    Args:
-        seed: as for `check_seeds`; without a seed a stream continues, or if there is none, has a random seed.
-        worlds: int64 (K,).
-        seeds: the seeds of all worlds until now, or `NO_SEED`: (num_worlds,), unchanged.
-        streams: the streams of all worlds until now, uint64 (num_worlds, 6), unchanged.
-
-    Raises:
-        TypeError, ValueError: as `check_seeds`.
+    A world without a new seed goes on with its stream, or if it has none, has a random seed. `seeds` and `streams` are
+    those of all worlds until now, and stay unchanged.
     """
     given = check_seeds(seed, len(seeds))[worlds]
     needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
@@ -203,20 +151,13 @@ def start_streams(
         return None, seeds, is_new
     new, own = given[is_new], streams[worlds]
     own[is_new] = pcg64.seed_streams(new if new.dtype == object else new.astype(np.uint64))
-    seeds = seeds.astype(np.result_type(seeds, new))
+    seeds = seeds.astype(object) if new.dtype == object else seeds.copy()
     seeds[worlds[is_new]] = new
     return own, seeds, is_new
 
 
 def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
-    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None.
-
-    Raises:
-        TypeError, ValueError: these are no integers (K,), or there are no such worlds.
-
-    >>> check_worlds([2, 0], 3)
-    array([2, 0])
-    """
+    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None."""
     if worlds is None:
         return np.arange(num_worlds)
     array = np.asarray(worlds)
@@ -226,6 +167,33 @@ def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
     if array.size and not (array.min() >= 0 and array.max() < num_worlds):
         raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
     return array.astype(np.int64)
+
+
+def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
+    """Return the states for some worlds, each named once; a list has one for each."""
+    if len(np.unique(worlds)) < len(worlds):
+        raise ValueError(f"worlds are {worlds.tolist()}; name each once")
+    if not isinstance(states, list | tuple):
+        return states
+    if len(states) != len(worlds):
+        raise ValueError(f"there are {len(states)} states; expected one for each of {len(worlds)} worlds")
+    return list(states)
+
+
+def check_begun(steps: NDArray[np.int64]) -> None:
+    """Raise ResetNeeded if a world has no episode, given the numbers of steps played."""
+    if (steps == NOT_BEGUN).any():
+        raise ResetNeeded("there are worlds without an episode; call reset() first")
+
+
+def check_none_over(episode_over: NDArray[Any]) -> None:
+    """Raise ResetNeeded if the episode of a world is over."""
+    if episode_over.any():
+        over = np.flatnonzero(episode_over)
+        raise ResetNeeded(
+            f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
+            "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+        )
 
 
 def _check_mapping(options: Any) -> Mapping[str, Any]:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["ResultArrays"]
-
 _FEWEST_BYTES, _MOST_BYTES = 2**16, 2**28
 """The sizes of arrays that are kept: smaller ones come from the C library's heap, larger ones take too much memory.
 

@@ -11,8 +11,6 @@ from gymnasium.vector.utils import batch_space
 from multigrid.config import GridConfig
 from multigrid.parts import MASK, PARTS, Part, flat_slices
 
-__all__ = ["PartsSpace", "action_space", "observation_space", "rows_space", "state_space"]
-
 
 class PartsSpace(spaces.Dict):
     """A Dict that names `flatten` where a library needs a Box: in a message with the space, and for its bounds.
@@ -38,19 +36,14 @@ class PartsSpace(spaces.Dict):
 
 
 def action_space(config: GridConfig) -> spaces.Discrete:
-    """Return ``Discrete(4)``, or ``Discrete(5)`` with `allow_stay`.
-
-    >>> action_space(GridConfig())
-    Discrete(4)
-    """
+    """Return ``Discrete(4)``, or ``Discrete(5)`` with `allow_stay`."""
     return spaces.Discrete(config.num_actions)
 
 
 def observation_space(config: GridConfig, kind: type[spaces.Dict] = spaces.Dict) -> spaces.Space[Any]:
-    """Return the space of one agent's observation: a Dict of its parts, in their order.
+    """Return the space of one agent's observation: a Dict, of the class `kind`, of its parts in their order.
 
-    With `flatten` it is one float32 Box, or with an action mask the Dict of that Box and the mask. A Dict is
-    of the class `kind`.
+    With `flatten` it is one float32 Box, or with an action mask the Dict of that Box and the mask.
 
     >>> observation_space(GridConfig(num_agents=1))
     Dict('agent': Box(0, 4, (2,), int64), 'target': Box(0, 4, (2,), int64))
@@ -77,11 +70,7 @@ def _vector_space(config: GridConfig) -> spaces.Box:
 
 
 def rows_space(space: spaces.Space[Any], num_rows: int) -> spaces.Space[Any]:
-    """Return the space of the observations of some rows, whose keys are in the order of those of one row.
-
-    >>> rows_space(observation_space(GridConfig(observe=("target", "agent"))), 6)
-    Dict('target': Box(0, 4, (6, 2), int64), 'agent': Box(0, 4, (6, 2), int64))
-    """
+    """Return the space of the observations of some rows, whose keys are in the order of those of one row."""
     if isinstance(space, spaces.Dict):
         return spaces.Dict([(key, batch_space(one, num_rows)) for key, one in space.items()])
     return batch_space(space, num_rows)

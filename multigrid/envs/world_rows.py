@@ -6,8 +6,10 @@ import functools
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from multigrid.actions import check_action
 from multigrid.core.metrics import METRICS
 from multigrid.core.worlds import Worlds
 from multigrid.envs.result_arrays import ResultArrays
@@ -21,14 +23,20 @@ class WorldRows:
     Args:
         worlds: the worlds.
         info_names: those of "distance", "outcome", "arrived" and "alive" that the infos have.
+        mode: when worlds whose episodes have ended are reset.
         copies: whether observations are copies; else they are views that cannot be written to, unless agents leave.
+        metrics: whether the infos have the metrics of episodes that end.
     """
 
-    def __init__(self, worlds: Worlds, info_names: tuple[str, ...], *, copies: bool) -> None:
+    def __init__(
+        self, worlds: Worlds, info_names: tuple[str, ...], mode: AutoresetMode, *, copies: bool, metrics: bool
+    ) -> None:
         config, arrays = worlds.config, worlds.arrays
         num_rows = worlds.num_worlds * config.num_agents
         self._worlds, self._info_names = worlds, info_names
         self._keys, self._agents_leave = config.observation_keys, config.on_target == "leave"
+        self.resets_at_once, self._reports_metrics = mode is AutoresetMode.SAME_STEP, metrics
+        self._looks_for_ends = metrics or self.resets_at_once or self._agents_leave
         self.actions: NDArray[np.int64] = arrays.actions.reshape(num_rows)
         by_part = zip(self._keys or ("",), worlds.observation_arrays, strict=True)
         self._observed = {part: array.reshape(num_rows, *array.shape[2:]) for part, array in by_part}
@@ -39,9 +47,9 @@ class WorldRows:
             self._shown = {part: np.asarray(view) for part, view in views.items()}
         self._results = ResultArrays(worlds.write_array)
         copier = self._results.copier
-        self.copy_rewards = copier("reward", arrays.rewards.reshape(num_rows))
-        self.copy_terminated = copier("terminated", arrays.terminated.reshape(num_rows))
-        self.copy_truncated = copier("truncated", arrays.truncated.reshape(num_rows))
+        self._copy_rewards = copier("reward", arrays.rewards.reshape(num_rows))
+        self._copy_terminated = copier("terminated", arrays.terminated.reshape(num_rows))
+        self._copy_truncated = copier("truncated", arrays.truncated.reshape(num_rows))
         self._copy_observed = {part: copier(f"observed {part}", array) for part, array in self._observed.items()}
         every_row = np.ones(num_rows, dtype=bool)
         by_name = {"distance": arrays.distances, "outcome": arrays.outcomes, "arrived": arrays.arrived}
@@ -51,11 +59,7 @@ class WorldRows:
         self._copy_masks = {name: copier(f"_{name}", every_row) for name in info_names}
 
     def write_actions(self, actions: Any) -> None:
-        """Write the actions of all rows to the worlds, which check their range.
-
-        Raises:
-            TypeError, ValueError: these are no integers, or not one for each row.
-        """
+        """Write the actions of all rows to the worlds, which check their range."""
         array = np.asarray(actions)
         if array.shape != self.actions.shape or array.dtype.kind not in "iu":
             expected = f"expected integers of shape {self.actions.shape}, an action for each row"
@@ -66,6 +70,31 @@ class WorldRows:
             # Values beyond int64 must stay out of range rather than wrap.
             array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
         self._worlds.write_array(self.actions, array)
+
+    def refuse_action(self, row: int) -> None:
+        """Raise the error for the action of a row that is out of range."""
+        config = self._worlds.config
+        e, agent = divmod(row, config.num_agents)
+        check_action(self.actions[row], config.num_actions, f"row {row} ({config.agents[agent]} of world {e})")
+
+    def finish_step(self) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Return observations, rewards, terminations, truncations and infos; in SAME_STEP mode, reset ended worlds."""
+        worlds, over = self._worlds, self._worlds.arrays.episode_over
+        rewards, terminated, truncated = self._copy_rewards(), self._copy_terminated(), self._copy_truncated()
+        infos: dict[str, Any] = {}
+        # Up to 50,000 worlds, searching bytes is faster than `any`.
+        if self._looks_for_ends and 1 in over.tobytes():
+            ended = np.flatnonzero(over)
+            if self._agents_leave:
+                # Rows of agents that left earlier are truncated with their world, so that learners cut there.
+                truncated |= (worlds.find_departed() & over[:, None]).ravel()
+            if self.resets_at_once:
+                infos = self._final_results(ended)
+                worlds.reset_ended()
+            elif self._reports_metrics:
+                infos = self._metrics(ended)
+        infos |= self.infos()
+        return self.observations(), rewards, terminated, truncated, infos
 
     def observations(self, rows: NDArray[np.int64] | None = None) -> Any:
         """Return the observations of all rows, in new arrays or as `copies` says; or of some rows, in new arrays."""
@@ -86,12 +115,13 @@ class WorldRows:
     def infos(self, which: _Bools | None = None) -> dict[str, Any]:
         """Return the infos of the rows of a mask, with zeros elsewhere; None is all rows."""
         infos: dict[str, Any] = {}
+        others = None if which is None else ~which
         for name in self._info_names:
             infos[name] = values = self._copy_infos[name]()
             if which is None:
                 infos[f"_{name}"] = self._copy_masks[name]()
             else:
-                values[~which] = 0
+                values[others] = 0
                 infos[f"_{name}"] = which.copy()
         return infos
 
@@ -101,7 +131,7 @@ class WorldRows:
         which[worlds] = True
         return which.reshape(self.actions.shape)
 
-    def final_results(self, worlds: NDArray[np.int64], *, with_metrics: bool) -> dict[str, Any]:
+    def _final_results(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
         """Return the final observations and infos of worlds that have just ended, in Gymnasium's SAME_STEP format."""
         which = self.mask(worlds)
         rows = np.flatnonzero(which)
@@ -112,12 +142,12 @@ class WorldRows:
         else:
             final_obs[rows] = list(observations)
         final_info = self.infos(which)
-        if with_metrics:
-            final_info |= self.metrics(worlds)
+        if self._reports_metrics:
+            final_info |= self._metrics(worlds)
         masks = {f"_{name}": which.copy() for name in ("final_obs", "final_info")}
         return {"final_obs": final_obs, "final_info": final_info, **masks}
 
-    def metrics(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
+    def _metrics(self, worlds: NDArray[np.int64]) -> dict[str, Any]:
         """Return the metrics of worlds that have ended, with a row for each agent and zeros elsewhere."""
         figures, zeros = self._worlds.measure(worlds), self._results.zeros
         shape, num_rows = self._worlds.arrays.actions.shape, len(self.actions)

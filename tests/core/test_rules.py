@@ -477,5 +477,5 @@ def test_infos_tell_who_arrives(picture: str, on_target: str, steps: list[tuple[
         assert [info["arrived"] for info in infos.values()] == arrived
         assert {type(info["arrived"]) for info in infos.values()} == {int}
         other.set_state(env.get_state())
-        np.testing.assert_array_equal(other._world.arrays.arrived, env._world.arrays.arrived)
+        np.testing.assert_array_equal(other._worlds.arrays.arrived, env._worlds.arrays.arrived)
     assert {info["arrived"] for info in env.reset()[1].values()} == {0}

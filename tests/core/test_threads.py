@@ -37,7 +37,7 @@ def play(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
     for _ in range(steps):
         returned.append(frozen(envs.step(random.integers(4, size=envs.num_envs))))
         if envs.autoreset_mode is AutoresetMode.DISABLED:
-            over = np.repeat(envs._world.arrays.episode_over, envs.config.num_agents)
+            over = np.repeat(envs._worlds.arrays.episode_over, envs.config.num_agents)
             if over.any():
                 returned.append(frozen(envs.reset(options={"reset_mask": over})))
     return [*returned, frozen(envs.get_state())]
@@ -45,7 +45,7 @@ def play(envs: MultiGridVectorEnv, steps: int = 20) -> list[Any]:
 
 def wait_for_threads(envs: MultiGridVectorEnv) -> None:
     """Wait until the threads of an env, which are started in the background, are there."""
-    pool = envs._world._threads._pool
+    pool = envs._worlds._threads._pool
     deadline = time.monotonic() + 60
     while pool is not None and not pool._started:
         assert time.monotonic() < deadline
@@ -96,7 +96,7 @@ def threaded(make: Callable[..., MultiGridVectorEnv]) -> MultiGridVectorEnv:
 def test_each_thread_has_scratch_of_its_own(make: Callable[..., MultiGridVectorEnv]) -> None:
     """Threads share the worlds' arrays, and of the rest no byte; so do they in a copy."""
     envs = make(6, num_threads=3, observe=("view",))
-    for world in (envs._world, copy.deepcopy(envs)._world, pickle.loads(pickle.dumps(envs))._world):
+    for world in (envs._worlds, copy.deepcopy(envs)._worlds, pickle.loads(pickle.dumps(envs))._worlds):
         parts = world._thread_arrays
         assert parts[0] is world.arrays
         assert len(parts) == (3 if COMPILED else 1)
@@ -116,7 +116,7 @@ def test_one_thread_and_several_play_the_same_by_turns(
     returned, shared = [], []
     for num_threads in (1, 3):
         envs = make(11, on_target="restart", observe=("view",), num_threads=num_threads)
-        world = envs._world
+        world = envs._worlds
         run = world._threads.run
         monkeypatch.setattr(world._threads, "run", lambda *args, run=run: (shared.append(args[1]), run(*args))[1])
         returned.append([frozen(envs.reset(seed=3)), *play(envs, 40)])
@@ -204,7 +204,7 @@ def test_every_thread_plays(make: Callable[..., MultiGridVectorEnv]) -> None:
     envs = make(4000, num_threads=3)
     envs.reset(seed=0)
     actions = np.zeros(envs.num_envs, dtype=int)
-    scratch = [arrays.own_cell for arrays in envs._world._thread_arrays]
+    scratch = [arrays.own_cell for arrays in envs._worlds._thread_arrays]
 
     def step_until_all_play() -> None:
         for cells in scratch:
@@ -217,7 +217,7 @@ def test_every_thread_plays(make: Callable[..., MultiGridVectorEnv]) -> None:
         wait_until(all_have_played)
 
     step_until_all_play()
-    pool = envs._world._threads._pool
+    pool = envs._worlds._threads._pool
     wait_until(lambda: all(follower.sleeps for follower in pool._followers))
     step_until_all_play()
 
@@ -262,7 +262,7 @@ def test_a_thread_of_the_package_may_close_an_env(make: Callable[..., MultiGridV
         begin = threads._start_followers
         patched.setattr(threads, "_start_followers", lambda *args: (gate.wait(), begin(*args)))
         envs.step(np.zeros(envs.num_envs, dtype=int))
-        pool = envs._world._threads._pool
+        pool = envs._worlds._threads._pool
         gate.set()
         wait_for_threads(envs)
     assert closed
@@ -323,7 +323,7 @@ def test_threads_have_no_part_in_the_reset_of_one_world(make: Callable[..., Mult
     envs = make(10, num_threads=3)
     envs.reset(seed=0)
     play(envs, 1)
-    board = envs._world._threads._pool._board
+    board = envs._worlds._threads._pool._board
     before = board.copy()
     envs.reset(options={"reset_mask": np.arange(envs.num_envs) // envs.config.num_agents == 4})
     assert (board == before).all()
@@ -387,15 +387,15 @@ def test_threads_write_each_byte_of_an_array_and_no_other(dtype: str, size: int)
     """Three threads copy an array, and fill one with zeros, from its first byte to its last one."""
     envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
     envs.reset(seed=0)
-    envs._world._shares_writing = True  # as with more agents
+    envs._worlds._shares_writing = True  # as with more agents
     random = np.random.default_rng(5)
     for _ in range(20):
         source = (random.random(size) < 0.5).astype(dtype)
         around = np.full(size + 24, 7, dtype)
         to = around[11 : 11 + size]
-        envs._world.write_array(to, source)
+        envs._worlds.write_array(to, source)
         assert to.tobytes() == source.tobytes()
-        envs._world.write_array(to, None)
+        envs._worlds.write_array(to, None)
         assert not to.any()
         assert around[:11].all()
         assert around[11 + size :].all()
@@ -408,9 +408,9 @@ def test_threads_write_each_byte_of_an_array_and_no_other(dtype: str, size: int)
 def test_threads_copy_values_not_bytes(source: Any) -> None:
     """An array that is not contiguous, or of another type, is copied by its values."""
     envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
-    envs._world._shares_writing = True  # as with more agents
+    envs._worlds._shares_writing = True  # as with more agents
     to = np.zeros(2**16, dtype=np.int64)
-    envs._world.write_array(to, source)
+    envs._worlds.write_array(to, source)
     assert to.tolist() == source.tolist()
 
 
@@ -418,12 +418,12 @@ def test_threads_copy_values_not_bytes(source: Any) -> None:
 def test_large_results_are_written_where_nothing_is_compiled(tmp_path: Path) -> None:
     """An env whose threads write its results writes them alone in a process that interprets the kernels."""
     envs = vector_env(40, num_agents=2, size=(4, 3), num_threads=3)
-    envs._world._shares_writing = True  # as with more agents
+    envs._worlds._shares_writing = True  # as with more agents
     (tmp_path / "envs").write_bytes(pickle.dumps(envs))
     code = """
 import pathlib, pickle, sys, numpy as np
 envs, to = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes()), np.zeros(2**16)
-envs._world.write_array(to, np.ones(2**16))
+envs._worlds.write_array(to, np.ones(2**16))
 print(to.sum())
 """
     done = run_python(
@@ -461,7 +461,7 @@ for worlds in (1023, 1024):
     envs = multigrid.vector_env(worlds, num_agents=4, num_threads=3)
     envs.reset(seed=0)
     envs.step(np.zeros(envs.num_envs, dtype=int))
-    pool = envs._world._threads._pool
+    pool = envs._worlds._threads._pool
     while pool is not None and not pool._started:  # in the background
         time.sleep(0.001)
     print(envs.num_threads, sum(thread.name.startswith("multigrid") for thread in threading.enumerate()))

@@ -285,7 +285,7 @@ def test_all_that_is_returned_is_fresh(face: Face) -> None:
     bounds = (np.lib.array_utils if hasattr(np.lib, "array_utils") else np).byte_bounds  # NumPy 2, and 1
     spans = sorted(bounds(array) for array in parts if isinstance(array, np.ndarray) and array.size)
     assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans))
-    inner = arrays_in(list(vars(env).values())) + list(env._world.arrays)
+    inner = arrays_in(list(vars(env).values())) + list(env._worlds.arrays)
     assert not any(np.may_share_memory(array, own) for array in arrays_in(returned)[-99:] for own in inner)
     face.play(env, 12)
     assert frozen(returned) == frozen(before)

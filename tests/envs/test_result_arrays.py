@@ -172,7 +172,7 @@ FAULTS = """
 import resource, numpy as np, multigrid
 envs = multigrid.vector_env(8192, num_agents=5, size=(17, 15), observe=("agent", "target"), max_cycles=30)
 envs.reset(seed=0)
-envs._world.arrays.steps[:] = np.arange(8192) % 30
+envs._worlds.arrays.steps[:] = np.arange(8192) % 30
 actions = np.random.default_rng(0).integers(0, 4, (40, envs.num_envs))
 results = None
 for k in range(200):

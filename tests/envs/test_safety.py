@@ -73,8 +73,8 @@ def test_bools_that_are_neither_0_nor_1_are_true() -> None:
     state = env.get_state()
     state["truncated"] = (state["truncated"].astype(np.uint8) * 2).view(np.bool_)
     env.set_state(state)
-    assert env._world.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
-    buffer = StateBuffer(env._world.arrays, 1)
+    assert env._worlds.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
+    buffer = StateBuffer(env._worlds.arrays, 1)
     buffer.read_each([state], any_generator=False)
     assert buffer.arrays.truncated.view(np.uint8).tolist() == [[1, 1, 1]]
 
@@ -275,7 +275,7 @@ def test_an_interrupted_call_has_happened_or_not(face: Face, held: bool, interru
             call(env)
             interrupt(0)
         except InterruptError:
-            if env.unwrapped._world.is_inconsistent:
+            if env.unwrapped._worlds.is_inconsistent:
                 for one in (env, before, after):
                     one.reset(seed=1)
                 continue
@@ -309,7 +309,7 @@ def test_an_interrupted_interpreted_kernel_leaves_no_trace(interrupt: Callable[[
             for _ in range(10_000):
                 env.reset()
         interrupt(0)
-        torn += env._world.is_inconsistent
+        torn += env._worlds.is_inconsistent
         env.reset(seed=3)
         env.reset(seed=3)
         assert frozen(PLAYER.play(env)) == frozen(PLAYER.play(started(0, seed=3, num_agents=9)))
@@ -407,7 +407,7 @@ def test_a_step_that_was_not_played_leaves_the_trails(monkeypatch: pytest.Monkey
     def interrupted() -> None:
         raise InterruptError
 
-    monkeypatch.setattr(env._world, "step", interrupted)
+    monkeypatch.setattr(env._worlds, "step", interrupted)
     with pytest.raises(InterruptError):
         env.step(dict.fromkeys(env.agents, 0))
     assert (env.render() == before).all()
@@ -448,9 +448,9 @@ def test_debug_mode_finds_what_a_kernel_must_not_see(spoil: str, monkeypatch: py
     """With MULTIGRID_CHECK=1 a broken invariant is an AssertionError before the kernel; without, nobody looks."""
     monkeypatch.setenv("MULTIGRID_CHECK", "1")
     env = started(2, num_agents=2, on_target="restart")
-    arrays = env._world.arrays
+    arrays = env._worlds.arrays
     {"location": arrays.target, "moves": arrays.moves, "occupant": arrays.occupant}[spoil].flat[0] += 1
     with pytest.raises(AssertionError, match=r"before play_worlds|has changed|is not clean"):
         env.step(dict.fromkeys(env.agents, 0))
     monkeypatch.setenv("MULTIGRID_CHECK", "0")
-    assert started(2)._world._constant_bytes is None
+    assert started(2)._worlds._constant_bytes is None

@@ -467,7 +467,7 @@ def test_without_copies_observations_are_views_of_the_worlds(settings: dict[str,
     same(envs.get_state(), twin.get_state())
     for other in (pickle.loads(pickle.dumps(envs)), copy.deepcopy(envs)):
         assert not any(array.flags.writeable for array in arrays_in(other.reset(seed=4)[0]))
-    own = [*envs._world.arrays, *arrays_in(list(vars(envs).values())), envs.config.components, *views]
+    own = [*envs._worlds.arrays, *arrays_in(list(vars(envs).values())), envs.config.components, *views]
     assert not any(np.may_share_memory(array, inner) for array in arrays_in(rest)[-99:] for inner in own)
 
 
