@@ -13,8 +13,6 @@ from rich.text import Text
 from multigrid.core.metrics import LABELS
 from multigrid.evaluation.estimates import Estimate
 
-__all__ = ["TITLE", "defined_names", "format_estimate", "label_of", "numbers_of", "tables_by_row", "title_of"]
-
 TITLE = "mean [95 % confidence interval]"
 """What the cells of the tables are."""
 

@@ -24,18 +24,6 @@ from multigrid.rendering.scene import Episode
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "HeatMap",
-    "HeatMaps",
-    "Panel",
-    "Series",
-    "curve_figure",
-    "heat_figure",
-    "smooth",
-    "sweep_figure",
-    "write_figure",
-]
-
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED = (tuple(value / 255 for value in colour) for colour in colours(5))
 _SERIES = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE)
 _MARKS = ("o", "s", "^", "D", "v")

@@ -19,17 +19,6 @@ from multigrid._files import create_folder, replace_file
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "Unwritten",
-    "check_new",
-    "check_writable",
-    "date_names",
-    "make_folder",
-    "staged_folder",
-    "write_json",
-    "write_rows",
-]
-
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
     """Create and return a new folder: `folder`, or ``PARENT/DATE-TIME``, with a number appended if that exists.

@@ -19,8 +19,6 @@ from multigrid.rendering.caption import add_caption, describe_step
 from multigrid.rendering.frame import Painter, readable_size
 from multigrid.rendering.scene import Episode, scene_between, scene_of
 
-__all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
-
 HELD_SECONDS = 1.0
 """How long the last frame of an episode is shown, in seconds."""
 

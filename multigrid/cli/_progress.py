@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import ProgressColumn, TaskID
 
-__all__ = ["ProgressBar"]
-
 
 class ProgressBar:
     """One bar, which names what is done now, and is gone at the end.

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 
 import ray
 
-__all__ = ["connected"]
-
 
 @contextlib.contextmanager
 def connected(address: str | None, cpus: int = 1) -> Iterator[None]:

@@ -178,7 +178,7 @@ def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
         ValueError: there is no policy before the flags, or one after them; or as for a rollout.
     """
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = parse_episodes(EvaluateOptions, arguments, _PROGRAM, policies)
+    options = parse_episodes(EvaluateOptions, arguments, _PROGRAM, lambda given: given.get("policies", ()))
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from multigrid._checks import check_seed, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
-from multigrid.integrations.training import map_parts
+from multigrid.integrations.training import map_parts, sample_rows
 from multigrid.maps.target_lists import holds_lists
 from multigrid.parts import MASK
 
 try:
+    import torch
     from stable_baselines3.common.vec_env import VecEnv
 except ModuleNotFoundError as error:
     raise missing_library(__name__, error, "train") from error
@@ -340,3 +341,14 @@ def _unwrap(vector_env: Any) -> MultiGridVectorEnv:
                 f"{getattr(worlds, name)}; expected wrappers that keep the spaces"
             )
     return worlds
+
+
+def act(network: Any, observations: Any, generator: np.random.Generator) -> list[int]:
+    """Sample an action from a trained network for each of K observations, of one or more worlds.
+
+    The observations are an array (K, ...), or a dict of such arrays.
+    """
+    with torch.no_grad():
+        tensors, _ = network.obs_to_tensor(observations)
+        categorical: Any = network.get_distribution(tensors).distribution
+        return sample_rows(categorical.probs.double().numpy(), generator)

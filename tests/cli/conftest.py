@@ -20,7 +20,7 @@ def small_films() -> Iterator[None]:
     """Write the films of trainings in this process with a 25th of the pixels, which take most of a short training."""
     with pytest.MonkeyPatch.context() as patch:
         if importlib.util.find_spec("stable_baselines3"):
-            patch.setattr("multigrid.cli.train.films._PIXELS", 192)
+            patch.setattr("multigrid.cli._train_report._PIXELS", 192)
         yield
 
 

@@ -27,12 +27,11 @@ from multigrid.cli import main, play
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._options import Range, _types_in
 from multigrid.cli._rollout_options import RolloutOptions
+from multigrid.cli._train_options import RLlibOptions, SB3Options, check_rllib, parse_train
 from multigrid.cli.bench import BenchOptions
 from multigrid.cli.benchmark import BenchmarkOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
-from multigrid.cli.train.command import parse_flags
-from multigrid.cli.train.options import RLlibOptions, SB3Options, check_rllib
 from multigrid.policies.named import built_in_factory
 from multigrid.runtime.compiled import KERNELS
 from multigrid.scenarios import Scenario, load, save
@@ -100,7 +99,7 @@ REFUSED = {
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
         ("--scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
-        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max_cycles=7 came too"),
+        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max-cycles came too"),
         ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
         ("--suite maze --map maze-9x7-2", "--map and --suite say different worlds"),
         ("--map maze:width=9", "'maze:width=9' lacks height; maze has the keys width, height, seed, loops, maps"),
@@ -274,7 +273,7 @@ def test_a_number_that_cannot_be_is_refused(command: str, home: Path, capsys: py
         for value in ("nan", "inf", "-inf", "-1", "1e30", "1" + 23 * "0", "x", *["0"] * (not takes_zero)):
             try:
                 if "rllib" in command:
-                    check_rllib(parse_flags(RLlibOptions, [flag, value]))
+                    check_rllib(parse_train(["--engine", "rllib", flag, value]))
                 code = main([*command.split(), flag, value])
             except ValueError as error:
                 code = 2

@@ -25,13 +25,13 @@ from stable_baselines3 import PPO
 import multigrid
 from helpers import interrupt_multigrid, names, read_pixels, read_rows, run_python, run_without
 from multigrid import GridConfig, MultiGridEnv
+from multigrid.cli import _train_sb3 as train_module
 from multigrid.cli import main
 from multigrid.cli._files import make_folder
-from multigrid.cli.train import sb3 as train_module
-from multigrid.cli.train.held_out import HeldOut
-from multigrid.cli.train.options import SB3Options
-from multigrid.cli.train.progress import TrainingBar
-from multigrid.cli.train.report import print_report
+from multigrid.cli._held_out import HeldOut
+from multigrid.cli._train_options import SB3Options
+from multigrid.cli._train_progress import TrainingBar
+from multigrid.cli._train_report import print_report
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations import sb3_buffers
 from multigrid.integrations.sb3 import MultiGridVecEnv
@@ -83,7 +83,10 @@ def printed_and_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, P
 
     Its film has 240 pixels a side, for the usual 960 would take half of the time.
     """
-    parent, smaller = tmp_path_factory.mktemp("home"), "from multigrid.cli.train import films; films._PIXELS = 240"
+    parent, smaller = (
+        tmp_path_factory.mktemp("home"),
+        "from multigrid.cli import _train_report as films; films._PIXELS = 240",
+    )
     done = run_without(("supersuit",), "train", *f"{TINY} --seed 5".split(), before=smaller, cwd=parent)
     assert done.returncode == 0, done.stderr
     (folder,) = (parent / "runs").iterdir()
@@ -99,7 +102,7 @@ def folder(printed_and_folder: tuple[str, Path]) -> Path:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the GIF and the heat map, which take most of the time of a training whose numbers alone matter."""
-    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
+    monkeypatch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
 
 
 def test_a_run_leaves_all_its_outputs_and_nothing_else(folder: Path) -> None:

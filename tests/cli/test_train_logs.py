@@ -20,10 +20,9 @@ from stable_baselines3 import PPO
 from helpers import AROUND, names, read_rows, run_python, run_without
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
+from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import act, load_policy
-from multigrid.cli.train import sb3 as train_module
-from multigrid.cli.train.held_out import HeldOut
-from multigrid.cli.train.logs import open_log
+from multigrid.cli._train_logs import open_log
 from multigrid.evaluation.estimates import measure_episode
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from read_logs import Points, tensorboard_points, wandb_points, wandb_records
@@ -52,7 +51,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
-    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
+    monkeypatch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
 
 
 def train(flags: str) -> int:
@@ -71,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WANDB_MODE", "offline")
-        patch.setattr(train_module, "write_films", lambda *_, **__: None)
+        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
         assert train(f"{FLAGS} --log wandb tensorboard --folder {folder}") == 0
     return folder
 
@@ -195,7 +194,7 @@ def test_a_resumed_run_has_each_point_once(number: int, reason: BaseException, w
 KILL = """
 import os, signal, sys
 from multigrid.cli import main
-from multigrid.cli.train import sb3
+from multigrid.cli import _train_sb3 as sb3
 
 calls, plain = [], sb3.PPO.train
 
@@ -365,5 +364,5 @@ def test_a_logger_is_named_once(flags: str, home: Path, capsys: pytest.CaptureFi
 
 def test_importing_sets_no_variable() -> None:
     """The modules of the log change nothing of the environment, of which Weights & Biases reads much."""
-    code = "import os; before = dict(os.environ); import multigrid.cli.train.logs; print(before == dict(os.environ))"
+    code = "import os; before = dict(os.environ); import multigrid.cli._train_logs; print(before == dict(os.environ))"
     assert run_python("-c", code).stdout.splitlines()[-1] == "True"

@@ -21,9 +21,9 @@ from stable_baselines3 import PPO
 
 from helpers import AROUND, names, read_rows, run_python
 from multigrid.cli import _exit_on_signals, main
-from multigrid.cli.train import checkpoints
-from multigrid.cli.train import sb3 as train_module
-from multigrid.cli.train.engine import find_engine
+from multigrid.cli import _train_runs as checkpoints
+from multigrid.cli import _train_sb3 as train_module
+from multigrid.cli._train_options import parse_train
 
 pytestmark = pytest.mark.heavy
 
@@ -38,7 +38,7 @@ EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
-    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
+    monkeypatch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
 
 
 def train(flags: str) -> int:
@@ -128,7 +128,7 @@ def test_any_world_is_resumed(world: str) -> None:
 KILL = """
 import os, signal, sys, time
 from multigrid.cli import main
-from multigrid.cli.train import sb3
+from multigrid.cli import _train_sb3 as sb3
 
 number, within, place = signal.Signals[sys.argv[1]], sys.argv[2], sb3 if sys.argv[2] == "write_state" else sb3.PPO
 if number != signal.SIGKILL:
@@ -301,14 +301,17 @@ def test_no_code_in_a_checkpoint_is_run(whole: Path, capsys: pytest.CaptureFixtu
         assert not Path("trapped").exists()
 
 
-def test_the_engine_of_a_run_is_read_from_it(home: Path) -> None:
+def test_the_engine_of_a_run_is_read_from_it(whole: Path) -> None:
     """--resume needs no --engine, and --engine wins over what the folder says."""
+    config = json.loads((whole / "config.json").read_text())
+    rllib = {"engine": "rllib", "address": None, "num_env_runners": 1, "shared": True}
     Path("run").mkdir()
-    for content, engine in (('{"engine": "rllib"}', "rllib"), ('{"engine": "sb3"}', "sb3"), ("[" * 10**5, "sb3")):
-        Path("run/config.json").write_text(content)
-        assert find_engine(["--resume", "run"]) == engine
-        assert find_engine(["--resume=run", "--steps", "9"]) == engine
-        assert find_engine(["--resume", "run", "--engine", "sb3"]) == "sb3"
+    Path("run/config.json").write_text(json.dumps({**config, **rllib}))
+    for resumed, engine in ((whole, "sb3"), ("run", "rllib")):
+        assert parse_train([f"--resume={resumed}", "--steps", "9000"]).engine == engine
+        other = "rllib" if engine == "sb3" else "sb3"
+        with pytest.raises(ValueError, match=r"config\.json is not what `multigrid train.* writes"):
+            parse_train(["--resume", str(resumed), "--engine", other])
 
 
 def test_help_loads_no_learner(tmp_path: Path) -> None:
@@ -383,7 +386,7 @@ def test_a_figure_that_cannot_be_written_costs_nothing_else(
     def fail(*_: Any) -> None:
         raise OverflowError("too large")
 
-    monkeypatch.setattr("multigrid.cli.train.report.write_figure", fail)
+    monkeypatch.setattr("multigrid.cli._train_report.write_figure", fail)
     assert train(f"{FLAGS} --folder run") == 2
     assert "run has all files but evaluation.json or curve.png (too large)" in capsys.readouterr().err
     assert results(Path("run")) == results(whole)

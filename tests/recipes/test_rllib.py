@@ -32,7 +32,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
-from multigrid.cli.train.held_out import play_held_out
+from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
 from multigrid.integrations.rllib import (
     NAME,
@@ -687,7 +687,7 @@ def test_stable_baselines_is_not_needed() -> None:
     "name",
     [
         "multigrid.integrations.rllib",
-        "multigrid.cli.train.rllib",
+        "multigrid.cli._train_rllib",
         "multigrid.cli._ray",
     ],
 )

@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 
 from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli._files import write_json
-from multigrid.cli.train.checkpoints import read_arrays, write_arrays
-from multigrid.cli.train.curve import Curve
+from multigrid.cli._train_runs import Curve, read_arrays, write_arrays
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from multigrid.scenarios.stored_config import one_line
 
 if TYPE_CHECKING:
     from stable_baselines3 import PPO
     from stable_baselines3.common.vec_env import VecEnv
-
-__all__ = ["VERSION", "read_state", "write_state"]
 
 VERSION = 2
 """The version of the form, incremented when it changes."""

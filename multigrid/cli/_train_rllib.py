@@ -22,22 +22,23 @@ import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
 from multigrid.cli._files import Unwritten, write_rows
+from multigrid.cli._held_out import play_held_out
 from multigrid.cli._options import LARGEST_SEED
 from multigrid.cli._ray import connected
-from multigrid.cli.train.checkpoints import (
+from multigrid.cli._train_logs import Log, import_loggers, open_log
+from multigrid.cli._train_options import RLlibOptions, check_rllib
+from multigrid.cli._train_progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli._train_report import print_finished, print_report, write_evaluations
+from multigrid.cli._train_runs import (
     Checkpoints,
+    Curve,
     find_last,
     open_run,
+    print_headline,
     read_arrays,
     resumable,
     write_arrays,
 )
-from multigrid.cli.train.curve import Curve
-from multigrid.cli.train.held_out import play_held_out
-from multigrid.cli.train.logs import Log, import_loggers, open_log
-from multigrid.cli.train.options import RLlibOptions, check_rllib
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
-from multigrid.cli.train.report import print_finished, print_headline, print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios.stored_config import one_line
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
     from ray.rllib.algorithms.ppo import PPOConfig
     from rich.console import Console
-
-__all__ = ["train"]
 
 _CURVE = "curve.npz"
 _COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")

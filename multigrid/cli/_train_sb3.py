@@ -17,27 +17,29 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import replace_file
 from multigrid.cli._files import Unwritten, write_rows
-from multigrid.cli._models import act
-from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, resumable
-from multigrid.cli.train.curve import Curve
-from multigrid.cli.train.films import write_films
-from multigrid.cli.train.held_out import HeldOut, play_held_out
-from multigrid.cli.train.logs import Log, import_loggers, open_log
-from multigrid.cli.train.options import SB3Options, check_sb3
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
-from multigrid.cli.train.report import Evaluations, print_finished, print_headline, print_report, write_evaluations
-from multigrid.cli.train.sb3_state import read_state, write_state
+from multigrid.cli._held_out import HeldOut, play_held_out
+from multigrid.cli._train_logs import Log, import_loggers, open_log
+from multigrid.cli._train_options import SB3Options, check_sb3
+from multigrid.cli._train_progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
+from multigrid.cli._train_runs import (
+    Checkpoints,
+    Curve,
+    check_libraries,
+    find_last,
+    open_run,
+    print_headline,
+    resumable,
+)
+from multigrid.cli._train_sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
-from multigrid.integrations.sb3 import to_sb3
+from multigrid.integrations.sb3 import act, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import SUMMED, training_seed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
-
-__all__ = ["train"]
 
 _COLUMNS = ("steps", *COLUMNS, "seconds")
 
@@ -56,6 +58,7 @@ def train(options: SB3Options, console: Console) -> int:
         ModuleNotFoundError: a logger is not installed.
     """
     check_sb3(options)
+    check_libraries("imageio", "imageio_ffmpeg", "matplotlib", "PIL")
     import_loggers(options.log)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
@@ -64,6 +67,8 @@ def train(options: SB3Options, console: Console) -> int:
     total = math.ceil(options.steps / rollout) * rollout
     checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
     if options.resume is not None and steps >= total:
+        from multigrid.cli._train_report import print_finished
+
         return print_finished(console, options.resume, options.grid, steps)
     bar = TrainingBar(console)
     # SuperSuit forks this process.
@@ -79,6 +84,8 @@ def train(options: SB3Options, console: Console) -> int:
                 training.restore(checkpoint, steps)
             with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
                 code = training.run(total, log)
+    from multigrid.cli._train_report import print_report
+
     print_report(console, folder, options.grid, training.evaluations, finished=code == 0)
     return training.unwritten.report(console, folder) or code
 
@@ -109,7 +116,7 @@ class _Training(BaseCallback):
         self._checkpoints = Checkpoints(self._folder, self._options.checkpoint_every, steps)
 
     @property
-    def evaluations(self) -> Evaluations:
+    def evaluations(self) -> list[tuple[int, HeldOut]]:
         """The evaluations so far."""
         return self._curve.evaluations
 
@@ -166,6 +173,8 @@ class _Training(BaseCallback):
         self._counts = RolloutCounts()
 
     def _write_outputs(self) -> None:
+        from multigrid.cli._train_report import write_evaluations, write_films
+
         folder, options, model, unwritten = self._folder, self._options, self.model, self.unwritten
         with self._bar.doing("writing the model and the curve"):
             with unwritten.noting("model.zip"), replace_file(folder / "model.zip") as temporary:

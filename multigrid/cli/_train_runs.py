@@ -1,4 +1,4 @@
-"""The folders of runs and their checkpoints.
+"""The folders of runs, their checkpoints, and the curve of a training so far.
 
 A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
 when it is complete. A process that is killed loses the training since the last one.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.util
 import io
 import shlex
 import shutil
@@ -21,14 +22,16 @@ from rich.text import Text
 
 from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
 from multigrid.cli._files import check_new, check_writable, make_folder, write_json
-from multigrid.cli.train.options import TrainOptions, describe, read_options
+from multigrid.cli._held_out import HeldOut
+from multigrid.cli._train_options import TrainOptions, describe, read_run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["KEPT", "Checkpoints", "find_last", "open_run", "read_arrays", "resumable", "resume_command", "write_arrays"]
-
 _CHECKPOINTS = "checkpoints"
+_ROW, _EVALUATION = "row.", "evaluation."
+# The arrays of `HeldOut`.
+_RESULTS = ("success", "steps", "returns", "isr")
 
 KEPT = 3
 """The number of checkpoints that stay; older ones are deleted."""
@@ -51,9 +54,16 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
     for written in (options.resume, options.resume / _CHECKPOINTS):
         remove_unfinished(written)
     flags = dataclasses.replace(options, folder=None, resume=None)
-    if flags != read_options(options.resume, type(options)):
+    if flags != read_run(options.resume, options.engine):
         write_json(options.resume / "config.json", describe(flags, *packages))
     return options.resume
+
+
+def check_libraries(*names: str) -> None:
+    """Raise a ModuleNotFoundError if a library is not installed that is imported at the end of a training."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
 
 
 def resume_command(folder: Path) -> str:
@@ -63,6 +73,14 @@ def resume_command(folder: Path) -> str:
     "multigrid train --resume 'runs/my first'"
     """
     return f"multigrid train --resume {shlex.quote(str(folder))}"
+
+
+def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
+    """Print which agents are trained on which map, for how many steps, in which folder."""
+    count, rest = options.grid.num_agents, f"{steps - done:,} more" if done else f"{steps:,}"
+    agents = "1 agent" if count == 1 else f"{count} agents"
+    line = f"training {agents} on {options.world_name} for {rest} steps in {folder}"
+    console.print(Text(line), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -153,3 +171,51 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     # Opened here, for np.load leaves a malformed file open.
     with open_file(path) as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
+
+
+@dataclasses.dataclass
+class Curve:
+    """The metrics of the rollouts, and the evaluations."""
+
+    rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    """A row of numbers for each rollout, all with the same columns."""
+    evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
+    """Pairs of the steps trained so far and the results, in ascending order; all are of equally many episodes."""
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the training until the last row, without the time between a stop and a resumption."""
+        return float(self.rows[-1]["seconds"]) if self.rows else 0.0
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return one-dimensional arrays of R rows and two-dimensional ones of M evaluations, by name.
+
+        >>> curve = Curve([{"steps": 64, "seconds": 0.5}, {"steps": 128, "seconds": 1.0}])
+        >>> curve.to_arrays()["row.seconds"].tolist()
+        [0.5, 1.0]
+        >>> Curve.from_arrays(curve.to_arrays()) == curve
+        True
+        """
+        columns = self.rows[0] if self.rows else {}
+        arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
+        arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
+        if self.evaluations:
+            for name in _RESULTS:
+                arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Curve:
+        """Return the curve from which `to_arrays` made the arrays; other names are ignored.
+
+        Raises:
+            LookupError, ValueError: an array is missing, or is longer than another.
+        """
+        columns = {name.removeprefix(_ROW): array.tolist() for name, array in arrays.items() if name.startswith(_ROW)}
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        trained = arrays[f"{_EVALUATION}trained"].tolist()
+        if not trained:
+            return cls(rows)
+        by_result = [arrays[_EVALUATION + name] for name in _RESULTS]
+        results = [HeldOut(*values) for values in zip(*by_result, strict=True)]
+        return cls(rows, list(zip(trained, results, strict=True)))

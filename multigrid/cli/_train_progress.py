@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import TaskProgressColumn, TextColumn
 
 from multigrid.cli._progress import ProgressBar
-from multigrid.cli.train.curve import Curve
+from multigrid.cli._train_runs import Curve
 from multigrid.config import GridConfig
 from multigrid.integrations.training import SUMMED
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = ["COLUMNS", "INTERRUPTED", "RolloutCounts", "TrainingBar", "describe_curve"]
 
 INTERRUPTED = 130
 """The exit code of a training that Ctrl-C ended."""
