@@ -28,14 +28,12 @@ _COMMANDS = {
 _PATIENCE = 0.01
 """Seconds after which a finalizer has ended."""
 
-# The extras of libraries that all commands need, or one for some flags only.
+# The extras of libraries that are in one extra only.
 _EXTRAS = {
     "h5py": "datasets",
     "minari": "datasets",
     "ray": "rllib",
-    "rich": "cli",
     "tensorboard": "loggers",
-    "tyro": "cli",
     "wandb": "loggers",
     "yaml": "benchmark",
 }
@@ -77,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
             return run_command(
                 lambda: importlib.import_module(f"multigrid.cli.{words[0]}").main(words[1:]),
                 f"multigrid {words[0]}",
-                "train",
+                "train" if words[0] == "train" else "cli",
             )
     except KeyboardInterrupt:
         sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
@@ -145,7 +143,9 @@ def run_command(run: Callable[[], int], program: str, extra: str) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
-        extra = _EXTRAS.get(error.name.partition(".")[0], extra)
+        library = error.name.partition(".")[0]
+        if library not in ("rich", "tyro"):
+            extra = _EXTRAS.get(library, "train" if extra == "cli" else extra)
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
     except (ValueError, TypeError, OSError) as error:

@@ -21,10 +21,10 @@ from helpers import AROUND, names, read_rows, run_python, run_without
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
 from multigrid.cli._held_out import HeldOut
-from multigrid.cli._models import act, load_policy
+from multigrid.cli._models import load_policy
 from multigrid.cli._train_logs import open_log
 from multigrid.evaluation.estimates import measure_episode
-from multigrid.integrations.sb3 import MultiGridVecEnv
+from multigrid.integrations.sb3 import MultiGridVecEnv, act
 from read_logs import Points, tensorboard_points, wandb_points, wandb_records
 
 pytestmark = pytest.mark.heavy
