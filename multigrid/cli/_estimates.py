@@ -31,14 +31,7 @@ def defined_names(results: Collection[Mapping[str, Estimate]]) -> list[str]:
 
 
 def tables_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: Text, width: int) -> list[Table]:
-    """Return tables with a row for each result, each table with as many metrics as fit into the terminal.
-
-    Args:
-        head: the head of the column of names.
-        rows: the results by name.
-        title: the title of the first table.
-        width: the width of the terminal.
-    """
+    """Return tables with a row for each result, by name, each with as many metrics as fit into the terminal."""
     names = defined_names(rows.values())
     cells = {name: [label_of(name)[0]] for name in names}
     for name, result in itertools.product(names, rows.values()):

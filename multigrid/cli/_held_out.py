@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.evaluation.playing import play_worlds
 from multigrid.integrations.training import map_parts
 
 Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
@@ -46,9 +47,7 @@ class HeldOut:
         return {"episodes": len(self.steps), **{name: mean for name, mean in values.items() if not math.isnan(mean)}}
 
 
-def play_held_out(
-    config: GridConfig, seeds: Sequence[int], act: Act, tell: Callable[[int], object] | None = None
-) -> HeldOut:
+def play_held_out(config: GridConfig, seeds: range, act: Act, tell: Callable[[int], object] | None = None) -> HeldOut:
     """Play one episode for each seed, all of them side by side.
 
     Args:
@@ -58,27 +57,33 @@ def play_held_out(
         tell: is called after each step with the number of steps so far, at most `config.max_cycles`.
     """
     count, num_agents = len(seeds), config.num_agents
-    envs: Any = MultiGridVectorEnv(config, count)
-    observations, _ = envs.reset(seed=list(seeds))
-    generator = np.random.default_rng([*seeds, 2])
-    names, actions = np.array(config.agents), np.zeros(envs.num_envs, dtype=np.int64)
+    envs: Any = MultiGridVectorEnv(config, count, autoreset_mode="Disabled")
+    generator, names = np.random.default_rng([*seeds, 2]), np.array(config.agents)
     running, present = np.ones(count, dtype=bool), np.ones(envs.num_envs, dtype=bool)
     steps, returns, metrics = np.zeros(count), np.zeros(count), {name: np.full(count, np.nan) for name in LABELS}
-    while running.any():
-        # Worlds whose episode is over begin others, which are ignored.
+
+    def policy(_: Any, observations: Any) -> NDArray[np.int64]:
+        # Worlds whose episode is over play others, which are ignored.
         rows = np.flatnonzero(present & np.repeat(running, num_agents))
-        batch = map_parts(lambda array: array[rows], observations)  # noqa: B023 - called at once
+        batch = map_parts(lambda array: array[rows], observations)
+        actions = np.zeros(envs.num_envs, dtype=np.int64)
         actions[rows] = act(names[rows % num_agents].tolist(), batch, generator)
-        observations, rewards, terminated, _, infos = envs.step(actions)
+        return actions
+
+    results: Any
+    for actions, results, _ in play_worlds(envs, policy, seeds):
+        if actions is None:
+            continue
+        _, rewards, terminated, _, infos = results
         present = infos["alive"] & ~terminated
         steps[running] += 1
         # Summed in the order of the agents, as the rewards of a single env.
         returns[running] += rewards.reshape(count, num_agents).cumsum(axis=1)[running, -1] / num_agents
         ended = running & envs.episode_over
-        if ended.any():
-            for name, values in metrics.items():
+        for name, values in metrics.items():
+            if ended.any():
                 values[ended] = infos[name].reshape(count, num_agents)[ended, 0]
-            running &= ~ended
+        running &= ~ended
         if tell is not None:
             tell(int(steps.max()))
     defined = {name: float(values.mean()) for name, values in metrics.items() if np.isfinite(values).all()}

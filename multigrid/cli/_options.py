@@ -140,13 +140,7 @@ def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
 def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options | None = None) -> _Options:
     """Return the options with the flags that are given, as `read_given` returns them, and defaults for the others.
 
-    Args:
-        kind: the type of the options, with default values.
-        given: the flags.
-        start: the defaults; ``kind()`` by default.
-
-    Raises:
-        OSError, ValueError: as for `parse_flags`.
+    The defaults are `start`, or ``kind()``. Errors are those of `parse_flags`.
     """
     world = given["grid"]
     for source in ("scenario", "suite"):
@@ -244,16 +238,6 @@ def _types_in(hint: Any) -> Iterator[Any]:
     yield hint
     for inner in get_args(hint):
         yield from _types_in(inner)
-
-
-def check_address(address: Any) -> None:
-    """Raise a ValueError if the value of ``--address`` does not name a Ray cluster; None, without the flag, does.
-
-    >>> check_address("10.0.0.1:6379"), check_address("auto"), check_address(None)
-    (None, None, None)
-    """
-    if address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(address)):
-        raise ValueError(f"--address is {address}; expected HOST:PORT, as `ray start` prints it, or auto")
 
 
 def check_map(options: WorldOptions) -> None:

@@ -42,11 +42,7 @@ _PROJECT = "multigrid"
 
 
 def import_loggers(names: Sequence[str]) -> None:
-    """Import the libraries of some loggers.
-
-    Raises:
-        ModuleNotFoundError: one is not installed.
-    """
+    """Import the libraries of some loggers."""
     for name in names:
         importlib.import_module(_MODULES[name])
 
@@ -55,12 +51,9 @@ def import_loggers(names: Sequence[str]) -> None:
 def open_log(names: Sequence[str], folder: Path, first: int) -> Iterator[Log]:
     """Open the logs of a training, new or resumed, and close them at the end.
 
-    Args:
-        names: "tensorboard", "wandb" or both.
-        folder: of the run; it has a config.json.
-        first: the least number of steps for which values will be logged. What an earlier process has logged for these
-            is replaced in TensorBoard and in the files of offline runs of Weights & Biases. Points on its server
-            cannot be replaced, so they stay and are not logged again.
+    Values will be logged for `first` steps and more. What an earlier process has logged for these is replaced in
+    TensorBoard and in the files of offline runs of Weights & Biases. Points on its server cannot be replaced, so they
+    stay and are not logged again.
 
     Raises:
         ValueError: logged.jsonl is damaged.

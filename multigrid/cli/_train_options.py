@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib.metadata
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
@@ -19,10 +20,8 @@ from multigrid.cli._options import (
     LARGEST_SEED,
     Range,
     WorldOptions,
-    check_address,
     check_map,
     check_numbers,
-    fill_options,
     read_given,
 )
 from multigrid.config import GridConfig
@@ -161,19 +160,23 @@ class _Flags(RLlibOptions, SB3Options):
     """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster."""
 
 
-_ENGINES: dict[str, type[SB3Options | RLlibOptions]] = {"sb3": SB3Options, "rllib": RLlibOptions}
+_Either: TypeAlias = SB3Options | RLlibOptions
+_ENGINES: dict[str, type[_Either]] = {"sb3": SB3Options, "rllib": RLlibOptions}
 
 
-def parse_train(arguments: Sequence[str]) -> SB3Options | RLlibOptions:
-    """Return the flags of an engine; the flags of a run to resume are the defaults of the others.
+def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any], _Either | None]:
+    """Return the kind of the options, the flags that are given, and the defaults of the others.
+
+    The defaults are the flags of the run to resume; None stands for those of the kind.
 
     Raises:
         ValueError: the run to resume is none of this engine, or a flag is another engine's; or as
-            `multigrid.cli._options.parse_flags`.
+            `multigrid.cli._options.read_given`.
 
-    >>> parse_train(["--steps", "2000"]).steps
-    2000
-    >>> parse_train(["--engine", "rllib", "--num-cpus", "2"])
+    >>> kind, given, _ = read_train(["--steps", "2000", "--address", "auto", "--engine", "rllib"])
+    >>> kind.__name__, given["steps"]
+    ('RLlibOptions', 2000)
+    >>> read_train(["--engine", "rllib", "--num-cpus", "2"])
     Traceback (most recent call last):
     ValueError: --num-cpus is no flag of --engine rllib; leave it out
     """
@@ -183,7 +186,7 @@ def parse_train(arguments: Sequence[str]) -> SB3Options | RLlibOptions:
     kind = _ENGINES[engine or "sb3"] if start is None else type(start)
     for name in given.keys() - {field.name for field in dataclasses.fields(kind)}:
         raise ValueError(f"--{name.replace('_', '-')} is no flag of --engine {kind.engine}; leave it out")
-    return fill_options(kind, given, start)
+    return kind, given, start
 
 
 def _check_both(options: TrainOptions) -> None:
@@ -244,8 +247,8 @@ def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
 def check_sb3(options: SB3Options) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
     _check_both(options)
-    if options.engine != "sb3":
-        raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli._train_rllib runs; use that")
+    if options.vectorizer not in ("native", "supersuit"):
+        raise ValueError(f"--vectorizer is {options.vectorizer!r}; expected native or supersuit")
     if options.vectorizer == "native" and options.num_cpus > 0:
         raise ValueError(
             f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "
@@ -255,18 +258,14 @@ def check_sb3(options: SB3Options) -> None:
         raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
 
 
-def read_run(folder: Path, engine: str | None) -> SB3Options | RLlibOptions:
-    """Return the flags in the config.json of a run, without its folders.
-
-    Args:
-        folder: of the run.
-        engine: its engine; None for the one that the file names.
+def read_run(folder: Path, engine: str | None) -> _Either:
+    """Return the flags in the config.json of a run of an engine (None is the one that it names), without its folders.
 
     Raises:
         ValueError: the file is missing or malformed, belongs to another engine, or was written under other rules.
     """
 
-    def convert(content: dict[str, Any]) -> SB3Options | RLlibOptions:
+    def convert(content: dict[str, Any]) -> _Either:
         kind = _ENGINES[engine or content["engine"]]
         flags = {field.name: content[field.name] for field in dataclasses.fields(kind)}
         flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
@@ -301,4 +300,5 @@ def check_rllib(options: RLlibOptions) -> None:
             "--observe has action_mask, which comes beside the vector, but RLlib's networks take one vector an agent; "
             "leave it out"
         )
-    check_address(options.address)
+    if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
+        raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` prints it, or auto")

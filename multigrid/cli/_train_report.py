@@ -18,8 +18,8 @@ from multigrid.cli._files import Unwritten, write_json
 from multigrid.cli._films import fit_frames, write_gif
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
+from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import TENSORBOARD
-from multigrid.cli._train_progress import TrainingBar
 from multigrid.cli._train_runs import Curve, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation.estimates import Estimate, bootstrap, wilson
@@ -164,34 +164,18 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
 
 
 def write_films(
-    folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: TrainingBar, unwritten: Unwritten
+    folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: ProgressBar, unwritten: Unwritten
 ) -> None:
     """Play 20 layouts with a trained policy and with shortest paths, and write what shows them.
 
     The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
     the trained agents solve and shortest paths do not; without one, of the first layout.
-
-    Args:
-        folder: of the run.
-        config: the configuration of the environment.
-        model: the policy.
-        first_seed: the seed of the first episode; the seeds of the others follow.
-        bar: shows the progress.
-        unwritten: gets the files that could not be written.
     """
     learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
     with bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
         for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
-            learned.append(
-                play_episode(
-                    "held-out",
-                    config,
-                    lambda seed: make_policy(model.policy, np.random.default_rng([seed, 1])),
-                    seed,
-                    watch=True,
-                    record=True,
-                )
-            )
+            policy = make_policy(model.policy, np.random.default_rng([seed, 1]))
+            learned.append(play_episode("held-out", config, lambda _: policy, seed, watch=True, record=True))  # noqa: B023
             tell(2 * number + 1)
             shortest.append(play_episode("held-out", config, shortest_paths, seed, watch=True))
             tell(2 * number + 2)

@@ -38,12 +38,7 @@ KEPT = 3
 
 
 def open_run(options: TrainOptions, *packages: str) -> Path:
-    """Return the folder of a run, new or to be resumed, with a config.json that has the flags and the versions.
-
-    Raises:
-        FileExistsError: the folder of a new run exists.
-        OSError: nothing can be written to the folder.
-    """
+    """Return the folder of a run, new or to be resumed, with a config.json that has the flags and the versions."""
     if options.resume is None:
         check_new(options.folder)
         check_writable("--folder", options.folder, parent="runs")
@@ -67,11 +62,7 @@ def check_libraries(*names: str) -> None:
 
 
 def resume_command(folder: Path) -> str:
-    """Return the command that continues a run.
-
-    >>> resume_command(Path("runs/my first"))
-    "multigrid train --resume 'runs/my first'"
-    """
+    """Return the command that continues a run."""
     return f"multigrid train --resume {shlex.quote(str(folder))}"
 
 
@@ -96,11 +87,7 @@ def resumable(console: Console, folder: Path) -> Iterator[None]:
 
 
 def find_last(run: Path) -> tuple[Path | None, int]:
-    """Return the last checkpoint of a run, None if there is none, and the steps trained until then.
-
-    >>> find_last(Path("nowhere"))
-    (None, 0)
-    """
+    """Return the last checkpoint of a run, None if there is none, and the steps trained until then."""
     last = max(_list(run / _CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
 
@@ -110,12 +97,7 @@ def _list(folder: Path) -> list[Path]:
 
 
 class Checkpoints:
-    """The checkpoints of a run.
-
-    Args:
-        run: the folder of the run.
-        every: the steps between checkpoints; 0 for none.
-        last: the steps that were trained until the last one.
+    """The checkpoints of a run: `every` so many steps (0 for none), after the `last` ones that were trained.
 
     >>> checkpoints = Checkpoints(Path("runs/mine"), every=1000, last=0)
     >>> [steps for steps in range(0, 4000, 768) if checkpoints.is_due(steps)][0]
@@ -130,15 +112,7 @@ class Checkpoints:
         return self._every > 0 and steps // self._every > self.last // self._every
 
     def save(self, steps: int, write: Callable[[Path], None]) -> None:
-        """Save a checkpoint, then delete those that are too old.
-
-        Args:
-            steps: the steps trained.
-            write: writes the files of the checkpoint to the folder that it is given.
-
-        Raises:
-            OSError: the files cannot be written, as on a full disk; earlier checkpoints are unchanged.
-        """
+        """Save a checkpoint, whose files `write` writes to a folder, then delete those that are too old."""
         path = self._folder / f"{steps:012}"
         try:
             with create_folder(path) as temporary:
@@ -163,11 +137,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays in an .npz file by name; no code in it is run.
-
-    Raises:
-        OSError, ValueError, and errors of `zipfile`: the file is missing or malformed.
-    """
+    """Return the arrays in an .npz file by name; no code in it is run."""
     # Opened here, for np.load leaves a malformed file open.
     with open_file(path) as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
@@ -206,11 +176,7 @@ class Curve:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Curve:
-        """Return the curve from which `to_arrays` made the arrays; other names are ignored.
-
-        Raises:
-            LookupError, ValueError: an array is missing, or is longer than another.
-        """
+        """Return the curve from which `to_arrays` made the arrays; other names are ignored."""
         columns = {name.removeprefix(_ROW): array.tolist() for name, array in arrays.items() if name.startswith(_ROW)}
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         trained = arrays[f"{_EVALUATION}trained"].tolist()

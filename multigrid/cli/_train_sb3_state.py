@@ -34,15 +34,7 @@ _SEEN, _WORLD = "observation.", "world."
 
 
 def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths: NDArray[np.int64]) -> None:
-    """Write the state of a training between two rollouts.
-
-    Args:
-        folder: an empty folder.
-        model: is trained.
-        vec_env: of the model, before wrappers.
-        curve: so far.
-        lengths: int64 (K,), the steps of the episode in each world.
-    """
+    """Write the state of a training between two rollouts; lengths, int64 (K,), count the steps of each episode."""
     buffer = io.BytesIO()
     policy = model.policy
     generator = torch.get_rng_state()
@@ -70,9 +62,6 @@ def read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArra
     """Restore what `write_state` wrote into a new model and its vec env, and return the curve and the lengths.
 
     No code in the files is run. Nothing random may happen between this call and the training.
-
-    Raises:
-        ValueError: a file is missing or malformed, or does not fit the model.
     """
     try:
         return _restore(folder, model, vec_env)

@@ -25,8 +25,6 @@ except ModuleNotFoundError as error:
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]
 
-_BY_WORLD = ("np_random", "np_random_seed")
-
 
 def to_sb3(vector_env: MultiGridVectorEnv | VectorWrapper) -> MultiGridVecEnv:
     """Return a Stable-Baselines3 VecEnv over a vector env, with the same rows: row = world * num_agents + agent.
@@ -255,7 +253,7 @@ class MultiGridVecEnv(VecEnv):
             self._check_masked()
             return [self.action_masks for _ in self._rows(indices)]
         value = getattr(self._owner(attr_name), attr_name)
-        if attr_name in _BY_WORLD:
+        if attr_name in ("np_random", "np_random_seed"):
             return [value[row // self._num_agents] for row in self._rows(indices)]
         return [value for _ in self._rows(indices)]
 
@@ -344,10 +342,7 @@ def _unwrap(vector_env: Any) -> MultiGridVectorEnv:
 
 
 def act(network: Any, observations: Any, generator: np.random.Generator) -> list[int]:
-    """Sample an action from a trained network for each of K observations, of one or more worlds.
-
-    The observations are an array (K, ...), or a dict of such arrays.
-    """
+    """Sample an action from a trained network for each of K observations: an array (K, ...), or a dict of such."""
     with torch.no_grad():
         tensors, _ = network.obs_to_tensor(observations)
         categorical: Any = network.get_distribution(tensors).distribution

@@ -29,3 +29,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run each test in an empty folder of its own."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
+    monkeypatch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +22,7 @@ GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, ma
 STAY = 4
 
 
-def evaluate(network: Any, config: GridConfig, seeds: Sequence[int]) -> dict[str, float]:
+def evaluate(network: Any, config: GridConfig, seeds: range) -> dict[str, float]:
     """The figures of a network over held-out episodes."""
     held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, observed, generator))
     return held_out.summary()
@@ -120,5 +120,5 @@ def test_only_agents_that_are_present_act() -> None:
         asked.append(names)
         return [0] * len(names)
 
-    play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), [3], walk_right)
+    play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), range(3, 4), walk_right)
     assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
