@@ -33,7 +33,7 @@ def numbers(version: str) -> list[int]:
 def test_the_floor_is_the_floor() -> None:
     """.ci/floor.txt pins the oldest version that pyproject.toml accepts of each dependency."""
     pinned = pins(ROOT / ".ci" / "floor.txt")
-    for requirement in PROJECT["dependencies"]:
+    for requirement in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cli"]:
         name, floor = re.fullmatch(r"([\w-]+)>=([\d.]+)(?:,<\d+)?", requirement).groups()  # type: ignore[union-attr]
         length = max(len(numbers(floor)), len(numbers(pinned[name])))
         padded = [[*numbers(version), *[0] * length][:length] for version in (floor, pinned[name])]

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from multigrid._checks import find_nearest
 from multigrid.integrations.extras import missing_library
 
-__all__ = ["main"]
-
 _COMMANDS = {
     "train": "train agents by PPO, with Stable-Baselines3 or, on one machine or many, with Ray RLlib",
     "play": "play with the keyboard",
@@ -34,7 +32,7 @@ _FORMER = {
 _PATIENCE = 0.01
 """Seconds after which a finalizer has ended."""
 
-# The extras of libraries that a command needs for some flags only.
+# The extras of libraries that are in one extra only.
 _EXTRAS = {
     "h5py": "datasets",
     "minari": "datasets",
@@ -76,7 +74,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     try:
         with _exit_on_signals(), _keep_interruptions():
-            return _run(words[0], words[1:])
+            return run_command(
+                lambda: importlib.import_module(f"multigrid.cli.{words[0]}").main(words[1:]),
+                f"multigrid {words[0]}",
+                "train" if words[0] == "train" else "cli",
+            )
     except KeyboardInterrupt:
         sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
         return 130
@@ -130,29 +132,24 @@ def _keep_interruptions() -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def _run(command: str, flags: list[str]) -> int:
-    """Import and run a command; print errors that users cause, and return the exit code."""
-    name, extra, program = command, "train", f"multigrid {command}"
-    if command == "train":
-        from multigrid.cli.train.engine import find_engine
+def run_command(run: Callable[[], int], program: str, extra: str) -> int:
+    """Run a command, print errors that users cause, and return the exit code.
 
-        name = "train.command"
-        if find_engine(flags) == "rllib":
-            extra, program = "rllib", "multigrid train --engine rllib"
+    Args:
+        run: the command; it returns an exit code.
+        program: names the command.
+        extra: the extra of pyproject.toml that has the libraries of the command.
+    """
     try:
-        module = importlib.import_module(f"multigrid.cli.{name}")
-        return _run_main(module.main, flags, program)
+        return run()
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("multigrid"):
             raise
-        extra = _EXTRAS.get(error.name.partition(".")[0], extra)
+        library = error.name.partition(".")[0]
+        if library not in ("rich", "tyro"):
+            extra = _EXTRAS.get(library, "train" if extra == "cli" else extra)
         sys.stderr.write(f"{missing_library(program, error, extra)}\n")
         return 1
-
-
-def _run_main(main: Callable[[list[str]], int], flags: list[str], program: str) -> int:
-    try:
-        return main(flags)
     except (ValueError, TypeError, OSError) as error:
         # A path may have letters that no encoding has.
         sys.stderr.write(f"{program}: {error}\n".encode(errors="backslashreplace").decode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -14,7 +14,6 @@ from multigrid.cli._options import (
     Range,
     WorldOptions,
     check_map,
-    check_no_grid,
     check_numbers,
     parse_flags,
 )
@@ -59,15 +58,29 @@ class EpisodeOptions(WorldOptions):
     """Print JSON instead of the table."""
 
 
-def parse_episodes(kind: type[_Options], arguments: Sequence[str], program: str, policies: Sequence[str]) -> _Options:
-    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags."""
-    trained = next((policy for policy in policies if policy not in BUILT_IN), None)
-    start = None if trained is None else kind(grid=trained_config(Path(trained)))
-    options = parse_flags(kind, arguments, program, start)
-    for source, name in (("--scenario", options.scenario), ("--suite", options.suite)):
-        if name is not None:
-            check_no_grid(arguments, source)
-    return options
+def parse_episodes(
+    kind: type[_Options],
+    arguments: Sequence[str],
+    program: str,
+    find_policies: Callable[[Mapping[str, Any]], Sequence[str]],
+) -> _Options:
+    """Parse the flags; the configuration of the first trained model replaces the defaults of the grid's flags.
+
+    Args:
+        kind: the type of the options.
+        arguments: the words after the command.
+        program: the command.
+        find_policies: returns the names of policies among the flags that are given.
+
+    Raises:
+        ValueError: flags of the grid are given with ``--scenario`` or ``--suite``, or the policy cannot be read.
+    """
+
+    def find_start(given: Mapping[str, Any]) -> _Options | None:
+        trained = next((policy for policy in find_policies(given) if policy not in BUILT_IN), None)
+        return None if trained is None else kind(grid=trained_config(Path(trained)))
+
+    return parse_flags(kind, arguments, program, find_start)
 
 
 def check_episodes(options: EpisodeOptions) -> None:

@@ -13,8 +13,6 @@ from rich.text import Text
 from multigrid.core.metrics import LABELS
 from multigrid.evaluation.estimates import Estimate
 
-__all__ = ["TITLE", "defined_names", "format_estimate", "label_of", "numbers_of", "tables_by_row", "title_of"]
-
 TITLE = "mean [95 % confidence interval]"
 """What the cells of the tables are."""
 
@@ -33,14 +31,7 @@ def defined_names(results: Collection[Mapping[str, Estimate]]) -> list[str]:
 
 
 def tables_by_row(head: str, rows: Mapping[str, Mapping[str, Estimate]], title: Text, width: int) -> list[Table]:
-    """Return tables with a row for each result, each table with as many metrics as fit into the terminal.
-
-    Args:
-        head: the head of the column of names.
-        rows: the results by name.
-        title: the title of the first table.
-        width: the width of the terminal.
-    """
+    """Return tables with a row for each result, by name, each with as many metrics as fit into the terminal."""
     names = defined_names(rows.values())
     cells = {name: [label_of(name)[0]] for name in names}
     for name, result in itertools.product(names, rows.values()):

@@ -24,18 +24,6 @@ from multigrid.rendering.scene import Episode
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "HeatMap",
-    "HeatMaps",
-    "Panel",
-    "Series",
-    "curve_figure",
-    "heat_figure",
-    "smooth",
-    "sweep_figure",
-    "write_figure",
-]
-
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED = (tuple(value / 255 for value in colour) for colour in colours(5))
 _SERIES = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE)
 _MARKS = ("o", "s", "^", "D", "v")
@@ -45,11 +33,7 @@ _PANEL, _THINNEST = 3.6, 0.4
 
 
 def write_figure(path: Path, figure: Figure) -> None:
-    """Write a figure as PNG, SVG or PDF, according to the suffix of `path`; equal figures give equal bytes.
-
-    Raises:
-        ValueError: `path` has another suffix.
-    """
+    """Write a figure as PNG, SVG or PDF, according to the suffix of `path`; equal figures give equal bytes."""
     kind = path.suffix.removeprefix(".")
     undated: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     if kind not in undated:
@@ -79,12 +63,7 @@ class Panel:
 def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     """Return the moving average over `window` values, each with those before it; NaNs are ignored.
 
-    Args:
-        values: float64 (K,).
-        window: at least 1. The first averages are over fewer values.
-
-    Returns:
-        float64 (K,), NaN where all values of a window are NaN.
+    The first averages are over fewer values. They are NaN where all values of a window are NaN.
 
     >>> smooth(np.array([1.0, 3.0, np.nan, 5.0]), 2).tolist()
     [1.0, 2.0, 3.0, 5.0]
@@ -100,10 +79,7 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
 
 def curve_figure(rows: Sequence[Mapping[str, Any]], panels: Sequence[Panel]) -> Figure:
-    """Draw the learning curve, a panel for each measure: evaluations with intervals, and the training where it is told.
-
-    `rows` are the metrics of the rollouts, with the column "steps" and the columns of the panels.
-    """
+    """Draw a panel for each measure: evaluations with intervals, and the rows of the training that have its column."""
     figure = Figure(figsize=(6.4, 0.5 + 2.5 * len(panels)), layout="constrained")
     all_axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     steps = np.array([row["steps"] for row in rows], dtype=np.float64)
@@ -184,15 +160,10 @@ def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:
 
 
 class HeatMap:
-    """Count visits and blocked moves of agents on each cell, over episodes on one map.
+    """Count visits and blocked moves of agents on each cell, int64 (W, H), over episodes on one map.
 
-    Attributes:
-        walls: bool (W, H), the map: True at a wall.
-        visits: int64 (W, H), how often an agent stood on a cell, at the reset and after each step. Steps that an agent
-            begins and ends on its target, or after it has left, are not counted.
-        blocked: int64 (W, H), how often the edge, a wall or another agent blocked the move of an agent on a cell, in
-            the same steps.
-        episodes: how many episodes were counted.
+    A visit is an agent on a cell at the reset or after a step, but for steps that it begins and ends on its target, or
+    after it has left. Moves are blocked by the edge, a wall or another agent, and counted where the agent stood.
     """
 
     def __init__(self, walls: NDArray[np.bool_]) -> None:

@@ -19,24 +19,9 @@ from multigrid._files import create_folder, replace_file
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "Unwritten",
-    "check_new",
-    "check_writable",
-    "date_names",
-    "make_folder",
-    "staged_folder",
-    "write_json",
-    "write_rows",
-]
-
 
 def make_folder(folder: Path | None, parent: str = "runs") -> Path:
-    """Create and return a new folder: `folder`, or ``PARENT/DATE-TIME``, with a number appended if that exists.
-
-    Raises:
-        FileExistsError: `folder` exists; nothing in it is changed.
-    """
+    """Create and return a new folder: `folder`, or ``PARENT/DATE-TIME``, with a number appended if that exists."""
     if folder is not None:
         check_new(folder)
         folder.mkdir(parents=True)
@@ -55,18 +40,9 @@ def check_new(folder: Path | None) -> None:
 
 
 def check_writable(flag: str, folder: Path | None, *names: str, parent: str = "") -> None:
-    """Check, before anything is played, that files can be written to a folder, which may not exist yet.
+    """Raise an OSError that names a flag if files of these names cannot be written to a folder, which need not exist.
 
-    The files are made in a temporary folder, and removed with it.
-
-    Args:
-        flag: names the folder, or a file in it.
-        folder: the folder; None for the one that `make_folder` makes in `parent`.
-        names: of files in it.
-        parent: the parent folder of a destination without a given name.
-
-    Raises:
-        OSError: they cannot be written; the message names the flag.
+    The files are made in a temporary folder, and removed with it. None is the folder that `make_folder` makes.
     """
     path = Path(parent, date_names()[0]) if folder is None else folder
     try:
@@ -123,14 +99,7 @@ def date_names() -> list[str]:
 def staged_folder(folder: Path | None, parent: str) -> Iterator[tuple[Path, Path]]:
     """Yield a hidden folder to write to and its destination, and rename the one to the other at the end.
 
-    After an exception neither exists.
-
-    Args:
-        folder: the destination, which must not exist; None names one in `parent`, as `make_folder` does.
-        parent: the parent folder of a destination without a given name.
-
-    Raises:
-        FileExistsError: the destination exists, at the beginning or at the end; nothing in it is changed.
+    After an exception neither exists. The destination must not exist; None names one as `make_folder` does.
     """
     check_new(folder)
     # Created at once if no name is given, so that no other process takes the same name.

@@ -19,8 +19,6 @@ from multigrid.rendering.caption import add_caption, describe_step
 from multigrid.rendering.frame import Painter, readable_size
 from multigrid.rendering.scene import Episode, scene_between, scene_of
 
-__all__ = ["HELD_SECONDS", "film_frames", "fit_frames", "write_gif", "write_mp4"]
-
 HELD_SECONDS = 1.0
 """How long the last frame of an episode is shown, in seconds."""
 
@@ -41,13 +39,9 @@ def film_frames(
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield the frames of an episode until a few steps after the last one that is new, each uint8 (height, width, 3).
 
-    Args:
-        episode: the episode.
-        trails: the number of an agent's last cells that its trail covers.
-        pixels: the longer side of the picture, below which stands a line of text; None for one in which numbers can be
-            read.
-        frames_per_step: with more than one, agents glide from cell to cell.
-        steps: the steps to draw, or None for all.
+    `trails` is the number of an agent's last cells that its trail covers; `pixels` the longer side of the picture,
+    without the line of text below it, or None for one in which numbers can be read. With several frames a step agents
+    glide from cell to cell.
     """
     painter = Painter(episode.config, size=readable_size(episode.config) if pixels is None else pixels, trails=trails)
     last = episode.last_shown
@@ -83,14 +77,7 @@ def write_gif(
 
     Durations in a GIF are whole hundredths of a second, and players extend a duration of one hundredth to ten. So the
     shortest is two: at most 50 steps a second. All frames share one palette, so that the background does not flicker.
-
-    Args:
-        path: the file.
-        episodes: the episodes.
-        frames_per_second: the steps a second.
-        trails: as in `film_frames`.
-        pixels: as in `film_frames`.
-        smooth: whether agents glide, in about 20 frames a second.
+    In `smooth` films agents glide, in about 20 frames a second. Other arguments are those of `film_frames`.
     """
     look: dict[str, Any] = {"pixels": pixels, "trails": trails}
     samples = [frame for one in episodes for frame in film_frames(one, steps=_sample_steps(one), **look)]

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import itertools
 import json
-import math
 import re
 import warnings
 import zipfile
@@ -24,7 +22,7 @@ from multigrid._files import open_file
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.integrations.training import sample_rows
+from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.policies import Policy
 from multigrid.policies.learned import POLICY_STREAM
 from multigrid.policies.named import BUILT_IN, PolicyFactory, built_in_factory
@@ -55,13 +53,6 @@ def read_training(folder: Path) -> TrainingConfig:
         return TrainingConfig(make_grid(content["grid"]), check_hidden(content["hidden"]))
 
     return read_config(folder, convert)
-
-
-def check_hidden(sizes: Any) -> tuple[int, ...]:
-    """Return the sizes of hidden layers; raise a ValueError unless they are a list of integers of at least 1."""
-    if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
-        raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
-    return tuple(sizes)
 
 
 def load_policy(folder: Path) -> ActorCriticPolicy:
@@ -109,13 +100,6 @@ def load_policy(folder: Path) -> ActorCriticPolicy:
     if not all(np.isfinite(tensor.numpy()).all() for tensor in policy.state_dict().values()):
         raise ValueError(f"{path} holds weights that are NaN or infinite; expected finite ones: train anew")
     return policy
-
-
-def count_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
-    """Return the number of weights of the policy network and the value network together."""
-    sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
-    layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
-    return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)
 
 
 def _read(path: Path, load: Callable[[BinaryIO], _Content]) -> _Content:
@@ -204,21 +188,9 @@ def make_policy_factory(policy: str) -> PolicyFactory:
     return lambda seed: make_policy(network, np.random.default_rng([seed, POLICY_STREAM]))
 
 
-def act(network: ActorCriticPolicy, observations: Any, generator: np.random.Generator) -> list[int]:
-    """Sample an action from a trained network for each of K observations, of one or more worlds.
-
-    The observations are an array (K, ...), or a dict of such arrays.
-    """
-    import torch
-
-    with torch.no_grad():
-        tensors, _ = network.obs_to_tensor(observations)
-        categorical: Any = network.get_distribution(tensors).distribution
-        return sample_rows(categorical.probs.double().numpy(), generator)
-
-
 def make_policy(network: ActorCriticPolicy, generator: np.random.Generator) -> Policy:
     """Return a policy whose agents sample their actions from a trained network."""
+    from multigrid.integrations.sb3 import act
 
     def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
         # `observations` also has those of agents that have just left.

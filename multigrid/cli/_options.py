@@ -9,36 +9,26 @@ import re
 import shutil
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, get_args, get_type_hints
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, cast, get_args, get_type_hints
 
 import tyro
+from typing_extensions import TypedDict
 from tyro.constructors import (
     MISSING_NONPROP,
     ConstructorRegistry,
     PrimitiveConstructorSpec,
     PrimitiveTypeInfo,
+    StructConstructorSpec,
     StructFieldSpec,
+    StructTypeInfo,
     UnsupportedTypeAnnotationError,
 )
 
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
-from multigrid.integrations.tyro import add_field_rule, grid_registry
+from multigrid.integrations.tyro import add_field_rule, add_struct_rule, grid_registry
 from multigrid.scenarios.worlds import find_world
-
-__all__ = [
-    "LARGEST_SEED",
-    "Range",
-    "WorldOptions",
-    "check_address",
-    "check_map",
-    "check_no_grid",
-    "check_numbers",
-    "parse",
-    "parse_flags",
-    "read_some",
-]
 
 LARGEST_SEED = 2**31 - 1
 
@@ -71,40 +61,97 @@ class WorldOptions:
     of the world."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Map:
-    """The flags that decide which map is read."""
-
-    map: tuple[str, ...] | None = None
-    num_agents: int | None = None
-    size: tuple[str, ...] | None = None
-
-
-def parse_flags(kind: type[_Options], arguments: Sequence[str], prog: str, start: _Options | None = None) -> _Options:
+def parse_flags(
+    kind: type[_Options],
+    arguments: Sequence[str],
+    prog: str,
+    find_start: Callable[[Mapping[str, Any]], _Options | None] = lambda _: None,
+) -> _Options:
     """Parse the flags of a command. With ``--map``, the map's world replaces the defaults of the grid's flags.
 
     Args:
         kind: the type of the options, with default values.
         arguments: the words after the command.
         prog: the command.
-        start: the defaults; ``kind()`` by default.
+        find_start: returns the defaults for the flags that are given, or None for those of `kind`.
 
     Raises:
         SystemExit: the flags cannot be parsed, or ask for help, which is printed.
-        OSError, ValueError: a map cannot be read, or ``--size`` came beside it; or as for a `GridConfig`.
+        OSError, ValueError: a map cannot be read, or ``--size`` came beside it; flags of the grid came beside
+            ``--scenario`` or ``--suite``; or as for a `GridConfig`.
     """
-    if sum(word.partition("=")[0] == "--map" for word in arguments) > 1:
+    given = read_given(kind, arguments, prog)
+    return fill_options(kind, given, find_start(given))
+
+
+def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) -> dict[str, Any]:
+    """Parse the flags of a command, and return by field those that are given; "grid" has a dict of its fields.
+
+    Raises:
+        SystemExit: the flags cannot be parsed, or ask for help, which is printed.
+        ValueError: ``--map`` comes twice.
+
+    >>> read_given(WorldOptions, ["--on-target", "leave", "--no-flatten"], "multigrid play")
+    {'grid': {'on_target': 'leave', 'flatten': False}}
+    """
+    registry = _make_registry()
+    for one in (kind, GridConfig):
+        add_struct_rule(registry, _keep_given, one)
+    given: Any = _parse(registry, kind, arguments, prog, MISSING_NONPROP)
+    maps = given.pop("map")
+    if len(maps) > 1:
         raise ValueError("--map comes twice; name all maps of a pool after one --map")
+    return {**given, "map": maps[0]} if maps else given
+
+
+class _Optional(TypedDict, total=False):
+    key: int
+
+
+def _find_absent() -> Any:
+    """Return tyro's default of a field that may be absent, which has no public name."""
+    spec = ConstructorRegistry.get_struct_spec(StructTypeInfo.make(_Optional, MISSING_NONPROP, in_union_context=False))
+    assert isinstance(spec, StructConstructorSpec)
+    return spec.fields[0].default
+
+
+_ABSENT = _find_absent()
+
+
+def _keep_given(spec: StructConstructorSpec) -> StructConstructorSpec:
+    """Return a rule that reads a dict of the flags that are given, in place of a dataclass; its help is the same."""
+    return StructConstructorSpec(dict, tuple(map(_make_optional, spec.fields)))
+
+
+def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
+    """Return a field that may be absent, whose help has the default; of ``--map``, one that says how often it came."""
+    value = field.default
+    if dataclasses.is_dataclass(value):
+        return field
+    kind: Any = field.type
+    absent = _ABSENT
+    if field.name == "map":
+        kind, absent = tyro.conf.UseAppendAction[tuple[kind, ...]], MISSING_NONPROP
+    shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
+    hint = tyro.conf.arg(help_behavior_hint=f"(default: {shown})")
+    return dataclasses.replace(field, type=cast("Any", Annotated[kind, hint]), default=absent)
+
+
+def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options | None = None) -> _Options:
+    """Return the options with the flags that are given, as `read_given` returns them, and defaults for the others.
+
+    The defaults are `start`, or ``kind()``. Errors are those of `parse_flags`.
+    """
+    world = given["grid"]
+    for source in ("scenario", "suite"):
+        if given.get(source) is not None and world:
+            flags = (f"--{'no-' * (value is False)}{name.replace('_', '-')}" for name, value in world.items())
+            raise ValueError(f"--{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
     begin = kind() if start is None else start
-    given = read_some(_Map, arguments, prog)
-    grid = kind.empty_grid if start is None and given.size is not None else begin.grid
-    grid = _find_grid(grid, given)
-    # The flags cannot hold walls, so they are put back after the parsing.
-    begin = dataclasses.replace(begin, grid=dataclasses.replace(grid, walls=None))
-    options = parse(kind, arguments, prog, begin)
-    if grid.walls is not None:
-        options = dataclasses.replace(options, grid=dataclasses.replace(options.grid, walls=grid.walls))
-    return options
+    grid = kind.empty_grid if start is None and world.get("size") is not None else begin.grid
+    if "map" in given:
+        grid = _find_grid(given["map"], grid, world)
+    return dataclasses.replace(begin, **{**given, "grid": dataclasses.replace(grid, **world)})
 
 
 def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some | None = None) -> _Some:
@@ -119,32 +166,20 @@ def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some |
     >>> parse(Options, ["--steps", "1e6"], "multigrid train")
     Options(steps=1000000)
     """
-    description = _wrap(inspect.getdoc(kind) or "")
-    with _make_registry():
+    parsed: _Some = _parse(_make_registry(), kind, arguments, prog, MISSING_NONPROP if start is None else start)
+    return parsed
+
+
+def _parse(registry: ConstructorRegistry, kind: type[Any], arguments: Sequence[str], prog: str, default: Any) -> Any:
+    with registry:
         return tyro.cli(
             kind,
             args=list(arguments),
             prog=prog,
-            description=description,
-            default=MISSING_NONPROP if start is None else start,
+            description=_wrap(inspect.getdoc(kind) or ""),
+            default=default,
             config=(tyro.conf.SuppressFixed,),
         )
-
-
-def read_some(kind: type[_Some], arguments: Sequence[str], prog: str) -> _Some:
-    """Parse those flags alone that are fields of a dataclass; return its defaults if help is asked for.
-
-    >>> @dataclasses.dataclass
-    ... class Source:
-    ...     policy: str = "random"
-    >>> read_some(Source, ["--size", "4", "3", "--policy", "shortest-path"], "multigrid rollout").policy
-    'shortest-path'
-    """
-    if {"-h", "--help"} & set(arguments):
-        return kind()
-    with _make_registry():
-        some, _ = tyro.cli(kind, args=arguments, prog=prog, return_unknown_args=True, add_help=False)
-    return some
 
 
 def _wrap(text: str) -> str:
@@ -161,16 +196,13 @@ def _wrap(text: str) -> str:
     return "\n\n".join(map(wrapper.fill, paragraphs))
 
 
-def _find_grid(grid: GridConfig, given: _Map) -> GridConfig:
-    """Return the world of ``--map``, or without that flag the given one."""
-    if given.map is None:
-        return grid
-    if not given.map:
+def _find_grid(maps: tuple[str, ...], grid: GridConfig, world: Mapping[str, Any]) -> GridConfig:
+    """Return the world of ``--map``, given the defaults and the flags of the grid."""
+    if not maps:
         raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
-    if given.size is not None:
+    if world.get("size") is not None:
         raise ValueError("--map has a size of its own, but --size came too; leave out one of them")
-    base = dataclasses.replace(grid, walls=None)
-    found = find_world(*given.map, num_agents=given.num_agents, base=base)
+    found = find_world(*maps, num_agents=world.get("num_agents"), base=dataclasses.replace(grid, walls=None))
     # A learner that needs flat observations gets them, whatever a scenario shows.
     return dataclasses.replace(found, flatten=found.flatten or grid.flatten)
 
@@ -208,16 +240,6 @@ def _types_in(hint: Any) -> Iterator[Any]:
         yield from _types_in(inner)
 
 
-def check_address(address: Any) -> None:
-    """Raise a ValueError if the value of ``--address`` does not name a Ray cluster; None, without the flag, does.
-
-    >>> check_address("10.0.0.1:6379"), check_address("auto"), check_address(None)
-    (None, None, None)
-    """
-    if address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(address)):
-        raise ValueError(f"--address is {address}; expected HOST:PORT, as `ray start` prints it, or auto")
-
-
 def check_map(options: WorldOptions) -> None:
     """Raise a ValueError if options that did not come from `parse_flags` name a map that their grid does not have."""
     if options.map and options.grid.maps is None:
@@ -225,17 +247,6 @@ def check_map(options: WorldOptions) -> None:
             f"map is {options.map}, but grid has no walls: only the command line reads maps; "
             "expected grid=multigrid.scenarios.find_world(...)"
         )
-
-
-def check_no_grid(arguments: Sequence[str], source: str) -> None:
-    """Raise a ValueError if arguments describe a grid although the flag `source` names a world.
-
-    >>> check_no_grid(["--scenario", "maze-17x13-8", "--seed", "3"], "--scenario")
-    """
-    _, others = tyro.cli(GridConfig, args=arguments, return_unknown_args=True, registry=grid_registry())
-    flags = [word for word in arguments if word.startswith("--") and word not in others]
-    if flags:
-        raise ValueError(f"{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
 
 
 def _make_registry() -> ConstructorRegistry:

@@ -14,18 +14,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import ProgressColumn, TaskID
 
-__all__ = ["ProgressBar"]
-
 
 class ProgressBar:
     """One bar, which names what is done now, and is gone at the end.
 
-    Where the console is no terminal, `doing` prints what begins if `is_logged`.
-
-    Args:
-        console: shows the bar.
-        *columns: of rich, between the bar and the remaining time; a text beside the bar is "{task.fields[figures]}".
-        is_logged: whether a console that is no terminal gets a line for all that begins.
+    The columns stand between the bar and the remaining time; a text beside the bar is "{task.fields[figures]}". Where
+    the console is no terminal, `doing` prints what begins if `is_logged`.
     """
 
     def __init__(self, console: Console, *columns: ProgressColumn, is_logged: bool = False) -> None:
@@ -57,13 +51,8 @@ class ProgressBar:
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
         """Show in the ``with`` block what is done now, in place of what was shown.
 
-        Args:
-            what: is done, such as "evaluating".
-            total: the amount of work, None if it is unknown.
-            done: the amount done already.
-
         Yields:
-            A function that takes the amount done so far, and arguments of rich's `Progress.update`.
+            A function that takes the amount of `total` that is done so far, and arguments of rich's `Progress.update`.
         """
         if self._is_logged and not self._console.is_terminal:
             self._console.print(what, highlight=False, markup=False, soft_wrap=True)

@@ -12,16 +12,13 @@ from collections.abc import Iterator
 
 import ray
 
-__all__ = ["connected"]
-
 
 @contextlib.contextmanager
 def connected(address: str | None, cpus: int = 1) -> Iterator[None]:
     """Start Ray or join a cluster, and shut it down or leave it at the end; keep Ray if it was initialized before.
 
-    Args:
-        address: HOST:PORT of a cluster, "auto" for that of this machine, or None to start Ray here.
-        cpus: the least number of CPUs that Ray has if it is started here.
+    The address is HOST:PORT, "auto" for the cluster of this machine, or None to start Ray here, with so many CPUs at
+    least.
 
     Raises:
         ConnectionError: there is no cluster at the address.

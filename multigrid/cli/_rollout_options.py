@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from multigrid.cli._episodes import EpisodeOptions, parse_episodes
-from multigrid.cli._options import Range, read_some
+from multigrid.cli._options import Range
 
 FILMS = frozenset({"gif", "mp4", "svg"})
 """The kinds of files that show a whole episode."""
-
-_PROGRAM = "multigrid rollout"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,19 +65,13 @@ class RolloutOptions(EpisodeOptions):
         return named or (frozenset() if self.output is None else frozenset({"gif", "record", "figures"}))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Policy:
-    """The flag that names the policy."""
-
-    policy: str = RolloutOptions.policy
-
-
 def parse_rollout(arguments: Sequence[str]) -> RolloutOptions:
     """Parse the flags, as `parse_episodes`."""
-    policy = read_some(_Policy, arguments, _PROGRAM).policy
-    options = parse_episodes(RolloutOptions, arguments, _PROGRAM, [policy])
+    options = parse_episodes(
+        RolloutOptions, arguments, "multigrid rollout", lambda given: [given.get("policy", RolloutOptions.policy)]
+    )
     if not options.shield:
         return options
-    if policy not in ("pretrained", "pretrained-shield"):
-        raise ValueError(f"--shield goes with --policy pretrained; --policy is {policy}")
+    if options.policy not in ("pretrained", "pretrained-shield"):
+        raise ValueError(f"--shield goes with --policy pretrained; --policy is {options.policy}")
     return dataclasses.replace(options, policy="pretrained-shield", shield=False)

@@ -7,8 +7,6 @@ import platform
 from multigrid._version import __version__
 from multigrid.integrations.extras import list_versions
 
-__all__ = ["describe"]
-
 _ALWAYS = ("numpy", "numba", "gymnasium", "pettingzoo")
 _EITHER = ("pygame-ce", "pygame")
 

@@ -169,7 +169,7 @@ def _play_world(
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = parse_episodes(EvaluateOptions, arguments, _PROGRAM, policies)
+    options = parse_episodes(EvaluateOptions, arguments, _PROGRAM, lambda given: given.get("policies", ()))
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options

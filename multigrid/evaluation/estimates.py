@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from multigrid.core.metrics import METRICS
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.planning import Problem, bounds
 
 MEASURES = ("success", *METRICS[2:])
 """The metrics of an episode as a whole: those of `multigrid.core.metrics` that are not per agent, and *success*, which
@@ -100,6 +99,8 @@ class LowerBounds:
         Raises:
             ValueError: the rules are not supported, see `multigrid.planning.solve`.
         """
+        from multigrid.planning import Problem, bounds
+
         problem = Problem.of(env)
         key = tuple(array.tobytes() for array in (problem.walls, problem.starts, problem.targets))
         if key not in self._known:

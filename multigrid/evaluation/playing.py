@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.evaluation.estimates import LowerBounds, gap_of, measure_episode
 from multigrid.evaluation.results import Evaluation
-from multigrid.policies import Policy
 from multigrid.scenarios import Step
+
+if TYPE_CHECKING:
+    from multigrid.policies import Policy
 
 VectorPolicy: TypeAlias = Callable[[Any, Any], NDArray[Any]]
 """A function of a vector env and its last observations that returns an action for each row, integers (num_envs,)."""

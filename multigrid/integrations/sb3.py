@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 from multigrid._checks import check_seed, shorten
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import missing_library
-from multigrid.integrations.training import map_parts
+from multigrid.integrations.training import map_parts, sample_rows
 from multigrid.maps.target_lists import holds_lists
 from multigrid.parts import MASK
 
 try:
+    import torch
     from stable_baselines3.common.vec_env import VecEnv
 except ModuleNotFoundError as error:
     raise missing_library(__name__, error, "train") from error
 
 __all__ = ["MultiGridVecEnv", "to_sb3"]
-
-_BY_WORLD = ("np_random", "np_random_seed")
 
 
 def to_sb3(vector_env: MultiGridVectorEnv | VectorWrapper) -> MultiGridVecEnv:
@@ -254,7 +253,7 @@ class MultiGridVecEnv(VecEnv):
             self._check_masked()
             return [self.action_masks for _ in self._rows(indices)]
         value = getattr(self._owner(attr_name), attr_name)
-        if attr_name in _BY_WORLD:
+        if attr_name in ("np_random", "np_random_seed"):
             return [value[row // self._num_agents] for row in self._rows(indices)]
         return [value for _ in self._rows(indices)]
 
@@ -340,3 +339,11 @@ def _unwrap(vector_env: Any) -> MultiGridVectorEnv:
                 f"{getattr(worlds, name)}; expected wrappers that keep the spaces"
             )
     return worlds
+
+
+def act(network: Any, observations: Any, generator: np.random.Generator) -> list[int]:
+    """Sample an action from a trained network for each of K observations: an array (K, ...), or a dict of such."""
+    with torch.no_grad():
+        tensors, _ = network.obs_to_tensor(observations)
+        categorical: Any = network.get_distribution(tensors).distribution
+        return sample_rows(categorical.probs.double().numpy(), generator)

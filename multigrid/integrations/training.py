@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 
 __all__ = ["FIRST_TRAINING_SEED", "SUMMED", "map_parts", "sample_rows", "training_seed"]
@@ -61,3 +64,17 @@ def sample_rows(probabilities: NDArray[np.float64], generator: np.random.Generat
     marks = generator.random((len(probabilities), 1)) * thresholds[:, -1:]
     indices: list[int] = (thresholds <= marks).sum(axis=1).tolist()
     return indices
+
+
+def check_hidden(sizes: Any) -> tuple[int, ...]:
+    """Return the sizes of hidden layers; raise a ValueError unless they are a list of integers of at least 1."""
+    if not isinstance(sizes, list) or not all(type(size) is int and size >= 1 for size in sizes):
+        raise ValueError(f"hidden is {sizes!r}; expected a list of layers of at least 1")
+    return tuple(sizes)
+
+
+def count_weights(grid: GridConfig, hidden: tuple[int, ...]) -> int:
+    """Return the number of weights of the policy network and the value network together."""
+    sizes = [sum(math.prod(shape) for shape in grid.part_shapes.values()), *hidden]
+    layers = sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
+    return 2 * layers + (sizes[-1] + 1) * (grid.num_actions + 1)

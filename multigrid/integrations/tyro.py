@@ -6,9 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin
 
-from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
-
 from multigrid.config import GridConfig
+from multigrid.integrations.extras import missing_library
+
+try:
+    from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
+except ModuleNotFoundError as error:
+    raise missing_library(__name__, error, "cli") from error
 
 __all__ = ["add_field_rule", "grid_registry"]
 
@@ -40,6 +44,15 @@ def add_field_rule(
         change: returns a field in place of one that tyro has found.
         only: the dataclass whose fields are changed; None is for all.
     """
+    add_struct_rule(registry, lambda spec: dataclasses.replace(spec, fields=tuple(map(change, spec.fields))), only)
+
+
+def add_struct_rule(
+    registry: ConstructorRegistry,
+    change: Callable[[StructConstructorSpec], StructConstructorSpec],
+    only: type[Any] | None = None,
+) -> None:
+    """Add a rule as `add_field_rule` does, where `change` takes and returns all that tyro has found of a dataclass."""
     inside: list[StructTypeInfo] = []
 
     @registry.struct_rule
@@ -52,9 +65,7 @@ def add_field_rule(
             spec = ConstructorRegistry.get_struct_spec(info)
         finally:
             inside.pop()
-        if not isinstance(spec, StructConstructorSpec):
-            return None
-        return dataclasses.replace(spec, fields=tuple(map(change, spec.fields)))
+        return change(spec) if isinstance(spec, StructConstructorSpec) else None
 
 
 def _take_exact_type(field: StructFieldSpec) -> StructFieldSpec:

@@ -20,7 +20,7 @@ def small_films() -> Iterator[None]:
     """Write the films of trainings in this process with a 25th of the pixels, which take most of a short training."""
     with pytest.MonkeyPatch.context() as patch:
         if importlib.util.find_spec("stable_baselines3"):
-            patch.setattr("multigrid.cli.train.films._PIXELS", 192)
+            patch.setattr("multigrid.cli._train_report._PIXELS", 192)
         yield
 
 
@@ -29,3 +29,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run each test in an empty folder of its own."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
+    monkeypatch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_type_hints
 
-import pygame
 import pytest
 
 import multigrid.cli
@@ -25,21 +21,19 @@ from helpers import AROUND, run_without
 from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
 from multigrid.cli._models import make_policy_factory
-from multigrid.cli._options import Range, _types_in
+from multigrid.cli._options import Range, _types_in, fill_options
 from multigrid.cli._rollout_options import RolloutOptions
+from multigrid.cli._train_options import RLlibOptions, SB3Options, check_rllib, read_train
 from multigrid.cli.benchmark import BenchmarkOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
-from multigrid.cli.train.command import parse_flags
-from multigrid.cli.train.options import RLlibOptions, SB3Options, check_rllib
 from multigrid.policies.named import built_in_factory
 from multigrid.runtime.compiled import KERNELS
-from multigrid.scenarios import Scenario, load, save
+from multigrid.scenarios import Scenario, save
 
 REFUSED = {
     "play": [
         ("--scenario empty-9x7-2 --size 4", "--scenario has its own world, but --size came too"),
-        ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
         ("--scenario empty-9x7-2 --map empty-9x7-2", "--map and --scenario say different worlds"),
         (
             "--map empty-9x7",
@@ -66,11 +60,6 @@ REFUSED = {
         ("random torn", "torn.config.json is not what `multigrid train` writes: .*"),
         ("random pibt --collisions priority", "collisions is 'priority', which no controller supports"),
         ("random --gap 1 --on-target restart", "on_target is 'restart'"),
-        ("random --suite desert", "--suite is desert, but no name is like that"),
-        ("random --suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
-        ("random --scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
-        ("random --map maze:width=9", "'maze:width=9' lacks height"),
-        ("random --max-cycles None", "max_cycles of grid-5x5-2 is None"),
         ("random --output torn.json", "torn.json exists already and is left alone"),
         ("random --output no/rows.csv", "there is no folder no; make it first"),
     ],
@@ -99,7 +88,7 @@ REFUSED = {
         ("--policy older", "older was trained under version 0 of the rules, but this multigrid has version"),
         ("--scenario empty-9x7", "there is no file 'empty-9x7', nor a scenario of this name in .*empty-9x7-2"),
         ("--scenario bare.json --num-agents 3", "--scenario has its own world, but --num-agents came too"),
-        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max_cycles=7 came too"),
+        ("--suite --no-flatten --max_cycles=7", "--suite has its own world, but --no-flatten, --max-cycles came too"),
         ("--suite maze --scenario bare.json", "--scenario and --suite say different worlds"),
         ("--suite maze --map maze-9x7-2", "--map and --suite say different worlds"),
         ("--map maze:width=9", "'maze:width=9' lacks height; maze has the keys width, height, seed, loops, maps"),
@@ -128,8 +117,9 @@ REFUSED = {
         ("--gamma 2", "--gamma is 2.0; expected 0 to 1"),
         ("--hidden 8 999999 999999", "--hidden is 8 999999 999999: the training .* use smaller layers"),
         ("--rollout 9999999", "--rollout is 9999999: with --copies 64, .* use a shorter rollout, or fewer copies"),
+        ("--log wandb wandb", "expected tensorboard, wandb, each once"),
+        ("--vectorizer native --engine rllib", "--vectorizer is no flag of --engine rllib; leave it out"),
         ("--folder old", "old exists already"),
-        ("--folder older", "older exists already"),
         ("--folder torn.json", "torn.json exists already"),
         ("--folder torn.json/run", "torn.json/run cannot be written: Not a directory; name another with --folder"),
     ],
@@ -271,7 +261,7 @@ def test_a_number_that_cannot_be_is_refused(command: str, home: Path, capsys: py
         for value in ("nan", "inf", "-inf", "-1", "1e30", "1" + 23 * "0", "x", *["0"] * (not takes_zero)):
             try:
                 if "rllib" in command:
-                    check_rllib(parse_flags(RLlibOptions, [flag, value]))
+                    check_rllib(fill_options(*read_train(["--engine", "rllib", flag, value])))
                 code = main([*command.split(), flag, value])
             except ValueError as error:
                 code = 2
@@ -288,137 +278,41 @@ OTHERS = ("torch", "stable_baselines3", "matplotlib", "imageio", "PIL")
 INSTALL = r"needs {}.*: pip install -e \".*\[{}\]\""
 
 
-class Hidden:
-    """Finds no library with one of some names, before any other finder does."""
-
-    def __init__(self, missing: Sequence[str]) -> None:
-        self.missing = missing
-
-    def find_spec(self, name: str, *_: Any) -> None:
-        """Say that it is not installed."""
-        if name in self.missing:
-            raise ModuleNotFoundError("not installed", name=name)
-
-
-PACKAGES = (multigrid.cli, multigrid.integrations)
-
-
-def take_modules() -> dict[str, ModuleType]:
-    """Take the modules of the commands, and of integrations, out of those that are imported."""
-    names = [name for name in sys.modules if name.startswith(("multigrid.cli.", "multigrid.integrations."))]
-    taken = {name: sys.modules.pop(name) for name in names}
-    for package in PACKAGES:
-        for name, value in list(vars(package).items()):
-            if taken.get(f"{package.__name__}.{name}") is value:
-                delattr(package, name)
-    return taken
-
-
-@pytest.fixture
-def main_without(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[[Sequence[str], str], tuple[int, str]]]:
-    """Return a function that runs a command, imported anew where libraries are missing: its exit code and stderr."""
-    for name in OTHERS:
-        importlib.import_module(name)  # or another one might be imported for good without it
-    before = [dict(vars(package)) for package in PACKAGES]
-    modules = take_modules()
-
-    def run_main(missing: Sequence[str], flags: str) -> tuple[int, str]:
-        for name in [name for name in sys.modules if name.partition(".")[0] in missing]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setattr(sys, "meta_path", [Hidden(missing), *sys.meta_path])
-        return main(flags.split()), capsys.readouterr().err
-
-    yield run_main
-    take_modules()
-    sys.modules.update(modules)
-    for package, names in zip(PACKAGES, before, strict=True):
-        vars(package).update(names)
-
-
 @pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("missing", "flags", "code", "printed"),
-    [
-        *(((name,), "train", 1, INSTALL.format(name, "train")) for name in OTHERS[:4]),
-        (("ray", OTHERS[1]), "train --num-agents 3 --engine rllib --num-env-runners 8", 1, "--engine rllib needs ray"),
-        (("ray", OTHERS[1]), "train --engine=rllib", 1, INSTALL.format("ray", "rllib")),
-        (("supersuit",), "train --vectorizer supersuit", 2, r"supersuit, which is not installed: pip .*\[supersuit\]"),
-        (OTHERS, "rollout --episodes 1 --gif", 1, INSTALL.format("imageio", "train")),
-        (OTHERS, "rollout --episodes 1 --figures", 1, INSTALL.format("matplotlib", "train")),
-    ],
-)
-def test_a_missing_library_is_named_by_who_needs_it(
-    missing: tuple[str, ...], flags: str, code: int, printed: str, main_without: Callable[..., tuple[int, str]]
-) -> None:
+def test_a_missing_library_is_named_by_who_needs_it(home: Path) -> None:
     """Without a library that a command needs one line says how to install it, before anything is played."""
-    exit_code, errors = main_without(missing, flags)
-    assert (exit_code, errors.count("\n")) == (code, 1), errors
-    assert re.search(printed, errors), errors
-    assert list(Path().iterdir()) == []
-
-
-@pytest.mark.heavy
-def test_a_process_without_other_libraries(home: Path) -> None:
-    """Where none of these libraries is installed rollouts are played, and trainings refused in one line."""
-    played, refused = (run_without(OTHERS, *flags.split(), cwd=home) for flags in ("rollout --episodes 1", "train"))
-    assert (played.returncode, refused.returncode) == (0, 1), played.stderr + refused.stderr
-    assert "sum of costs" in played.stdout
-    assert re.fullmatch(f".*{INSTALL.format('torch', 'train')}\n", refused.stderr)
-
-
-NAME = "empty-9x7-2"
-
-
-@pytest.fixture
-def one_step(monkeypatch):
-    """End each game after one step."""
-
-    def step(controller, screen, ticks_per_second):
-        controller.handle(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_RIGHT, mod=0))
-
-    monkeypatch.setattr(play, "show", step)
-
-
-def run(command, source):
-    """Run a command, and return its exit code."""
-    flags = {
-        "play": ["--scenario", source, "--record", "out.json"],
-        "rollout": ["--scenario", source, "--episodes", "1", "--record", "--output", "out"],
-        "replay": [source, "--output", "out.html"],
+    calls = {
+        "train": (1, INSTALL.format("torch", "train")),
+        "train --num-agents 3 --engine=rllib --num-env-runners 8": (
+            1,
+            f"--engine rllib {INSTALL.format('ray', 'rllib')}",
+        ),
+        "rollout --episodes 1 --gif": (1, INSTALL.format("imageio", "train")),
+        "rollout --episodes 1 --figures": (1, INSTALL.format("matplotlib", "train")),
+        "rollout --episodes 1": (0, ""),
     }
-    return main([command, *flags[command]])
+    each = f"for words in {[flags.split() for flags in calls]}: print(main(words), file=sys.stderr)"
+    done = run_without((*OTHERS, "ray"), before=f"from multigrid.cli import main\n{each}", cwd=home)
+    expected = "".join(f".*{line}\n{code}\n" if line else f"{code}\n" for code, line in calls.values())
+    assert re.fullmatch(expected, done.stderr), done.stderr
+    assert "sum of costs" in done.stdout
+    for missing, flags, code, printed in (
+        ("matplotlib", "train", 1, INSTALL.format("matplotlib", "train")),
+        ("supersuit", "train --vectorizer supersuit", 2, r"supersuit, which is not installed: pip .*\[supersuit\].*"),
+    ):
+        done = run_without((missing,), *flags.split(), cwd=home)
+        assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
+        assert re.search(printed, done.stderr), done.stderr
+    assert list(home.iterdir()) == []
 
 
-def played_name(home, command):
-    """The name in what the command has written."""
-    if command == "replay":
-        return NAME if NAME in (home / "out.html").read_text() else None
-    (path,) = home.glob("out.json" if command == "play" else "out/*-0.json")
-    return load(path).name.removesuffix("-0")
-
-
-# A rollout with an output folder writes figures.
-RUN = ["play", pytest.param("rollout", marks=pytest.mark.heavy), "replay"]
-
-
-@pytest.mark.usefixtures("one_step")
-@pytest.mark.parametrize("command", RUN)
-def test_a_name_of_the_suite_is_taken(command, home, capsys):
-    """Without a file of this name, the scenario of the suite is played, also beside a folder of this name."""
-    (home / NAME).mkdir()
-    assert run(command, NAME) == 0
-    assert played_name(home, command) == NAME
-
-
-@pytest.mark.usefixtures("one_step")
-@pytest.mark.parametrize("command", RUN)
-def test_an_existing_file_wins(command, home, capsys):
-    """A file that has the name of a scenario of the suite is read: here it is another one, without a recording."""
-    save(Scenario("mine", GridConfig(walls="a..A", max_cycles=9)), home / NAME)
-    code = run(command, NAME)
-    if command == "replay":
-        assert (code, "scenario 'mine' has no actions" in capsys.readouterr().err) == (2, True)
-    else:
-        assert (code, played_name(home, command)) == (0, "mine")
+def test_a_name_of_the_suite_is_taken_unless_there_is_such_a_file(home, capsys):
+    """Beside a folder of this name the scenario of the suite is read; a file of this name wins."""
+    name = "empty-9x7-2"
+    (home / name).mkdir()
+    assert main(["replay", name, "--output", "out.html"]) == 0
+    assert name in (home / "out.html").read_text()
+    (home / name).rmdir()
+    save(Scenario("mine", GridConfig(walls="a..A", max_cycles=9)), home / name)
+    assert main(["replay", name, "--output", "out.html"]) == 2
+    assert "scenario 'mine' has no actions" in capsys.readouterr().err

@@ -24,8 +24,8 @@ from multigrid.cli._figures import (
     sweep_figure,
     write_figure,
 )
-from multigrid.cli.train.held_out import HeldOut
-from multigrid.cli.train.report import panels
+from multigrid.cli._held_out import HeldOut
+from multigrid.cli._train_report import panels
 from multigrid.evaluation.estimates import MEASURES, Estimate, bootstrap, wilson
 from multigrid.rendering.scene import Episode
 from multigrid.scenarios.tracing import EpisodeTrace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +13,8 @@ import torch
 from torch.distributions import Categorical
 
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli._models import act
-from multigrid.cli.train.held_out import play_held_out
+from multigrid.cli._held_out import play_held_out
+from multigrid.integrations.sb3 import act
 
 pytestmark = pytest.mark.heavy
 
@@ -22,7 +22,7 @@ GHOSTS = GridConfig(size=6, num_agents=2, collisions="none", allow_stay=True, ma
 STAY = 4
 
 
-def evaluate(network: Any, config: GridConfig, seeds: Sequence[int]) -> dict[str, float]:
+def evaluate(network: Any, config: GridConfig, seeds: range) -> dict[str, float]:
     """The figures of a network over held-out episodes."""
     held_out = play_held_out(config, seeds, lambda _, observed, generator: act(network, observed, generator))
     return held_out.summary()

@@ -211,13 +211,6 @@ def widened(weights: dict[str, torch.Tensor]) -> dict[str, Any]:
     return {**weights, name: weights[name].T.contiguous()}
 
 
-def short_record(weights: dict[str, torch.Tensor]) -> bytes:
-    """A file in which a matrix has less bytes than it says."""
-    content = entries(saved(weights))
-    first = next(name for name in content if name.endswith("data/0"))
-    return zipped({**content, first: content[first][:4]})
-
-
 HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str]] = {
     "a pickle": (lambda _: pickle.dumps(Hostile()), "BadZipFile"),
     "a pickle in torch's form": (lambda _: saved(Hostile()), "UnpicklingError: Weights only load failed"),
@@ -226,8 +219,6 @@ HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str
     "something before the zip file": (lambda weights: b"\x80\x02" + saved(weights), "does not begin as a zip file"),
     "TorchScript": (lambda _: torchscript(), "is not what"),
     "compressed": (lambda weights: zipped(entries(saved(weights)), zipfile.ZIP_DEFLATED), "is compressed"),
-    "a short record": (short_record, "is not what"),
-    "nothing": (lambda _: b"", "BadZipFile"),
     "a list": (lambda weights: saved(list(weights.values())), "holds a list"),
     "a number": (lambda weights: saved({**weights, "more": 3}), "holds 'more' of type int"),
     "a name that is none": (lambda weights: saved({**weights, 3: torch.zeros(2)}), "holds 3 of type Tensor"),
@@ -244,7 +235,6 @@ HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str
         "holds more weights than it has bytes for",
     ),
     "one more": (lambda weights: saved({**weights, "more": torch.zeros(2)}), "weights, but the network that"),
-    "one less": (lambda weights: saved(dict(list(weights.items())[1:])), "weights, but the network that"),
     "none": (lambda _: saved({}), "holds 0 weights, but the network that .*config.json describes has"),
     "another shape": (lambda weights: saved(widened(weights)), r"net.2.weight' with the shape \(7, 5\), .* \(5, 7\)"),
     "another name": (
@@ -252,7 +242,6 @@ HOSTILE_WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], bytes], str
         "holds 'action_net.bias' with the shape None",
     ),
     "NaN": (lambda weights: saved({name: one * np.nan for name, one in weights.items()}), "NaN or infinite"),
-    "infinite": (lambda weights: saved({name: one + np.inf for name, one in weights.items()}), "NaN or infinite"),
 }
 
 
@@ -274,12 +263,9 @@ HOSTILE_ZIPS: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
     "garbage": lambda _: np.random.default_rng(0).bytes(5000),
     "its first half": lambda content: content[: len(content) // 2],
-    "its second half": lambda content: content[len(content) // 2 :],
     "an empty zip file": lambda _: zipped({}),
     "a name that climbs": lambda content: renamed(content, f"../../{WEIGHTS}"),
-    "a name at the root": lambda content: renamed(content, f"/{WEIGHTS}"),
     "a long name": lambda content: renamed(content, WEIGHTS * 5000),
-    "a name that is a folder": lambda content: renamed(content, f"{WEIGHTS}/"),
     "a bomb": lambda _: zipped({WEIGHTS: bytes(10**8)}, zipfile.ZIP_DEFLATED),
     "a bomb beside the weights": lambda content: zipped({**entries(content), "data": bytes(10**7)}, zipfile.ZIP_LZMA),
     "a pickle": lambda _: pickle.dumps(Hostile()),
@@ -316,14 +302,9 @@ HOSTILE_DESCRIPTIONS: dict[str, tuple[Callable[[dict[str, Any]], str | bytes], s
     "a field of no grid": (changed(grid__colour="red"), "colour"),
     "a size as text": (changed(grid__size="5"), "size is '5'"),
     "a huge grid": (changed(grid__size=[10**5, 10**5]), "expected at most 16777216 cells"),
-    "a huge side": (changed(grid__size=10**30), "expected at most 16777216 cells"),
-    "unknown parts": (changed(grid__observe=["agent", {}]), "a part of observe is {}"),
-    "walls of numbers": (changed(grid__walls=[[[0]]]), "walls"),
-    "flatten as text": (changed(grid__flatten="yes"), "flatten is 'yes'"),
     "hidden as a number": (changed(hidden=7), "hidden is 7"),
     "hidden as text": (changed(hidden=["7", "5"]), "hidden is"),
     "layers of none": (changed(hidden=[7, 0]), "hidden is"),
-    "layers of truth": (changed(hidden=[True, 5]), "hidden is"),
 }
 
 

@@ -29,7 +29,7 @@ TINY = "--steps 64 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 
 
 def parsed(flags: str, start: WorldOptions | None = None) -> GridConfig:
     """The configuration that flags describe."""
-    return parse_flags(WorldOptions, flags.split(), "multigrid test", start).grid
+    return parse_flags(WorldOptions, flags.split(), "multigrid test", lambda _: start).grid
 
 
 def test_a_map_gives_the_defaults_of_the_other_flags() -> None:
@@ -208,8 +208,8 @@ def test_a_training_in_python_may_have_walls(walls: Any) -> None:
     from rich.console import Console
 
     from multigrid.cli._models import read_training
-    from multigrid.cli.train.options import SB3Options
-    from multigrid.cli.train.sb3 import train
+    from multigrid.cli._train_options import SB3Options
+    from multigrid.cli._train_sb3 import train
 
     config = GridConfig(walls=walls, max_cycles=9)
     small = {"steps": 32, "copies": 2, "rollout": 8, "batch_size": 16, "epochs": 1, "hidden": (8,), "episodes": 2}

@@ -19,16 +19,15 @@ from stable_baselines3 import PPO
 
 from helpers import AROUND, names, read_rows, run_python, run_without
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.cli import main
-from multigrid.cli._models import act, load_policy
-from multigrid.cli.train import sb3 as train_module
-from multigrid.cli.train.held_out import HeldOut
-from multigrid.cli.train.logs import open_log
+from multigrid.cli._held_out import HeldOut
+from multigrid.cli._models import load_policy
+from multigrid.cli._train_logs import open_log
 from multigrid.evaluation.estimates import measure_episode
-from multigrid.integrations.sb3 import MultiGridVecEnv
+from multigrid.integrations.sb3 import MultiGridVecEnv, act
 from read_logs import Points, tensorboard_points, wandb_points, wandb_records
+from trainings import KILL, stop_in_update, train
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("no_pictures")]
 
 # Rollouts of 24 steps of 3 worlds of 2 agents: 144 steps, six times over; a checkpoint after every second one.
 FLAGS = "--size 4 3 --max-cycles 15 --steps 864 --copies 3 --rollout 24 --batch-size 24 --epochs 2 --hidden 8 "
@@ -49,17 +48,6 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
 
 
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
-    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
-
-
-def train(flags: str) -> int:
-    """The exit code of a training in this process."""
-    return main(["train", *flags.split()])
-
-
 def rounded(points: Points) -> Points:
     """Points with the precision of TensorBoard's 32 bits."""
     return {name: [(steps, float(np.float32(value))) for steps, value in values] for name, values in points.items()}
@@ -71,7 +59,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WANDB_MODE", "offline")
-        patch.setattr(train_module, "write_films", lambda *_, **__: None)
+        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
         assert train(f"{FLAGS} --log wandb tensorboard --folder {folder}") == 0
     return folder
 
@@ -156,27 +144,6 @@ def play_again(folder: Path, episodes: int) -> list[dict[str, float]]:
     return [measure_episode(env.metrics()) for env in envs]
 
 
-def stop_in_update(number: int, reason: BaseException, flags: str) -> None:
-    """Train until an error or a signal ends the update of the weights with this number, counted from 1."""
-    calls, plain = [], PPO.train
-
-    def update(model: PPO) -> None:
-        calls.append(model)
-        if len(calls) == number:
-            raise reason
-        plain(model)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PPO, "train", update)
-        if isinstance(reason, KeyboardInterrupt):
-            assert train(flags) == 130
-        else:
-            with pytest.raises(type(reason)):
-                train(flags)
-    # The names of event files have whole seconds, by which TensorBoard orders them.
-    time.sleep(1.1)
-
-
 @pytest.mark.parametrize(
     ("number", "reason"),
     [(1, KeyboardInterrupt()), (2, SystemExit(143)), (4, KeyboardInterrupt()), (4, RuntimeError("no more"))],
@@ -185,6 +152,7 @@ def stop_in_update(number: int, reason: BaseException, flags: str) -> None:
 def test_a_resumed_run_has_each_point_once(number: int, reason: BaseException, whole: Path) -> None:
     """However a run was stopped, its logs are those of a run that was not: no point is missing, doubled, or another."""
     stop_in_update(number, reason, f"{FLAGS} --log tensorboard wandb --folder run")
+    time.sleep(1.1)  # event files are ordered by whole seconds, which are in their names
     for read in READERS.values():
         assert read(Path("run"))["evaluation/csr"][0] == read(whole)["evaluation/csr"][0]
     assert train("--resume run") == 0
@@ -192,28 +160,10 @@ def test_a_resumed_run_has_each_point_once(number: int, reason: BaseException, w
         assert read(Path("run")) == read(whole)
 
 
-KILL = """
-import os, signal, sys
-from multigrid.cli import main
-from multigrid.cli.train import sb3
-
-calls, plain = [], sb3.PPO.train
-
-def killed(model):
-    plain(model)
-    calls.append(model)
-    if len(calls) == 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sb3.PPO.train = killed
-sys.exit(main(["train", *sys.argv[1:]]))
-"""
-
-
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
 def test_a_killed_run_has_each_point_once(whole: Path, home: Path) -> None:
     """What a killed process had logged since its checkpoint is replaced, or not logged again."""
-    flags = f"{FLAGS} --log tensorboard wandb --folder run".split()
+    flags = f"SIGKILL train {FLAGS} --log tensorboard wandb --folder run".split()
     done = run_python("-c", KILL, *flags, cwd=home, env={**AROUND, "WANDB_MODE": "offline"})
     assert done.returncode == -9, done.stderr
     assert train("--resume run") == 0
@@ -353,17 +303,3 @@ def test_who_is_not_logged_in_is_told_what_to_do(home: Path) -> None:
     assert "wandb login" in last
     assert "WANDB_MODE=offline" in last
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("flags", ["--log wandb wandb", "--log tensorboard wandb tensorboard"])
-def test_a_logger_is_named_once(flags: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A logger that comes twice is refused in one line, and nothing is written."""
-    assert train(f"{FLAGS} {flags}") == 2
-    assert "expected tensorboard, wandb, each once" in capsys.readouterr().err
-    assert names(home) == []
-
-
-def test_importing_sets_no_variable() -> None:
-    """The modules of the log change nothing of the environment, of which Weights & Biases reads much."""
-    code = "import os; before = dict(os.environ); import multigrid.cli.train.logs; print(before == dict(os.environ))"
-    assert run_python("-c", code).stdout.splitlines()[-1] == "True"

@@ -20,12 +20,13 @@ import pytest
 from stable_baselines3 import PPO
 
 from helpers import AROUND, names, read_rows, run_python
-from multigrid.cli import _exit_on_signals, main
-from multigrid.cli.train import checkpoints
-from multigrid.cli.train import sb3 as train_module
-from multigrid.cli.train.engine import find_engine
+from multigrid.cli import _exit_on_signals
+from multigrid.cli import _train_runs as checkpoints
+from multigrid.cli import _train_sb3 as train_module
+from multigrid.cli._train_options import read_train
+from trainings import KILL, stop_in_update, train
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("no_pictures")]
 
 # Rollouts of 24 steps of 3 worlds of 2 agents: 144 steps, ten times over; a checkpoint after every second one.
 FLAGS = "--size 4 3 --max-cycles 15 --steps 1440 --copies 3 --rollout 24 --batch-size 24 --epochs 2 --hidden 8 "
@@ -33,37 +34,6 @@ FLAGS += "--episodes 3 --evaluations 4 --seed 11 --checkpoint-every 200"
 STOPS = {"SIGTERM": SystemExit(143), "error": RuntimeError("no more"), "Ctrl-C": KeyboardInterrupt()}
 EVERY_DAY = [(1, "error"), (5, "SIGTERM"), (6, "Ctrl-C"), (10, "SIGTERM"), (10, "Ctrl-C")]
 """Which stops are tried without `--long`: each place and each reason."""
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the GIF and the heat map, which take most of the time of a tiny training."""
-    monkeypatch.setattr(train_module, "write_films", lambda *_, **__: None)
-
-
-def train(flags: str) -> int:
-    """The exit code of a training in this process."""
-    return main(["train", *flags.split()])
-
-
-def stop_in_update(number: int, reason: BaseException, flags: str) -> None:
-    """Train until an error or a signal ends the update of the weights with this number, counted from 1."""
-    calls = []
-
-    def update(model: PPO) -> None:
-        calls.append(model)
-        if len(calls) == number:
-            raise reason
-        plain(model)
-
-    with pytest.MonkeyPatch.context() as patch:
-        plain = PPO.train
-        patch.setattr(PPO, "train", update)
-        if isinstance(reason, KeyboardInterrupt):
-            assert train(flags) == 130
-        else:
-            with pytest.raises(type(reason)):
-                train(flags)
 
 
 def results(folder: Path) -> tuple[dict[str, bytes], list[dict[str, str]], dict[str, Any]]:
@@ -81,7 +51,9 @@ def results(folder: Path) -> tuple[dict[str, bytes], list[dict[str, str]], dict[
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nothing stopped."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    assert train(f"{FLAGS} --folder {folder}") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("multigrid.cli._train_report.write_films", lambda *_, **__: None)
+        assert train(f"{FLAGS} --folder {folder}") == 0
     return folder
 
 
@@ -123,28 +95,6 @@ def test_any_world_is_resumed(world: str) -> None:
     stop_in_update(3, STOPS["SIGTERM"], "--resume run")
     assert train("--resume run") == 0
     assert results(Path("run")) == results(Path("whole"))
-
-
-KILL = """
-import os, signal, sys, time
-from multigrid.cli import main
-from multigrid.cli.train import sb3
-
-number, within, place = signal.Signals[sys.argv[1]], sys.argv[2], sb3 if sys.argv[2] == "write_state" else sb3.PPO
-if number != signal.SIGKILL:
-    signal.signal(number, signal.SIG_DFL)  # what runs the tests may ignore SIGHUP, as nohup does
-calls, plain = [], getattr(place, within)
-
-def killed(*arguments):
-    plain(*arguments)
-    calls.append(arguments)
-    if len(calls) == 3:
-        os.kill(os.getpid(), number)
-        time.sleep(60)
-
-setattr(place, within, killed)
-sys.exit(main(["train", *sys.argv[3:]]))
-"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
@@ -199,7 +149,8 @@ def test_a_full_disk_stops_the_run_before_more_is_lost(
 def test_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is trained or written, its files are named, and the exit code is 0."""
     before = {path: path.is_file() and path.read_bytes() for path in whole.rglob("*")}
-    assert train(f"--resume {whole}") == 0
+    # Schedulers repeat whole commands, with --resume in place of --folder.
+    assert train(f"{FLAGS} --resume {whole}") == 0
     printed = capsys.readouterr().err
     assert "is finished: it has had its 1,440 steps" in printed
     assert "model.zip" in printed
@@ -243,26 +194,6 @@ def test_what_cannot_be_resumed_is_refused_in_one_line(
     assert list(home.iterdir()) == []
 
 
-def test_flags_of_the_run_may_be_repeated(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command of the run, with --resume in place of --folder, is taken: schedulers repeat whole commands."""
-    assert train(f"{FLAGS} --resume {whole}") == 0
-    assert "is finished" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["tensors.pth", "arrays.npz", "numbers.json"])
-def test_a_damaged_checkpoint_is_named(name: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that is cut is reported with what to do; without its folder the run goes on from the one before."""
-    shutil.copytree(whole, "run")
-    last = Path("run/checkpoints/000000001296")
-    shutil.rmtree("run/checkpoints/000000001440")
-    (last / name).write_bytes((last / name).read_bytes()[:-100])
-    assert train("--resume run") == 2
-    assert f"{last} cannot be restored: " in capsys.readouterr().err
-    shutil.rmtree(last)
-    assert train("--resume run") == 0
-    assert results(Path("run")) == results(whole)
-
-
 class Trap:
     """Creates a file when it is unpickled."""
 
@@ -270,8 +201,8 @@ class Trap:
         return Path.touch, (Path("trapped"),)
 
 
-def test_no_code_in_a_checkpoint_is_run(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Pickles in place of tensors, within their archive and among the arrays are refused."""
+def test_a_bad_checkpoint_is_refused_and_no_code_in_it_is_run(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pickles and cut files are refused by name; without that checkpoint the run goes on from the one before."""
     shutil.copytree(whole, "run")
     shutil.rmtree("run/checkpoints/000000001440")
     last = Path("run/checkpoints/000000001296")
@@ -291,24 +222,31 @@ def test_no_code_in_a_checkpoint_is_run(whole: Path, capsys: pytest.CaptureFixtu
         lambda: archive(last / "tensors.pth", "data.pkl"),
         lambda: (last / "arrays.npz").write_bytes(pickle.dumps(Trap())),
         lambda: np.savez(last / "arrays.npz", lengths=np.array([Trap()], dtype=object)),
+        *(lambda name=name: (last / name).write_bytes(kept[name][:-100]) for name in kept),
     )
     for trick in tricks:
         for name, content in kept.items():
             (last / name).write_bytes(content)
         trick()
         assert train("--resume run") == 2
-        assert "cannot be restored" in capsys.readouterr().err
+        assert f"{last} cannot be restored: " in capsys.readouterr().err
         assert not Path("trapped").exists()
+    shutil.rmtree(last)
+    assert train("--resume run") == 0
+    assert results(Path("run")) == results(whole)
 
 
-def test_the_engine_of_a_run_is_read_from_it(home: Path) -> None:
+def test_the_engine_of_a_run_is_read_from_it(whole: Path) -> None:
     """--resume needs no --engine, and --engine wins over what the folder says."""
+    config = json.loads((whole / "config.json").read_text())
+    rllib = {"engine": "rllib", "address": None, "num_env_runners": 1, "shared": True}
     Path("run").mkdir()
-    for content, engine in (('{"engine": "rllib"}', "rllib"), ('{"engine": "sb3"}', "sb3"), ("[" * 10**5, "sb3")):
-        Path("run/config.json").write_text(content)
-        assert find_engine(["--resume", "run"]) == engine
-        assert find_engine(["--resume=run", "--steps", "9"]) == engine
-        assert find_engine(["--resume", "run", "--engine", "sb3"]) == "sb3"
+    Path("run/config.json").write_text(json.dumps({**config, **rllib}))
+    for resumed, engine in ((whole, "sb3"), ("run", "rllib")):
+        assert read_train([f"--resume={resumed}", "--steps", "9000"])[0].engine == engine
+        other = "rllib" if engine == "sb3" else "sb3"
+        with pytest.raises(ValueError, match=r"config\.json is not what `multigrid train.* writes"):
+            read_train(["--resume", str(resumed), "--engine", other])
 
 
 def test_help_loads_no_learner(tmp_path: Path) -> None:
@@ -347,9 +285,9 @@ def test_an_ignored_signal_stays_ignored() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither such pipes nor such devices")
 @pytest.mark.parametrize(
-    "name", ["config.json", "checkpoints/000000001296/tensors.pth", "checkpoints/000000001296/arrays.npz"]
+    ("kind", "name"),
+    [("pipe", "config.json"), *((kind, "checkpoints/000000001296/arrays.npz") for kind in ("pipe", "device"))],
 )
-@pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_what_has_no_end_is_not_read(kind: str, name: str, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A pipe or a device in the place of a file of the run is refused at once, by its name."""
     shutil.copytree(whole, "run")
@@ -383,7 +321,7 @@ def test_a_figure_that_cannot_be_written_costs_nothing_else(
     def fail(*_: Any) -> None:
         raise OverflowError("too large")
 
-    monkeypatch.setattr("multigrid.cli.train.report.write_figure", fail)
+    monkeypatch.setattr("multigrid.cli._train_report.write_figure", fail)
     assert train(f"{FLAGS} --folder run") == 2
     assert "run has all files but evaluation.json or curve.png (too large)" in capsys.readouterr().err
     assert results(Path("run")) == results(whole)

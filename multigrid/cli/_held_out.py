@@ -17,8 +17,6 @@ from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.evaluation.playing import play_worlds
 from multigrid.integrations.training import map_parts
 
-__all__ = ["Act", "HeldOut", "play_held_out"]
-
 Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]
 """A function of the names of K agents, their observations and a random generator that returns K actions. The
 observations are an array (K, ...), or a dict of such arrays."""

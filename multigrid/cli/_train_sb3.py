@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,28 +14,26 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from multigrid._files import replace_file
-from multigrid.cli._files import Unwritten, write_rows
-from multigrid.cli._models import act
-from multigrid.cli.train.checkpoints import Checkpoints, find_last, open_run, resumable
-from multigrid.cli.train.curve import Curve
-from multigrid.cli.train.films import write_films
-from multigrid.cli.train.held_out import HeldOut, play_held_out
-from multigrid.cli.train.logs import Log, import_loggers, open_log
-from multigrid.cli.train.options import SB3Options, check_sb3
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
-from multigrid.cli.train.report import Evaluations, print_finished, print_headline, print_report, write_evaluations
-from multigrid.cli.train.sb3_state import read_state, write_state
+from multigrid.cli._train_logs import Log, import_loggers, open_log
+from multigrid.cli._train_options import SB3Options, check_sb3
+from multigrid.cli._train_progress import COLUMNS, RolloutCounts, Training, TrainingBar
+from multigrid.cli._train_runs import (
+    check_libraries,
+    find_last,
+    open_run,
+    print_headline,
+    resumable,
+)
+from multigrid.cli._train_sb3_state import read_state, write_state
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.integrations.extras import install_command
-from multigrid.integrations.sb3 import to_sb3
+from multigrid.integrations.sb3 import act, to_sb3
 from multigrid.integrations.sb3_buffers import AliveDictRolloutBuffer, AliveRolloutBuffer
 from multigrid.integrations.training import SUMMED, training_seed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from stable_baselines3.common.vec_env import VecEnv
-
-__all__ = ["train"]
 
 _COLUMNS = ("steps", *COLUMNS, "seconds")
 
@@ -50,12 +46,12 @@ def train(options: SB3Options, console: Console) -> int:
 
     Raises:
         ValueError: an option is out of range, or a checkpoint cannot be restored.
-        FileExistsError: the folder exists already.
-        OSError: a file cannot be written, or Weights & Biases not be reached; the run can be continued from its last
-            checkpoint.
-        ModuleNotFoundError: a logger is not installed.
+        OSError: the folder exists already, a file cannot be written, or Weights & Biases not be reached; a run that
+            has begun can be continued from its last checkpoint.
+        ModuleNotFoundError: a library is not installed.
     """
     check_sb3(options)
+    check_libraries("imageio", "imageio_ffmpeg", "matplotlib", "PIL")
     import_loggers(options.log)
     torch.set_num_threads(1)  # the networks are small: more threads wait for one another
     set_random_seed(options.seed)
@@ -64,6 +60,8 @@ def train(options: SB3Options, console: Console) -> int:
     total = math.ceil(options.steps / rollout) * rollout
     checkpoint, steps = (None, 0) if options.resume is None else find_last(options.resume)
     if options.resume is not None and steps >= total:
+        from multigrid.cli._train_report import print_finished
+
         return print_finished(console, options.resume, options.grid, steps)
     bar = TrainingBar(console)
     # SuperSuit forks this process.
@@ -74,61 +72,49 @@ def train(options: SB3Options, console: Console) -> int:
         show_bar()
         with resumable(console, folder):
             model = _make_model(vec_env, options, total // rollout)
-            training = _Training(folder, options, model, vec_env, bar)
+            training = _Training(Training(folder, options, bar, _COLUMNS), options, model, vec_env)
             if checkpoint is not None:
                 training.restore(checkpoint, steps)
             with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
                 code = training.run(total, log)
-    print_report(console, folder, options.grid, training.evaluations, finished=code == 0)
-    return training.unwritten.report(console, folder) or code
+    return training.results.report(console, code)
 
 
 class _Training(BaseCallback):
     """A training, which Stable-Baselines3 calls at each step and rollout."""
 
-    def __init__(self, folder: Path, options: SB3Options, model: PPO, vec_env: VecEnv, bar: TrainingBar) -> None:
+    def __init__(self, results: Training, options: SB3Options, model: PPO, vec_env: VecEnv) -> None:
         super().__init__()
-        self._bar = bar
+        self.results = results
         self.model: PPO = model
-        self._folder, self._options, self._vec_env = folder, options, vec_env
-        self._num_agents = options.grid.num_agents
-        self._curve, self._counts = Curve(), RolloutCounts()
-        self.unwritten = Unwritten()
+        self._options, self._vec_env = options, vec_env
+        self._counts = RolloutCounts()
         # The steps of the episode in each world.
         self._lengths = np.zeros(options.copies, dtype=np.int64)
-        self._checkpoints = Checkpoints(folder, options.checkpoint_every, last=0)
         self._evaluate_at: frozenset[int] = frozenset()
-        self._log = Log()
-        self._began = 0.0
 
     def restore(self, checkpoint: Path, steps: int) -> None:
         """Continue from a checkpoint, after so many steps."""
         # Used by worlds of SuperSuit only, whose states are not saved.
         self._vec_env.seed(training_seed(self._options.seed, steps, worlds=self._options.copies))
-        self._curve, self._lengths = read_state(checkpoint, self.model, self._vec_env)
-        self._checkpoints = Checkpoints(self._folder, self._options.checkpoint_every, steps)
-
-    @property
-    def evaluations(self) -> Evaluations:
-        """The evaluations so far."""
-        return self._curve.evaluations
+        self.results.curve, self._lengths = read_state(checkpoint, self.model, self._vec_env)
+        self.results.checkpoints.last = steps
 
     def run(self, total: int, log: Log) -> int:
         """Train until so many steps are trained, or until Ctrl-C; write the outputs, and return the exit code."""
-        self._log = log
-        options, model, done = self._options, self.model, self.model.num_timesteps
+        results, model, options, done = self.results, self.model, self._options, self.model.num_timesteps
+        results.log = log
         rollout, parts = options.rollout * self._vec_env.num_envs, options.evaluations - 1
         self._evaluate_at = frozenset(rollout * round(total // rollout * part / parts) for part in range(1, parts))
-        if not self._curve.evaluations:
+        if not results.curve.evaluations:
             self._evaluate()
-        self._began = time.perf_counter() - self._curve.seconds
-        code = self._bar.run(
+        results.start_clock()
+        code = results.bar.run(
             lambda: model.learn(total - done, callback=self, reset_num_timesteps=done == 0), total, done
         )
         if code == 0:
             self._log_update()
-        if self._curve.evaluations[-1][0] < model.num_timesteps:
-            self._evaluate()
+        self._evaluate()
         self._write_outputs()
         if code == 0:
             # Saved last: it makes the run a finished one.
@@ -138,14 +124,14 @@ class _Training(BaseCallback):
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
-        counts = self._counts
+        counts, num_agents = self._counts, self._options.grid.num_agents
         if self._options.grid.on_target == "leave":
             buffer: Any = self.model.rollout_buffer
             buffer.alive = np.array([info["alive"] for info in infos])
         self._lengths += 1
         # All rows of a world are done only at its end; for agents that left earlier it is the second time.
-        for world in np.flatnonzero(dones.reshape(-1, self._num_agents).all(axis=1)).tolist():
-            own = infos[world * self._num_agents : (world + 1) * self._num_agents]
+        for world in np.flatnonzero(dones.reshape(-1, num_agents).all(axis=1)).tolist():
+            own = infos[world * num_agents : (world + 1) * num_agents]
             counts.episodes += 1
             counts.successes += not any(info["TimeLimit.truncated"] and info.get("alive", True) for info in own)
             counts.steps += int(self._lengths[world])
@@ -155,63 +141,60 @@ class _Training(BaseCallback):
             self._lengths[world] = 0
         counts.reward += float(rewards.sum())
         counts.agent_steps += len(rewards)
-        self._bar.update(completed=self.num_timesteps)
+        self.results.bar.update(completed=self.num_timesteps)
         return True
 
     def _on_rollout_end(self) -> None:
-        seconds = round(time.perf_counter() - self._began, 2)
-        self._curve.rows.append({"steps": self.num_timesteps, **self._counts.metrics(), "seconds": seconds})
-        self._bar.update(figures=describe_curve(self._curve, self._options.grid))
-        self._log.rollout(self.num_timesteps, self._counts.means(self._options.grid))
+        self.results.add_rollout(self.num_timesteps, self._counts)
         self._counts = RolloutCounts()
-
-    def _write_outputs(self) -> None:
-        folder, options, model, unwritten = self._folder, self._options, self.model, self.unwritten
-        with self._bar.doing("writing the model and the curve"):
-            with unwritten.noting("model.zip"), replace_file(folder / "model.zip") as temporary:
-                model.save(temporary)
-            with unwritten.noting("metrics.csv"):
-                write_rows(folder / "metrics.csv", _COLUMNS, self._curve.rows)
-            with unwritten.noting("evaluation.json or curve.png"):
-                write_evaluations(folder, options.grid, self._curve)
-        # Episodes that no evaluation has played.
-        write_films(folder, options.grid, model, first_seed=options.episodes, bar=self._bar, unwritten=unwritten)
-
-    def _save(self) -> None:
-        steps, model = self.model.num_timesteps, self.model
-        self._log.flush()
-        with self._bar.doing(f"saving a checkpoint after {steps:,} steps"):
-            self._checkpoints.save(
-                steps, lambda folder: write_state(folder, model, self._vec_env, self._curve, self._lengths)
-            )
-            write_rows(self._folder / "metrics.csv", _COLUMNS, self._curve.rows)
 
     def _on_rollout_start(self) -> None:
         # The weights have now been updated with all steps so far. A resumed run has been evaluated here.
         steps = self.model.num_timesteps
         self._log_update()
-        if steps in self._evaluate_at and self._curve.evaluations[-1][0] < steps:
+        if steps in self._evaluate_at:
             self._evaluate()
-        if self._checkpoints.is_due(steps):
+        if self.results.checkpoints.is_due(steps):
             self._save()
 
     def _log_update(self) -> None:
         """Log what Stable-Baselines3 says of its last update, if there was one in this process."""
         values: Any = self.model.logger.name_to_value
         if "train/loss" in values:
-            sources = {"policy_loss": "policy_gradient_loss", "value_loss": "value_loss"}
-            learner = {name: values[f"train/{source}"] for name, source in sources.items()}
+            learner = {"policy_loss": values["train/policy_gradient_loss"], "value_loss": values["train/value_loss"]}
             learner |= {"entropy": -values["train/entropy_loss"]}
             learner |= {"explained_variance": values["train/explained_variance"]}
-            self._log.learner(self.model.num_timesteps, learner)
+            self.results.log.learner(self.model.num_timesteps, learner)
 
     def _evaluate(self) -> None:
-        steps, most = self.model.num_timesteps, self._options.grid.max_cycles
-        with self._bar.doing(f"evaluating after {steps:,} steps", most) as tell:
-            held_out = _evaluate(self.model, self._options, tell)
-        self._curve.evaluations.append((steps, held_out))
-        self._log.evaluation(steps, held_out)
-        self._bar.update(figures=describe_curve(self._curve, self._options.grid))
+        policy = self.model.policy
+        self.results.evaluate(
+            self.model.num_timesteps, lambda _, observations, generator: act(policy, observations, generator)
+        )
+
+    def _save(self) -> None:
+        self.results.save(
+            self.model.num_timesteps,
+            lambda folder: write_state(folder, self.model, self._vec_env, self.results.curve, self._lengths),
+        )
+
+    def _write_outputs(self) -> None:
+        from multigrid.cli._train_report import write_films
+
+        results = self.results
+        with results.bar.doing("writing the model and the curve"):
+            with results.unwritten.noting("model.zip"), replace_file(results.folder / "model.zip") as temporary:
+                self.model.save(temporary)
+            results.write_curve()
+        # Episodes that no evaluation has played.
+        write_films(
+            results.folder,
+            self._options.grid,
+            self.model,
+            first_seed=self._options.episodes,
+            bar=results.bar,
+            unwritten=results.unwritten,
+        )
 
 
 def _vec_env(options: SB3Options) -> VecEnv:
@@ -252,13 +235,4 @@ def _make_model(vec_env: VecEnv, options: SB3Options, rollouts: int) -> PPO:
         # The seeds of a run's copies differ from those of another run's.
         seed=training_seed(options.seed, worlds=options.copies),
         device="cpu",
-    )
-
-
-def _evaluate(model: Any, options: SB3Options, tell: Callable[[int], object] | None = None) -> HeldOut:
-    return play_held_out(
-        options.grid,
-        range(options.episodes),
-        lambda _, observations, generator: act(model.policy, observations, generator),
-        tell,
     )

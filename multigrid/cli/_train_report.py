@@ -1,4 +1,4 @@
-"""Write the evaluations of a training and print its results, for both engines."""
+"""The end of a training: write its evaluations, its figures and films, and print its results."""
 
 from __future__ import annotations
 
@@ -11,26 +11,36 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from rich.text import Text
 
-from multigrid.cli._figures import Panel, curve_figure, write_figure
-from multigrid.cli._files import write_json
-from multigrid.cli.train.checkpoints import resume_command
-from multigrid.cli.train.curve import Curve
-from multigrid.cli.train.held_out import HeldOut
-from multigrid.cli.train.logs import TENSORBOARD
-from multigrid.cli.train.options import TrainOptions
+from multigrid._files import replace_file
+from multigrid.cli._episodes import EpisodeResult, play_episode
+from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
+from multigrid.cli._files import Unwritten, write_json
+from multigrid.cli._films import fit_frames, write_gif
+from multigrid.cli._held_out import HeldOut
+from multigrid.cli._models import make_policy, make_policy_factory
+from multigrid.cli._progress import ProgressBar
+from multigrid.cli._train_logs import TENSORBOARD
+from multigrid.cli._train_runs import Curve, resume_command
 from multigrid.config import GridConfig
 from multigrid.evaluation.estimates import Estimate, bootstrap, wilson
 from multigrid.evaluation.results import FEWEST_PAIRS
 from multigrid.planning.batch import check_rules
+from multigrid.rendering.scene import Episode
+from multigrid.rendering.svg import compare_svg
+from multigrid.scenarios import save
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = ["Evaluations", "panels", "print_finished", "print_headline", "print_report", "write_evaluations"]
+    from stable_baselines3 import PPO
 
 Evaluations: TypeAlias = Sequence[tuple[int, HeldOut]]
 """Pairs of the steps trained so far and the results, from before the training to after it."""
 
+_GIF_EPISODES = 6
+_GIF_FRAMES = 160
+# The longer side, in pixels, for a projector.
+_PIXELS = 960
+_EPISODES = 20
 _FILES = {
     "curve.png": "success on held-out episodes over the steps of training",
     "evaluation.gif": "held-out episodes, played by the trained agents",
@@ -49,14 +59,6 @@ def write_evaluations(folder: Path, config: GridConfig, curve: Curve) -> None:
     during = [{"steps": steps, **summary} for (steps, _), summary in zip(curve.evaluations, summaries, strict=True)]
     write_json(folder / "evaluation.json", {"before": summaries[0], "after": summaries[-1], "during": during})
     write_figure(folder / "curve.png", curve_figure(curve.rows, panels(config, curve.evaluations)))
-
-
-def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
-    """Print which agents are trained on which map, for how many steps, in which folder."""
-    count, rest = options.grid.num_agents, f"{steps - done:,} more" if done else f"{steps:,}"
-    agents = "1 agent" if count == 1 else f"{count} agents"
-    line = f"training {agents} on {options.world_name} for {rest} steps in {folder}"
-    console.print(Text(line), soft_wrap=True)
 
 
 def print_report(
@@ -159,3 +161,58 @@ def panels(config: GridConfig, evaluations: Evaluations) -> list[Panel]:
         Panel(None, "steps of an episode", estimates(lambda one: bootstrap(one.steps))),
         Panel("reward_per_step", reward, []),
     ]
+
+
+def write_films(
+    folder: Path, config: GridConfig, model: PPO, *, first_seed: int, bar: ProgressBar, unwritten: Unwritten
+) -> None:
+    """Play 20 layouts with a trained policy and with shortest paths, and write what shows them.
+
+    The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
+    the trained agents solve and shortest paths do not; without one, of the first layout.
+    """
+    learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
+    with bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
+        for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
+            policy = make_policy(model.policy, np.random.default_rng([seed, 1]))
+            learned.append(play_episode("held-out", config, lambda _: policy, seed, watch=True, record=True))  # noqa: B023
+            tell(2 * number + 1)
+            shortest.append(play_episode("held-out", config, shortest_paths, seed, watch=True))
+            tell(2 * number + 2)
+    with bar.doing("drawing films and figures"):
+        episodes = [_get_episode(result) for result in learned]
+        with unwritten.noting("evaluation.gif"):
+            write_gif(folder / "evaluation.gif", fit_frames(episodes[:_GIF_EPISODES], _GIF_FRAMES), 4, pixels=_PIXELS)
+        heat = HeatMaps()
+        for episode in episodes:
+            heat.add(episode)
+        title = f"after {model.num_timesteps:,} steps of training, {_EPISODES} held-out episodes"
+        with unwritten.noting("heat.png"):
+            write_figure(folder / "heat.png", heat_figure(heat.most_played(), title))
+        number = _most_telling(learned, shortest)
+        with unwritten.noting("comparison.svg"):
+            _compare(folder, learned[number], shortest[number])
+        recording = learned[number].recording
+        assert recording is not None
+        with unwritten.noting("episode.json"):
+            save(recording, folder / "episode.json")
+
+
+def _get_episode(result: EpisodeResult) -> Episode:
+    assert result.episode is not None
+    return result.episode
+
+
+def _most_telling(learned: list[EpisodeResult], shortest: list[EpisodeResult]) -> int:
+    """Return the number of the first episode that the trained agents solve and shortest paths do not; else 0."""
+    alone = [
+        mine.measures["success"] > theirs.measures["success"] for mine, theirs in zip(learned, shortest, strict=True)
+    ]
+    return alone.index(True) if True in alone else 0
+
+
+def _compare(folder: Path, learned: EpisodeResult, shortest: EpisodeResult) -> None:
+    named = {"trained": _get_episode(learned), "shortest paths": _get_episode(shortest)}
+    episodes = {f"{name}: {episode.verdict.text}": episode for name, episode in named.items()}
+    with replace_file(folder / "comparison.svg") as temporary:
+        temporary.write_text(compare_svg(episodes), encoding="utf-8")

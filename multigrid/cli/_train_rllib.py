@@ -21,23 +21,21 @@ import ray
 import torch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
-from multigrid.cli._files import Unwritten, write_rows
 from multigrid.cli._options import LARGEST_SEED
 from multigrid.cli._ray import connected
-from multigrid.cli.train.checkpoints import (
-    Checkpoints,
+from multigrid.cli._train_logs import import_loggers, open_log
+from multigrid.cli._train_options import RLlibOptions, check_rllib
+from multigrid.cli._train_progress import COLUMNS, RolloutCounts, Training, TrainingBar
+from multigrid.cli._train_report import print_finished
+from multigrid.cli._train_runs import (
+    Curve,
     find_last,
     open_run,
+    print_headline,
     read_arrays,
     resumable,
     write_arrays,
 )
-from multigrid.cli.train.curve import Curve
-from multigrid.cli.train.held_out import play_held_out
-from multigrid.cli.train.logs import Log, import_loggers, open_log
-from multigrid.cli.train.options import RLlibOptions, check_rllib
-from multigrid.cli.train.progress import COLUMNS, RolloutCounts, TrainingBar, describe_curve
-from multigrid.cli.train.report import print_finished, print_headline, print_report, write_evaluations
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
 from multigrid.scenarios.stored_config import one_line
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm
     from ray.rllib.algorithms.ppo import PPOConfig
     from rich.console import Console
-
-__all__ = ["train"]
 
 _CURVE = "curve.npz"
 _COLUMNS = ("iteration", "steps", *COLUMNS, "env_runners", "seconds")
@@ -64,10 +60,8 @@ def train(options: RLlibOptions, console: Console) -> int:
     Raises:
         ValueError: an option is out of range, a checkpoint cannot be restored, or the cluster has fewer CPUs than
             there are env runners.
-        FileExistsError: the folder exists already.
-        ConnectionError: there is no cluster at the address.
-        OSError: a file cannot be written, or Weights & Biases not be reached; the run can be continued from its last
-            checkpoint.
+        OSError: the folder exists already, a file cannot be written, or the cluster or Weights & Biases not be reached;
+            a run that has begun can be continued from its last checkpoint.
         ModuleNotFoundError: a logger is not installed.
     """
     check_rllib(options)
@@ -84,9 +78,11 @@ def train(options: RLlibOptions, console: Console) -> int:
         with resumable(console, folder):
             algorithm = _settings(options, steps).build_algo()
             try:
-                curve = Curve() if checkpoint is None else _restore(algorithm, checkpoint, options)
-                with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as log:
-                    return _Run(folder, algorithm, options, curve, log).train(console)
+                results = Training(folder, options, TrainingBar(console), _COLUMNS)
+                if checkpoint is not None:
+                    results.curve = _restore(algorithm, checkpoint, options)
+                with open_log(options.log, folder, first=0 if checkpoint is None else steps + 1) as results.log:
+                    return _Run(results, algorithm, options).train(console)
             finally:
                 algorithm.stop()
 
@@ -140,58 +136,43 @@ def _settings(options: RLlibOptions, steps: int) -> PPOConfig:
 
 
 class _Run:
-    """A training with RLlib, and its results so far."""
+    """A training with RLlib."""
 
-    def __init__(self, folder: Path, algorithm: Algorithm, options: RLlibOptions, curve: Curve, log: Log) -> None:
-        self._folder, self._algorithm, self._options, self._curve = folder, algorithm, options, curve
-        self._log = log
-        self._steps = int(curve.rows[-1]["steps"]) if curve.rows else 0
-        self._checkpoints = Checkpoints(folder, options.checkpoint_every, self._steps)
-        self._began = 0.0
+    def __init__(self, results: Training, algorithm: Algorithm, options: RLlibOptions) -> None:
+        self._results, self._algorithm, self._options = results, algorithm, options
+        rows = results.curve.rows
+        self._steps = results.checkpoints.last = int(rows[-1]["steps"]) if rows else 0
 
     def train(self, console: Console) -> int:
         """Train to the end, or until Ctrl-C, and return the exit code."""
-        options, curve = self._options, self._curve
+        options, results = self._options, self._results
         marks = np.linspace(0, options.steps, options.evaluations)[1:-1]
         evaluate_at = [mark for mark in marks.tolist() if mark > self._steps]
-        self._bar = TrainingBar(console)
-        print_headline(console, self._folder, options, options.steps, self._steps)
-        with self._bar.shown():
-            if not curve.evaluations:
+        print_headline(console, results.folder, options, options.steps, self._steps)
+        with results.bar.shown():
+            if not results.curve.evaluations:
                 self._evaluate()
-            self._began = time.perf_counter() - curve.seconds
-            code = self._bar.run(lambda: self._play_rollouts(evaluate_at), options.steps, self._steps)
-            if curve.evaluations[-1][0] < self._steps:
-                self._evaluate()
-            unwritten = Unwritten()
-            with self._bar.doing("writing the curve"):
-                with unwritten.noting("metrics.csv"):
-                    write_rows(self._folder / "metrics.csv", _COLUMNS, curve.rows)
-                with unwritten.noting("evaluation.json or curve.png"):
-                    write_evaluations(self._folder, options.grid, curve)
+            results.start_clock()
+            code = results.bar.run(lambda: self._play_rollouts(evaluate_at), options.steps, self._steps)
+            self._evaluate()
+            with results.bar.doing("writing the curve"):
+                results.write_curve()
             # Saved last: it makes the run a finished one. Interrupted runs have one, too, if their weights are new.
             self._save()
-        self._log.code = code
-        print_report(console, self._folder, options.grid, curve.evaluations, finished=code == 0)
-        return unwritten.report(console, self._folder) or code
+        results.log.code = code
+        return results.report(console, code)
 
     def _play_rollouts(self, evaluate_at: list[float]) -> None:
         while self._steps < self._options.steps:
             self._play_rollout()
-            self._bar.update(completed=self._steps, figures=self._describe())
             passed = [mark for mark in evaluate_at if mark <= self._steps]
             del evaluate_at[: len(passed)]
             if self._steps >= self._options.steps:
                 return
             if passed:
                 self._evaluate()
-            if self._checkpoints.is_due(self._steps):
+            if self._results.checkpoints.is_due(self._steps):
                 self._save()
-
-    def _describe(self) -> str:
-        curve = self._curve
-        runners = f"env runners {curve.rows[-1]['env_runners']}" if curve.rows else ""
-        return f"{describe_curve(curve, self._options.grid)}  {runners}"
 
     def _play_rollout(self) -> None:
         """Play and learn from one rollout, and add its row to the metrics."""
@@ -203,38 +184,19 @@ class _Run:
                 break
             time.sleep(1)  # all env runners are lost; Ray replaces them when CPUs are free
         self._steps += int(sampled["num_env_steps_sampled"]) * self._options.grid.num_agents
-        row = {
-            "iteration": result["training_iteration"],
-            "steps": self._steps,
-            **counts.metrics(),
-            "env_runners": self._algorithm.env_runner_group.num_healthy_remote_env_runners(),
-            "seconds": round(time.perf_counter() - self._began, 2),
-        }
-        self._curve.rows.append(row)
-        self._log.rollout(self._steps, counts.means(self._options.grid))
-        self._log.learner(self._steps, _read_update(result.get("learners", {})))
+        env_runners = self._algorithm.env_runner_group.num_healthy_remote_env_runners()
+        self._results.add_rollout(self._steps, counts, iteration=result["training_iteration"], env_runners=env_runners)
+        self._results.log.learner(self._steps, _read_update(result.get("learners", {})))
 
     def _evaluate(self) -> None:
-        act = functools.partial(sample_actions, agent_modules(self._algorithm))
-        grid = self._options.grid
-        with self._bar.doing(f"evaluating after {self._steps:,} steps", grid.max_cycles) as tell:
-            held_out = play_held_out(grid, range(self._options.episodes), act, tell)
-        self._curve.evaluations.append((self._steps, held_out))
-        self._log.evaluation(self._steps, held_out)
-        self._bar.update(figures=self._describe())
+        self._results.evaluate(self._steps, functools.partial(sample_actions, agent_modules(self._algorithm)))
 
     def _save(self) -> None:
-        """Save the metrics and a checkpoint, unless the last one has the same steps."""
-        if self._checkpoints.last == self._steps:
-            return
-        self._log.flush()
-        with self._bar.doing(f"saving a checkpoint after {self._steps:,} steps"):
-            self._checkpoints.save(self._steps, self._write)
-            write_rows(self._folder / "metrics.csv", _COLUMNS, self._curve.rows)
+        self._results.save(self._steps, self._write)
 
     def _write(self, folder: Path) -> None:
         self._algorithm.save_to_path(str(folder.absolute()))
-        write_arrays(folder / _CURVE, self._curve.to_arrays())
+        write_arrays(folder / _CURVE, self._results.curve.to_arrays())
 
 
 def _read_counts(sums: Mapping[str, Any]) -> RolloutCounts:

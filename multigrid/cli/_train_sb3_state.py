@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 
 from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli._files import write_json
-from multigrid.cli.train.checkpoints import read_arrays, write_arrays
-from multigrid.cli.train.curve import Curve
+from multigrid.cli._train_runs import Curve, read_arrays, write_arrays
 from multigrid.integrations.sb3 import MultiGridVecEnv
 from multigrid.scenarios.stored_config import one_line
 
 if TYPE_CHECKING:
     from stable_baselines3 import PPO
     from stable_baselines3.common.vec_env import VecEnv
-
-__all__ = ["VERSION", "read_state", "write_state"]
 
 VERSION = 2
 """The version of the form, incremented when it changes."""
@@ -37,15 +34,7 @@ _SEEN, _WORLD = "observation.", "world."
 
 
 def write_state(folder: Path, model: PPO, vec_env: VecEnv, curve: Curve, lengths: NDArray[np.int64]) -> None:
-    """Write the state of a training between two rollouts.
-
-    Args:
-        folder: an empty folder.
-        model: is trained.
-        vec_env: of the model, before wrappers.
-        curve: so far.
-        lengths: int64 (K,), the steps of the episode in each world.
-    """
+    """Write the state of a training between two rollouts; lengths, int64 (K,), count the steps of each episode."""
     buffer = io.BytesIO()
     policy = model.policy
     generator = torch.get_rng_state()
@@ -73,9 +62,6 @@ def read_state(folder: Path, model: PPO, vec_env: VecEnv) -> tuple[Curve, NDArra
     """Restore what `write_state` wrote into a new model and its vec env, and return the curve and the lengths.
 
     No code in the files is run. Nothing random may happen between this call and the training.
-
-    Raises:
-        ValueError: a file is missing or malformed, or does not fit the model.
     """
     try:
         return _restore(folder, model, vec_env)

@@ -1,4 +1,4 @@
-"""The folders of runs and their checkpoints.
+"""The folders of runs, their checkpoints, and the curve of a training so far.
 
 A checkpoint is a folder RUN/checkpoints/STEPS, where STEPS is the number of steps trained, in twelve digits. It appears
 when it is complete. A process that is killed loses the training since the last one.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.util
 import io
 import shlex
 import shutil
@@ -21,26 +22,23 @@ from rich.text import Text
 
 from multigrid._files import create_folder, open_file, remove_unfinished, replace_file
 from multigrid.cli._files import check_new, check_writable, make_folder, write_json
-from multigrid.cli.train.options import TrainOptions, describe, read_options
+from multigrid.cli._held_out import HeldOut
+from multigrid.cli._train_options import TrainOptions, describe, read_run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["KEPT", "Checkpoints", "find_last", "open_run", "read_arrays", "resumable", "resume_command", "write_arrays"]
-
 _CHECKPOINTS = "checkpoints"
+_ROW, _EVALUATION = "row.", "evaluation."
+# The arrays of `HeldOut`.
+_RESULTS = ("success", "steps", "returns", "isr")
 
 KEPT = 3
 """The number of checkpoints that stay; older ones are deleted."""
 
 
 def open_run(options: TrainOptions, *packages: str) -> Path:
-    """Return the folder of a run, new or to be resumed, with a config.json that has the flags and the versions.
-
-    Raises:
-        FileExistsError: the folder of a new run exists.
-        OSError: nothing can be written to the folder.
-    """
+    """Return the folder of a run, new or to be resumed, with a config.json that has the flags and the versions."""
     if options.resume is None:
         check_new(options.folder)
         check_writable("--folder", options.folder, parent="runs")
@@ -51,18 +49,29 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
     for written in (options.resume, options.resume / _CHECKPOINTS):
         remove_unfinished(written)
     flags = dataclasses.replace(options, folder=None, resume=None)
-    if flags != read_options(options.resume, type(options)):
+    if flags != read_run(options.resume, options.engine):
         write_json(options.resume / "config.json", describe(flags, *packages))
     return options.resume
 
 
-def resume_command(folder: Path) -> str:
-    """Return the command that continues a run.
+def check_libraries(*names: str) -> None:
+    """Raise a ModuleNotFoundError if a library is not installed that is imported at the end of a training."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
 
-    >>> resume_command(Path("runs/my first"))
-    "multigrid train --resume 'runs/my first'"
-    """
+
+def resume_command(folder: Path) -> str:
+    """Return the command that continues a run."""
     return f"multigrid train --resume {shlex.quote(str(folder))}"
+
+
+def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
+    """Print which agents are trained on which map, for how many steps, in which folder."""
+    count, rest = options.grid.num_agents, f"{steps - done:,} more" if done else f"{steps:,}"
+    agents = "1 agent" if count == 1 else f"{count} agents"
+    line = f"training {agents} on {options.world_name} for {rest} steps in {folder}"
+    console.print(Text(line), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -78,11 +87,7 @@ def resumable(console: Console, folder: Path) -> Iterator[None]:
 
 
 def find_last(run: Path) -> tuple[Path | None, int]:
-    """Return the last checkpoint of a run, None if there is none, and the steps trained until then.
-
-    >>> find_last(Path("nowhere"))
-    (None, 0)
-    """
+    """Return the last checkpoint of a run, None if there is none, and the steps trained until then."""
     last = max(_list(run / _CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
 
@@ -92,12 +97,7 @@ def _list(folder: Path) -> list[Path]:
 
 
 class Checkpoints:
-    """The checkpoints of a run.
-
-    Args:
-        run: the folder of the run.
-        every: the steps between checkpoints; 0 for none.
-        last: the steps that were trained until the last one.
+    """The checkpoints of a run: `every` so many steps (0 for none), after the `last` ones that were trained.
 
     >>> checkpoints = Checkpoints(Path("runs/mine"), every=1000, last=0)
     >>> [steps for steps in range(0, 4000, 768) if checkpoints.is_due(steps)][0]
@@ -112,15 +112,7 @@ class Checkpoints:
         return self._every > 0 and steps // self._every > self.last // self._every
 
     def save(self, steps: int, write: Callable[[Path], None]) -> None:
-        """Save a checkpoint, then delete those that are too old.
-
-        Args:
-            steps: the steps trained.
-            write: writes the files of the checkpoint to the folder that it is given.
-
-        Raises:
-            OSError: the files cannot be written, as on a full disk; earlier checkpoints are unchanged.
-        """
+        """Save a checkpoint, whose files `write` writes to a folder, then delete those that are too old."""
         path = self._folder / f"{steps:012}"
         try:
             with create_folder(path) as temporary:
@@ -145,11 +137,51 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays in an .npz file by name; no code in it is run.
-
-    Raises:
-        OSError, ValueError, and errors of `zipfile`: the file is missing or malformed.
-    """
+    """Return the arrays in an .npz file by name; no code in it is run."""
     # Opened here, for np.load leaves a malformed file open.
     with open_file(path) as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
+
+
+@dataclasses.dataclass
+class Curve:
+    """The metrics of the rollouts, and the evaluations."""
+
+    rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    """A row of numbers for each rollout, all with the same columns."""
+    evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
+    """Pairs of the steps trained so far and the results, in ascending order; all are of equally many episodes."""
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the training until the last row, without the time between a stop and a resumption."""
+        return float(self.rows[-1]["seconds"]) if self.rows else 0.0
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return one-dimensional arrays of R rows and two-dimensional ones of M evaluations, by name.
+
+        >>> curve = Curve([{"steps": 64, "seconds": 0.5}, {"steps": 128, "seconds": 1.0}])
+        >>> curve.to_arrays()["row.seconds"].tolist()
+        [0.5, 1.0]
+        >>> Curve.from_arrays(curve.to_arrays()) == curve
+        True
+        """
+        columns = self.rows[0] if self.rows else {}
+        arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
+        arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
+        if self.evaluations:
+            for name in _RESULTS:
+                arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Curve:
+        """Return the curve from which `to_arrays` made the arrays; other names are ignored."""
+        columns = {name.removeprefix(_ROW): array.tolist() for name, array in arrays.items() if name.startswith(_ROW)}
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        trained = arrays[f"{_EVALUATION}trained"].tolist()
+        if not trained:
+            return cls(rows)
+        by_result = [arrays[_EVALUATION + name] for name in _RESULTS]
+        results = [HeldOut(*values) for values in zip(*by_result, strict=True)]
+        return cls(rows, list(zip(trained, results, strict=True)))

@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import math
-import typing
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import tyro
 
 import multigrid
 from multigrid._memory import check_memory
-from multigrid.cli._models import check_hidden, count_weights
-from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_address, check_map, check_numbers
+from multigrid.cli._options import (
+    LARGEST_SEED,
+    Range,
+    WorldOptions,
+    check_map,
+    check_numbers,
+    read_given,
+)
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
+from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
 from multigrid.scenarios.worlds import find_world, name_grid
-
-__all__ = [
-    "Logger",
-    "RLlibOptions",
-    "SB3Options",
-    "TrainOptions",
-    "check_rllib",
-    "check_sb3",
-    "describe",
-    "read_options",
-]
 
 Logger: TypeAlias = Literal["tensorboard", "wandb"]
 """A name of a logger."""
 
-_Options = TypeVar("_Options", bound="TrainOptions")
 _TASK = "delivery-17x13-8"
 # Of each transition, besides the observation: the action, the reward, the value and others.
 _KEPT_NUMBERS = 6
+
+
+@functools.cache
+def _find_task() -> GridConfig:
+    return find_world(_TASK)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,27 +52,28 @@ class TrainOptions(WorldOptions):
     changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "log"})
     """The flags that a resumed run may change, besides the folders: they do not change what was learned so far."""
 
-    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=lambda: find_world(_TASK))
+    grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=_find_task)
     """The world."""
     engine: Literal["sb3", "rllib"] = "sb3"
-    """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster, with flags of its own, which
-    `multigrid train --engine rllib --help` lists."""
+    """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster."""
     steps: Annotated[int, Range(1, 10**15)] = 800_000
     """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
     """A folder that does not exist yet; by default runs/DATE-TIME."""
     resume: Path | None = None
     """The folder of a run that was stopped: continue in it from its last checkpoint, with its flags. Only --steps, for
-    a longer training, and flags of the machine may differ."""
+    a longer training, and flags of the machine may differ. RLlib's checkpoints are pickles, which can run any code when
+    they are loaded: resume only folders that you trust."""
     checkpoint_every: Annotated[int, Range(0, 10**15)] = 100_000
     """Steps of all agents together between checkpoints, from which --resume continues, rounded up to whole rollouts;
     0 saves only one, at the end. The last three are kept."""
     log: tuple[Logger, ...] = ()
     """Log the metrics for TensorBoard, to the folder tensorboard of the run, for Weights & Biases, or for both."""
     seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
-    """Two runs with equal seeds and flags end with equal weights, with either vectorizer."""
+    """Two runs of Stable-Baselines3 with equal seeds and flags end with equal weights, with either vectorizer. With
+    RLlib, it is the seed of the initial weights, of the worlds, and of the sampled actions."""
     copies: Annotated[int, Range(1, 10**9)] = 64
-    """Worlds played side by side."""
+    """Worlds played side by side; RLlib divides them equally among its env runners, rounded up."""
     episodes: Annotated[int, Range(1, 10**6)] = 200
     """Held-out episodes in each evaluation."""
     evaluations: Annotated[int, Range(2, 10**6)] = 11
@@ -98,29 +100,18 @@ class TrainOptions(WorldOptions):
         >>> TrainOptions().world_name, TrainOptions(grid=GridConfig(size=(6, 4))).world_name
         ('delivery-17x13-8', 'grid-6x4-2')
         """
-        is_task = not self.map and np.array_equal(self.grid.is_wall, find_world(_TASK).is_wall)
+        is_task = not self.map and np.array_equal(self.grid.is_wall, _find_task().is_wall)
         return name_grid((_TASK,) if is_task else self.map, self.grid)
 
 
 @dataclasses.dataclass(frozen=True)
 class SB3Options(TrainOptions):
-    """Train one shared policy for all agents, with Stable-Baselines3's PPO.
-
-    The default task is the scenario delivery-17x13-8: eight agents in a warehouse, who leave when they arrive. --map
-    names another one. With --size and without --map the grid is empty, and the defaults of its other flags are those
-    of multigrid.GridConfig, not those below.
-
-    The run folder gets model.zip, config.json, metrics.csv, evaluation.json, curve.png, heat.png, evaluation.gif and a
-    folder checkpoints. `multigrid rollout --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own
-    PPO.load unpickles it, which can run any code: give that only files that you trust.
-    Ctrl-C stops the training; the model is still saved and evaluated. However a run was stopped, --resume continues it
-    from its last checkpoint; with the native vectorizer it ends with the weights of a run that was not stopped.
-    """
+    """The flags of a training with Stable-Baselines3."""
 
     changeable: ClassVar[frozenset[str]] = TrainOptions.changeable | {"num_threads", "num_cpus"}
 
     vectorizer: Literal["native", "supersuit"] = "native"
-    """The vector env: this package's own, or SuperSuit's. Both play the same episodes."""
+    """The vector env of Stable-Baselines3: this package's own, or SuperSuit's. Both play the same episodes."""
     num_threads: Annotated[int, Range(1, 1024)] = 1
     """Threads of the native vectorizer; more than one is faster only with thousands of worlds."""
     num_cpus: Annotated[int, Range(0, 1024)] = 0
@@ -129,39 +120,73 @@ class SB3Options(TrainOptions):
 
 @dataclasses.dataclass(frozen=True)
 class RLlibOptions(TrainOptions):
-    """Train agents with Ray RLlib's PPO, on this machine or on a Ray cluster.
-
-    The default task and --size are those of `multigrid train --help`, with flat observations, which RLlib needs.
-
-    To start a cluster, run `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others, then
-    train with `--address auto` on one of them. All of them need multigrid and ray[rllib].
-
-    The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints. Ctrl-C stops the
-    training; the model is still saved and evaluated. `multigrid train --help` lists the flags of the other engine,
-    Stable-Baselines3. However a run was stopped, --resume continues it from its last checkpoint.
-    """
+    """The flags of a training with Ray RLlib."""
 
     program: ClassVar[str] = "multigrid train --engine rllib"
     empty_grid: ClassVar[GridConfig] = GridConfig(flatten=True)
     changeable: ClassVar[frozenset[str]] = TrainOptions.changeable | {"num_env_runners", "address"}
 
-    engine: Literal["rllib"] = "rllib"
+    engine: Literal["sb3", "rllib"] = "rllib"
     """What trains."""
-    seed: Annotated[int, Range(0, LARGEST_SEED)] = 0
-    """The seed of the initial weights, of the worlds, and of the sampled actions."""
-    copies: Annotated[int, Range(1, 10**9)] = 64
-    """Worlds played side by side, divided equally among the env runners, rounded up."""
-    resume: Path | None = None
-    """The folder of a run that was stopped: continue in it from its last checkpoint, with its flags. Only --steps, for
-    a longer training, and flags of the machine may differ. RLlib's checkpoints are pickles, which can run any code when
-    they are loaded: resume only folders that you trust."""
     address: str | None = None
-    """HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started on this
-    machine."""
+    """With RLlib, HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started
+    on this machine."""
     num_env_runners: Annotated[int, Range(0, 10**6)] = 2
-    """Processes that play the worlds, on any node, each on one CPU; 0 plays the worlds in this process."""
+    """Processes of RLlib that play the worlds, on any node, each on one CPU; 0 plays them in this process."""
     shared: bool = True
-    """One policy for all agents, or a policy for each agent."""
+    """With RLlib, one policy for all agents, or a policy for each agent."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Flags(RLlibOptions, SB3Options):
+    """Train agents by PPO: one shared policy, with Stable-Baselines3; or, with --engine rllib, with Ray RLlib.
+
+    The default task is the scenario delivery-17x13-8: eight agents in a warehouse, who leave when they arrive. --map
+    names another one. With --size and without --map the grid is empty, and the defaults of its other flags are those
+    of multigrid.GridConfig, not those below; RLlib needs --flatten, which is then its default.
+
+    The run folder gets config.json, metrics.csv, evaluation.json, curve.png and a folder checkpoints;
+    Stable-Baselines3's also model.zip, heat.png, evaluation.gif, comparison.svg and episode.json. `multigrid rollout
+    --policy FOLDER` reads only the weights of model.zip; Stable-Baselines3's own PPO.load unpickles it, which can run
+    any code: give that only files that you trust.
+    Ctrl-C stops the training; the model is still saved and evaluated. However a run was stopped, --resume continues it
+    from its last checkpoint; with the native vectorizer it ends with the weights of a run that was not stopped.
+
+    For RLlib on a cluster, run `ray start --head` on one machine and `ray start --address=HEAD:6379` on the others,
+    then train with `--engine rllib --address auto` on one of them. All of them need multigrid and ray[rllib].
+    """
+
+    engine: Literal["sb3", "rllib"] = "sb3"
+    """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster."""
+
+
+_Either: TypeAlias = SB3Options | RLlibOptions
+_ENGINES: dict[str, type[_Either]] = {"sb3": SB3Options, "rllib": RLlibOptions}
+
+
+def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any], _Either | None]:
+    """Return the kind of the options, the flags that are given, and the defaults of the others.
+
+    The defaults are the flags of the run to resume; None stands for those of the kind.
+
+    Raises:
+        ValueError: the run to resume is none of this engine, or a flag is another engine's; or as
+            `multigrid.cli._options.read_given`.
+
+    >>> kind, given, _ = read_train(["--steps", "2000", "--address", "auto", "--engine", "rllib"])
+    >>> kind.__name__, given["steps"]
+    ('RLlibOptions', 2000)
+    >>> read_train(["--engine", "rllib", "--num-cpus", "2"])
+    Traceback (most recent call last):
+    ValueError: --num-cpus is no flag of --engine rllib; leave it out
+    """
+    given = read_given(_Flags, arguments, "multigrid train")
+    folder, engine = given.get("resume"), given.get("engine")
+    start = None if folder is None else read_run(folder, engine)
+    kind = _ENGINES[engine or "sb3"] if start is None else type(start)
+    for name in given.keys() - {field.name for field in dataclasses.fields(kind)}:
+        raise ValueError(f"--{name.replace('_', '-')} is no flag of --engine {kind.engine}; leave it out")
+    return kind, given, start
 
 
 def _check_both(options: TrainOptions) -> None:
@@ -197,7 +222,7 @@ def _check_resume(options: TrainOptions, folder: Path) -> None:
     """Raise a ValueError if a flag differs from that of the run to resume, and may not."""
     if options.folder not in (None, folder):
         raise ValueError(f"--folder is {options.folder}, but --resume continues in {folder}; leave out one of them")
-    saved = read_options(folder, type(options))
+    saved = read_run(folder, options.engine)
     for name in (field.name for field in dataclasses.fields(options) if field.name not in ("folder", "resume")):
         then, now = getattr(saved, name), getattr(options, name)
         if then != now and name not in options.changeable:
@@ -222,8 +247,8 @@ def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
 def check_sb3(options: SB3Options) -> None:
     """Raise a ValueError if an option is out of range, or two exclude one another."""
     _check_both(options)
-    if options.engine != "sb3":
-        raise ValueError(f"--engine is {options.engine}, whose trainings multigrid.cli.train.rllib runs; use that")
+    if options.vectorizer not in ("native", "supersuit"):
+        raise ValueError(f"--vectorizer is {options.vectorizer!r}; expected native or supersuit")
     if options.vectorizer == "native" and options.num_cpus > 0:
         raise ValueError(
             f"--num-cpus is {options.num_cpus}, but only SuperSuit has worker processes: use --vectorizer supersuit, "
@@ -233,29 +258,28 @@ def check_sb3(options: SB3Options) -> None:
         raise ValueError(f"--num-threads is {options.num_threads}, but SuperSuit has none: use --vectorizer native")
 
 
-def read_options(folder: Path, kind: type[_Options]) -> _Options:
-    """Return the flags in the config.json of a run, without its folders.
-
-    Args:
-        folder: of the run.
-        kind: the flags of its engine.
+def read_run(folder: Path, engine: str | None) -> _Either:
+    """Return the flags in the config.json of a run of an engine (None is the one that it names), without its folders.
 
     Raises:
-        ValueError: the file is missing or malformed, belongs to the other engine, or was written under other rules.
+        ValueError: the file is missing or malformed, belongs to another engine, or was written under other rules.
     """
 
-    def convert(content: dict[str, Any]) -> _Options:
-        content = {"map": [], "log": [], **content}  # of runs of earlier versions
+    def convert(content: dict[str, Any]) -> _Either:
+        kind = _ENGINES[engine or content["engine"]]
         flags = {field.name: content[field.name] for field in dataclasses.fields(kind)}
         flags |= {"grid": make_grid(flags["grid"]), "hidden": check_hidden(flags["hidden"])}
         flags |= {"map": tuple(map(str, flags["map"])), "log": _check_log(flags["log"])}
         flags |= {"folder": None, "resume": None}
-        types = typing.get_type_hints(kind)
+        usual = kind()
         for name, value in flags.items():
-            _check_type(name, value, types[name])
+            expected = type(getattr(usual, name))
+            fits = type(value) in ({float: (float, int), type(None): (type(None), str)}.get(expected, (expected,)))
+            if not fits or (name == "engine" and value != usual.engine):
+                raise TypeError(f"{name} is {value!r}; expected {getattr(usual, name)!r} or the like")
         return kind(**flags)
 
-    return read_config(folder, convert, kind.program)
+    return read_config(folder, convert, _ENGINES[engine or "sb3"].program)
 
 
 def _check_log(names: Sequence[str]) -> tuple[Logger, ...]:
@@ -264,20 +288,6 @@ def _check_log(names: Sequence[str]) -> tuple[Logger, ...]:
     if len(set(names)) < len(names) or not set(names) <= set(known):
         raise ValueError(f"--log is {' '.join(map(str, names))}; expected {', '.join(known)}, each once")
     return tuple(one for one in known if one in names)
-
-
-def _check_type(name: str, value: Any, kind: Any) -> None:
-    """Raise a TypeError if the value of a flag is not of its type."""
-    choices = get_args(kind)
-    if kind is float:
-        fits = type(value) in (int, float)
-    elif typing.get_origin(kind) is Literal:
-        fits = value in choices
-    else:
-        # Tuples and the grid have been checked before.
-        fits = type(value) in (choices or (kind,)) or typing.get_origin(kind) is tuple
-    if not fits:
-        raise TypeError(f"{name} is {value!r}; expected {getattr(kind, '__name__', kind)}")
 
 
 def check_rllib(options: RLlibOptions) -> None:
@@ -290,4 +300,5 @@ def check_rllib(options: RLlibOptions) -> None:
             "--observe has action_mask, which comes beside the vector, but RLlib's networks take one vector an agent; "
             "leave it out"
         )
-    check_address(options.address)
+    if options.address not in (None, "auto") and not re.fullmatch(r"[^/]+:\d+", str(options.address)):
+        raise ValueError(f"--address is {options.address}; expected HOST:PORT, as `ray start` prints it, or auto")
