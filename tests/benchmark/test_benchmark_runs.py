@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from multigrid.planning import Plan
 from tiny_clone import Starter, made_row, starting, trusting, wait_for_rows
 
 MAPF = [("mapf", "puzzles", name, seed, agents) for agents in (2, 3, 4) for name, seed in (("bay", 0), ("hall", 1))]
-PLAYER = Runner(find_policy, 5.0, "0")
+RUNNER = Runner(find_policy, 5.0, "0")
 
 
 def list_trials(clone: Path, *policies: str, kind: benchmark.Kind = "mapf", **rest: Any) -> list[Trial]:
@@ -34,7 +35,7 @@ def list_trials(clone: Path, *policies: str, kind: benchmark.Kind = "mapf", **re
 def test_the_row_of_a_plan(clone: Path) -> None:
     """The agents of bay walk 2, 2, 2 and 0 cells at once; who begins on a target has arrived after the first step."""
     (trial,) = list_trials(clone, "lacam", agents=[4], every=2)
-    row = PLAYER(trial)
+    row = RUNNER(trial)
     assert tuple(row) == COLUMNS
     assert key_of(row) == trial.key == ("mapf", "puzzles", "bay", 0, 4, "lacam")
     names = ("status", "csr", "isr", "sum_of_costs", "makespan", "throughput", "steps", "lower_bound", "time_limit")
@@ -46,27 +47,30 @@ def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyP
     plan = Plan("unknown", None, None, None, None, 7, 5.0, 3, "cbs")
     monkeypatch.setattr(playing, "compute_plan", lambda *given: plan)
     (trial,) = list_trials(clone, "cbs", agents=[4], every=2)
-    row = PLAYER(trial)
+    row = RUNNER(trial)
     names = ("status", "csr", "isr", "sum_of_costs", "makespan", "lower_bound", "seconds")
     assert [row[name] for name in names] == ["unknown", 0.0, 0.25, 121.0, 40.0, 7.0, 5.0]
 
 
 def test_the_row_of_a_policy(clone: Path) -> None:
     """A policy's row depends on the instance alone; its bound is the sum of shortest paths; seconds are decisions'."""
-    (trial,) = list_trials(clone, "random", agents=[3], every=2)
-    first, again = PLAYER(trial), Runner(find_policy, 1.0, "0")(trial)
-    assert (first["status"], first["lower_bound"], first["time_limit"]) == ("played", 6.0, 0.0)
+    (trial,) = list_trials(clone, "random", agents=[4], every=2)
+    first, again = RUNNER(trial), Runner(find_policy, 1.0, "0")(trial)
+    assert (first["status"], first["lower_bound"], first["time_limit"]) == ("played", 7.0, 0.0)
     assert first["seconds"] > 0
     seconds = dict.fromkeys(("seconds",))
     assert {**first, **seconds} == {**again, **seconds}
     (trial,) = list_trials(clone, "shortest-path", agents=[2], every=2)
-    assert PLAYER(trial)["sum_of_costs"] == 4
+    assert RUNNER(trial)["sum_of_costs"] == 4
+    # A target that is farther than there are steps has no bound.
+    short = trial._replace(instance=dataclasses.replace(trial.instance, steps=1))
+    assert RUNNER(short)["lower_bound"] is None
 
 
 def test_the_row_of_a_lifelong_instance(clone: Path) -> None:
     """An agent alone arrives in steps 3, 4, 5 (at the same target), 8 and 10 (its list has begun again)."""
     (trial,) = list_trials(clone, "shortest-path", kind="lmapf", agents=[1])
-    row = PLAYER(trial)
+    row = RUNNER(trial)
     names = ("kind", "csr", "isr", "sum_of_costs", "makespan", "throughput", "steps", "lower_bound")
     assert [row[name] for name in names] == ["lmapf", None, None, None, None, 0.5, 10.0, None]
 
@@ -216,7 +220,7 @@ def test_without_a_library_the_command_names_the_extra(clone: Path, tmp_path: Pa
 def test_processes_give_the_same_rows(clone: Path) -> None:
     """Two processes play each trial once, and their rows are those of one."""
     trials = list_trials(clone, "random")
-    here, apart = (list(playing.play_trials(PLAYER, trials, processes)) for processes in (1, 2))
+    here, apart = (list(playing.play_trials(RUNNER, trials, processes)) for processes in (1, 2))
     assert sorted(map(key_of, apart)) == sorted(trial.key for trial in trials)
     by_key = {key_of(row): row for row in apart}
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
