@@ -132,7 +132,7 @@ def test_worlds_whose_episode_is_over_are_not_asked() -> None:
         asked.append(names)
         return [0] * len(names)
 
-    config = GridConfig(walls=["a.A..", "a...A"], max_cycles=9)
+    config = GridConfig(walls=["a.A..\n", "a...A\n"], max_cycles=9)
     steps = play_held_out(config, range(6), act).steps
     assert [len(names) for names in asked] == [int((steps > step).sum()) for step in range(4)]
     assert set(steps) == {2, 4}
