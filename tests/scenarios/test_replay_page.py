@@ -26,14 +26,8 @@ from worldgen import walk
 pytestmark = pytest.mark.heavy
 
 FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
 ]
 WALLS = "..#....\n.#...#.\n.......\n...#..."
 NUM_AGENTS = 4
@@ -332,21 +326,14 @@ def test_following_an_agent(opened, leaving):
     assert drawn(page)["followed"] == -1
 
 
-class Crossing:
-    """An episode by hand: agents 0 and 1 want one cell, 2 stands behind 0; then 0 and 1 would swap; then all wait."""
-
-    def __init__(self) -> None:
-        env = RecordEpisode(parallel_env(walls="ca.b...\n.......\nB.C.A..\n.......", allow_stay=True, max_cycles=40))
-        env.reset()
-        for row in [(0, 2, 0), (0, 4, 0), (0, 2, 4), *[(0, 2, 0)] * 37]:
-            env.step({f"agent_{agent}": action for agent, action in enumerate(row)})
-        self.shown = show_episode(env.scenario("crossing"))
-
-
 @pytest.fixture(scope="module")
-def crossing() -> Crossing:
-    """The episode by hand."""
-    return Crossing()
+def crossing() -> Replay:
+    """An episode by hand: agents 0 and 1 want one cell, 2 stands behind 0; then 0 and 1 would swap; then all wait."""
+    env = RecordEpisode(parallel_env(walls="ca.b...\n.......\nB.C.A..\n.......", allow_stay=True, max_cycles=40))
+    env.reset()
+    for row in [(0, 2, 0), (0, 4, 0), (0, 2, 4), *[(0, 2, 0)] * 37]:
+        env.step({f"agent_{agent}": action for agent, action in enumerate(row)})
+    return show_episode(env.scenario("crossing"))
 
 
 def comes(page, condition: str) -> None:
@@ -366,7 +353,7 @@ def moves_of(page, agent: int, step: int) -> list[str]:
 
 def test_who_was_in_the_way_and_where_an_agent_wanted_to_go(opened, crossing):
     """A refused move names the agents because of which it was, and the cell that was asked for; it points there."""
-    page = opened(crossing.shown.html)
+    page = opened(crossing.html)
     assert moves_of(page, 0, 1) == ["1", "contested with 1", "1, 0 \u2192 2, 0", "0"]
     assert moves_of(page, 1, 1) == ["1", "contested with 0", "3, 0 \u2192 2, 0", "0"]
     assert moves_of(page, 2, 1) == ["1", "occupied by 0", "0, 0 \u2192 1, 0", "0"]
@@ -386,7 +373,7 @@ def test_who_was_in_the_way_and_where_an_agent_wanted_to_go(opened, crossing):
 
 def test_the_verdict_and_its_step(opened, crossing, leaving):
     """The page says how the episode ended, and a click goes to the step that is named."""
-    page = opened(crossing.shown.html)
+    page = opened(crossing.html)
     verdict = page.locator("#verdict")
     assert verdict.inner_text() == "deadlock from step 2: 0 of 3 agents arrived"
     verdict.click()
