@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from helpers import AROUND
 from multigrid.benchmark import clone as clones
+from multigrid.benchmark.rows import COLUMNS
+from multigrid.core.rules import RULES_VERSION
 
 if TYPE_CHECKING:
     import pytest
@@ -91,6 +93,13 @@ def list_results() -> dict[str, list[dict[str, Any]]]:
         "raw_data_MAPF/05-puzzles/Other-tuned.json": [result("Other-tuned", 2, other, map_name="bay", seed=0)],
         "raw_data_LMAPF/05-puzzles/RHCR.json": [result("RHCR", 2, {"avg_throughput": 0.25, "runtime": 2.0})],
     }
+
+
+def made_row(seed: int = 0, algorithm: str = "pibt", **values: Any) -> dict[str, Any]:
+    """A row that was not played."""
+    row = {**dict.fromkeys(COLUMNS), "kind": "mapf", "set": "puzzles", "map": "bay, east", "seed": seed, "agents": 2}
+    row |= {"algorithm": algorithm, "status": "played", "csr": 1.0, "isr": 0.5, "sum_of_costs": 1 / 3, "steps": 2.0}
+    return row | {"time_limit": 0.0, "multigrid": "1", "rules": RULES_VERSION, "python": "3", "numba": ""} | values
 
 
 def write_clone(folder: Path) -> Path:

@@ -26,8 +26,7 @@ from multigrid.benchmark import (
     summarize,
 )
 from multigrid.benchmark.clone import COMMIT, REPOSITORY
-from multigrid.benchmark.scores import instance_of
-from multigrid.benchmark.summary import find_bounds
+from multigrid.benchmark.scores import find_bounds, instance_of
 from multigrid.evaluation.estimates import Estimate
 
 __all__ = ["RELATIVE", "gather", "least_costs", "read_lines"]

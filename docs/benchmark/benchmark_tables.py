@@ -12,8 +12,7 @@ from benchmark_facts import RELATIVE, least_costs
 from benchmark_rows import LABELS, PARTS, label, label_of
 
 from multigrid.benchmark import Line, Row
-from multigrid.benchmark.scores import instance_of
-from multigrid.benchmark.summary import find_bounds
+from multigrid.benchmark.scores import find_bounds, instance_of
 from multigrid.evaluation.estimates import Estimate
 
 __all__ = [

@@ -20,8 +20,7 @@ from multigrid.benchmark.own_policies import ObservationOptions, play
 from multigrid.benchmark.playing import PolicySetup, Runner, Trial, blind
 from multigrid.benchmark.published import OTHER_SCENARIOS, Row, published
 from multigrid.benchmark.rows import join_rows, read_rows
-from multigrid.benchmark.scores import Missing, count_missing, scores
-from multigrid.benchmark.summary import Line, find_bounds, summarize
+from multigrid.benchmark.scores import Line, Missing, count_missing, find_bounds, scores, summarize
 
 __all__ = [
     "OTHER_SCENARIOS",

@@ -144,26 +144,20 @@ class Runner:
         return setup, config
 
 
-class _Timed:
-    """A policy, with the seconds of its decisions."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self.seconds = 0.0
-
-    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
-        began = time.perf_counter()
-        actions = self._policy(env, observations)
-        self.seconds += time.perf_counter() - began
-        return actions
-
-
 def _play(env: MultiGridEnv, policy: Policy, seed: int) -> float:
     """Play an episode to its end, and return the seconds of the policy's decisions."""
-    timed = _Timed(policy)
+    seconds = 0.0
+
+    def timed(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        nonlocal seconds
+        began = time.perf_counter()
+        actions = policy(env, observations)
+        seconds += time.perf_counter() - began
+        return actions
+
     for _ in play(env, timed, seed):
         pass
-    return timed.seconds
+    return seconds
 
 
 def _follow(plan: Plan) -> Policy:
@@ -210,11 +204,7 @@ def play_trials(runner: Runner, trials: Sequence[Trial], processes: int = 1) -> 
     """Yield the row of each trial, as it is done."""
     if processes == 1:
         yield from map(runner, trials)
-    else:
-        yield from _play_apart(runner, trials, processes)
-
-
-def _play_apart(runner: Runner, trials: Sequence[Trial], processes: int) -> Iterator[Row]:
+        return
     running: set[Future[Row]] = set()
     rest = iter(trials)
     with worker_pool(min(processes, len(trials) or 1), _LOSS) as pool:

@@ -1,6 +1,6 @@
-"""The published results of the POGEMA benchmark, one row for each algorithm and instance.
+"""Rows, one for each algorithm and instance: the published ones of the POGEMA benchmark, and checks of any.
 
-A clone holds them in ``raw_data_MAPF/NN-SET/ALGORITHM.json``, and in ``raw_data_LMAPF`` for lifelong path finding.
+A clone holds the published ones in ``raw_data_MAPF/NN-SET/ALGORITHM.json``; ``raw_data_LMAPF`` has the lifelong ones.
 
 Known faults: the rows of the set "warehouse" do not belong to the scenarios in the clone, so single rows of this set
 say nothing about its scenarios. Of the kind "mapf", sums of costs do not vary with the sums of the agents' shortest
@@ -12,12 +12,13 @@ and 670 in "mazes"; of the kind "lmapf", MATS-LP has 300 of 768 in "warehouse" a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from multigrid._checks import check_int, check_name, shorten
+from multigrid._checks import check_int, check_name, is_int, shorten
 from multigrid.benchmark.clone import Clone
 from multigrid.benchmark.instances import SETS, Instance, Kind, folder_of, read_instances
 
@@ -26,6 +27,12 @@ Row: TypeAlias = dict[str, Any]
 
 OTHER_SCENARIOS = frozenset({("mapf", "warehouse"), ("lmapf", "warehouse")})
 """The kinds and sets whose published rows belong to other scenarios than those in the clone."""
+
+INSTANCE = ("set", "map", "seed", "agents")
+"""The keys of a row that name its instance."""
+
+_LEAST = {"seed": 0, "agents": 1}
+_EXPECTED = "expected dicts as multigrid.benchmark.published and play return them"
 
 _METRICS = {
     "csr": "CSR",
@@ -115,3 +122,42 @@ def _get_number(metrics: Any, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is {shorten(value)}; expected a number")
     return float(value)
+
+
+def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
+    """Return rows as a list, if they are dicts with some keys that name things."""
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise TypeError(f"rows are of type {type(rows).__name__}; {_EXPECTED}, in a list")
+    checked = list(rows)
+    for index, row in enumerate(checked):
+        if not isinstance(row, dict):
+            raise TypeError(f"row {index} is {shorten(row)}; {_EXPECTED}")
+        for name in names:
+            if name not in row:
+                raise ValueError(f"row {index} has no {name!r}; {_EXPECTED}")
+            if name in _LEAST:
+                check_int(f"{name!r} of row {index}", row[name], _LEAST[name])
+            elif not isinstance(row[name], str):
+                raise TypeError(f"{name!r} of row {index} is {shorten(row[name])}; expected a text")
+        if "kind" in names and row["kind"] not in ("mapf", "lmapf"):
+            raise ValueError(f"'kind' of row {index} is {shorten(row['kind'])}; expected 'mapf' or 'lmapf'")
+    return checked
+
+
+def get_number(row: Mapping[str, Any], name: str, *, above: float | None = None, most: float = math.inf) -> float:
+    """Return a number of a row."""
+    value = row.get(name)
+    what = f"the row of {row.get('algorithm')} for {tuple(row.get(key) for key in INSTANCE)}"
+    if value is None:
+        raise ValueError(f"{what} has no {name!r}, which is needed here; expected a number")
+    if isinstance(value, bool) or not (isinstance(value, float) or is_int(value)):
+        raise TypeError(f"{what} has {shorten(value)} as {name!r}; expected a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number) or number < 0 or (above is not None and number <= above) or number > most:
+        least = "of at least 0" if above is None else f"above {above:g}"
+        limit = f", and at most {most:g}" if most < math.inf else ""
+        raise ValueError(f"{what} has {shorten(value)} as {name!r}; expected a number {least}{limit}")
+    return number

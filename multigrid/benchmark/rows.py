@@ -21,8 +21,7 @@ from typing import Any
 from typing_extensions import Self
 
 from multigrid._files import read_bytes
-from multigrid.benchmark.checks import INSTANCE, check_rows, get_number
-from multigrid.benchmark.published import Row
+from multigrid.benchmark.published import INSTANCE, Row, check_rows, get_number
 from multigrid.benchmark.scores import instance_of
 
 _TEXTS = frozenset({"kind", "set", "map", "algorithm", "status", "multigrid", "python", "numba"})

@@ -16,10 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from multigrid._files import replace_file
-from multigrid.cli._episodes import EpisodeResult, describe_episodes
+from multigrid.cli._episodes import EpisodeResult, RolloutOptions, describe_episodes
 from multigrid.cli._estimates import defined_names, format_estimate, label_of, numbers_of, tables_by_row, title_of
 from multigrid.cli._files import Unwritten, staged_folder, write_json, write_rows
-from multigrid.cli._rollout_options import RolloutOptions
 from multigrid.evaluation import Evaluation
 from multigrid.rendering.svg import animated_svg, describe_large
 from multigrid.scenarios import save

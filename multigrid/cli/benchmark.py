@@ -232,15 +232,12 @@ def _check_models(policies: Sequence[str], instances: Collection[Instance]) -> N
         if not refused:
             continue
         numbers = sorted({number for number, _ in kinds})
-        playable = [number for number in numbers if number not in {number for number, _ in refused}]
+        playable = [str(number) for number in numbers if number not in {number for number, _ in refused}]
+        what = f"{', '.join(playable)}: give --agents {' '.join(playable)}"
         raise ValueError(
             f"--policy {name} was trained with {trained.num_agents} agents to see {', '.join(trained.parts)}, and the "
-            f"instances have {_list(numbers)} agents, of which it can play "
-            + (
-                f"{_list(playable)}: give --agents {' '.join(map(str, playable))}"
-                if playable
-                else "none: train it with --observe agent target view, which fits all instances"
-            )
+            f"instances have {', '.join(map(str, numbers))} agents, of which it can play "
+            f"{what if playable else 'none: train it with --observe agent target view, which fits all instances'}"
         )
 
 
@@ -250,7 +247,3 @@ def _fits(trained: GridConfig, instance: Instance) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -42,7 +42,6 @@ from multigrid.evaluation import Difference, Evaluation, LowerBounds, evaluate
 from multigrid.policies import Policy
 from multigrid.policies.named import PolicyFactory
 
-_PROGRAM = "multigrid evaluate"
 _NOTE = "* 0 is excluded. Costs and gaps: episodes that both policies solved."
 # The seconds for a bound that nobody reads.
 _MOMENT = 1e-3
@@ -169,7 +168,7 @@ def _play_world(
 def parse_evaluate(arguments: Sequence[str]) -> EvaluateOptions:
     """Parse the flags."""
     policies = tuple(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
-    options = parse_episodes(EvaluateOptions, arguments, _PROGRAM, lambda given: given.get("policies", ()))
+    options = parse_episodes(EvaluateOptions, arguments, "multigrid evaluate", lambda given: given.get("policies", ()))
     if options.policies != policies:
         raise ValueError(f"{' '.join(options.policies)} came after a flag; name the policies before the flags")
     return options

@@ -11,12 +11,19 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
-from multigrid.cli._episodes import check_episodes, find_worlds, fit_world, play_episode
+from multigrid.cli._episodes import (
+    FILMS,
+    RolloutOptions,
+    check_episodes,
+    find_worlds,
+    fit_world,
+    parse_rollout,
+    play_episode,
+)
 from multigrid.cli._files import check_new, check_writable
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._rollout_files import WorldEpisodes, import_libraries, print_report, write_outputs
-from multigrid.cli._rollout_options import FILMS, RolloutOptions, parse_rollout
 from multigrid.config import GridConfig
 from multigrid.datasets.recipe import find_spec, recipe_of_episodes
 from multigrid.datasets.writer import DatasetWriter, find_folder, open_writer

@@ -10,9 +10,8 @@ from gymnasium.vector import AutoresetMode
 
 from multigrid._checks import check_int, check_seed, shorten
 from multigrid.config import GridConfig
-from multigrid.datasets.playing import rows_of_episodes, rows_of_worlds
 from multigrid.datasets.recipe import KEY, Recipe, find_spec, read_recipe, recipe_of_episodes, wrap_env
-from multigrid.datasets.rows import AgentRow, update_digest
+from multigrid.datasets.rows import AgentRow, rows_of_episodes, rows_of_worlds, update_digest
 from multigrid.datasets.writer import ARRAYS, import_minari, open_writer
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from multigrid._checks import shorten
 from multigrid._files import create_folder
 from multigrid._version import __version__
-from multigrid.datasets.playing import EpisodeBuffer
 from multigrid.datasets.recipe import KEY, Recipe, find_spec, wrap_env
-from multigrid.datasets.rows import AgentRow, update_digest
+from multigrid.datasets.rows import AgentRow, EpisodeBuffer, update_digest
 from multigrid.integrations.extras import list_versions, missing_library
 
 if TYPE_CHECKING:

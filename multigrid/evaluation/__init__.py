@@ -8,7 +8,7 @@
 """
 
 from multigrid.evaluation.estimates import Estimate, LowerBounds
-from multigrid.evaluation.playing import evaluate
+from multigrid.evaluation.playing import evaluate as evaluate
 from multigrid.evaluation.results import Difference, Evaluation
 
-__all__ = ["Difference", "Estimate", "Evaluation", "LowerBounds", "evaluate"]
+__all__ = ["Difference", "Estimate", "Evaluation", "LowerBounds"]

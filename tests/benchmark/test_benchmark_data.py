@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from multigrid import benchmark, planning
-from multigrid.benchmark import instances
+from multigrid import benchmark
 from multigrid.benchmark.clone import known_sums
 from multigrid.maps.cells import distances_to, label_components
-from multigrid.scenarios import RecordEpisode, load, replay, save
-from tiny_clone import EXPERIMENTS, LMAPF, MAPF, MAPS, list_results, sums_of
+from tiny_clone import EXPERIMENTS, MAPF, MAPS, list_results, sums_of
 
 LIFELONG = [name for name in benchmark.SETS if name != "pathfinding"]
 AGAIN = "  Scenario-3:" + MAPF.partition("  Scenario-2:")[2].partition("  Scenario-1:")[0] + "  Scenario-1:"
@@ -34,21 +32,6 @@ def test_an_instance_is_a_scenario(clone: Path) -> None:
     assert (config.width, config.height, config.num_agents) == (5, 3, 3)
     assert np.argwhere(config.is_wall[0]).tolist() == [[1, 1], [4, 0], [4, 2]]
     assert config.layouts.tolist() == [[[0, 0, 2, 0], [1, 2, 3, 2], [4, 1, 2, 1]]]  # type: ignore[union-attr]
-
-
-def test_an_instance_is_played_recorded_replayed_and_solved(clone: Path, tmp_path: Path) -> None:
-    """An instance is an ordinary scenario: a plan solves it, and the recording is written, read and replayed."""
-    scenario = benchmark.load(clone, "puzzles")[1]
-    plan = planning.solve(scenario, "cbs")
-    assert (plan.status, plan.sum_of_costs) == ("optimal", 2)
-    env = RecordEpisode(scenario.env())
-    env.reset()
-    assert plan.actions is not None
-    for row in plan.actions:
-        env.step(dict(zip(env.agents, row, strict=True)))
-    assert not env.agents
-    save(env.scenario(scenario.name), tmp_path / "played.json")
-    assert all(list(replay(load(tmp_path / "played.json")))[-1].terminations.values())
 
 
 def test_lifelong_instances_have_lists_of_targets(clone: Path) -> None:
@@ -103,6 +86,7 @@ def test_published_results_are_rows(clone: Path) -> None:
         (FILE, MAPF, "a: [", "is no YAML"),
         (f"{EXPERIMENTS}/maps.yaml", "  .#$!.\n", "  .#\n", "a map 'bay' that is no picture"),
         (f"{EXPERIMENTS}/maps.yaml", MAPS, "", "has no maps"),
+        (f"{EXPERIMENTS}/05-puzzles-lmapf.yaml", "[[0, 1]]", "[]", "has a Scenario-0 .* agent_1 has an empty list"),
     ],
 )  # fmt: skip
 def test_a_scenario_that_is_not_as_expected_is_named(clone: Path, path: str, old: str, new: str, wrong: str) -> None:
@@ -111,27 +95,8 @@ def test_a_scenario_that_is_not_as_expected_is_named(clone: Path, path: str, old
     assert old in text
     (clone / path).write_text(text.replace(old, new))
     with pytest.raises(benchmark.DataError, match=wrong) as caught:
-        benchmark.load(clone, "puzzles", check=False)
+        benchmark.load(clone, "puzzles", "lmapf" if "lmapf" in path else "mapf", check=False)
     assert path.rpartition("/")[2] in str(caught.value)
-
-
-def test_an_empty_list_of_targets_is_refused(clone: Path) -> None:
-    """A lifelong agent without targets is named, with file and scenario."""
-    file = clone / EXPERIMENTS / "05-puzzles-lmapf.yaml"
-    file.write_text(LMAPF.replace("[[0, 1]]", "[]"))
-    with pytest.raises(
-        benchmark.DataError, match=r"05-puzzles-lmapf.yaml has a Scenario-0 .* agent_1 has an empty list"
-    ):
-        benchmark.read_instances(clone, "puzzles", "lmapf", check=False)
-
-
-def test_too_few_agents_are_refused(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scenario needs agents for the largest number of its set."""
-    monkeypatch.setitem(instances.SETS, "puzzles", (2, 5))
-    with pytest.raises(
-        benchmark.DataError, match=r"05-puzzles-mapf.yaml, Scenario-1 has 4 agents; expected at least 5"
-    ):
-        benchmark.load(clone, "puzzles")
 
 
 @pytest.mark.parametrize("path", [f"{EXPERIMENTS}/maps.yaml", FILE, "raw_data_MAPF/05-puzzles/LaCAM.json"])
@@ -179,6 +144,9 @@ def test_names_that_do_not_exist(clone: Path, tmp_path: Path) -> None:
         benchmark.read_instances(clone, "pathfinding", "lmapf")
     with pytest.raises(benchmark.DataError, match="nowhere is no folder; expected a clone"):
         benchmark.load(tmp_path / "nowhere", "puzzles")
+    for folder in (tmp_path, clone / "algorithms"):
+        with pytest.raises(benchmark.DataError, match=r"has no folder `algorithms`; expected a clone of Cognitive"):
+            benchmark.published(folder, sets=["puzzles"])
     with pytest.raises(benchmark.DataError, match=r"02-mazes/maps\.yaml is missing"):
         benchmark.load(clone, "mazes")
 
@@ -195,14 +163,6 @@ def test_what_git_may_have_done_is_said(clone: Path) -> None:
             benchmark.load(clone, "puzzles")
 
 
-@pytest.mark.parametrize("folder", ["clone/algorithms", "."])
-def test_another_folder_of_a_clone(folder: str, clone: Path, tmp_path: Path) -> None:
-    """The folder above a clone, or one within it, is named as having no clone's content."""
-    assert clone == tmp_path / "clone"
-    with pytest.raises(benchmark.DataError, match=r"has no folder `algorithms`; expected a clone of Cognitive"):
-        benchmark.published(tmp_path / folder, sets=["puzzles"])
-
-
 def test_numbers_of_agents_and_names_of_sets(clone: Path) -> None:
     """A number counts once; none, too many, and sets as a text are refused; a set that is named twice is read once."""
     instances = benchmark.read_instances(clone, "puzzles", agents=[2, 2], every=9)
@@ -211,6 +171,8 @@ def test_numbers_of_agents_and_names_of_sets(clone: Path) -> None:
     for agents, wrong in (([], "agents is empty"), ([0], "a number of agents is 0"), (2, "agents is 2; expected")):
         with pytest.raises((TypeError, ValueError), match=wrong):
             benchmark.read_instances(clone, "puzzles", agents=agents)  # type: ignore[arg-type]
+    with pytest.raises(benchmark.DataError, match=r"mapf\.yaml, Scenario-1 has 4 agents; expected at least 5"):
+        benchmark.read_instances(clone, "puzzles", agents=[2, 5])
     for number in (0, 3, -1):
         with pytest.raises(ValueError, match=f"num_agents is {number}; expected"):
             instances[0].select(number)
@@ -250,15 +212,6 @@ def test_all_instances_are_read(real: Path) -> None:
         assert [one.scenario().name for one in found[::60]] == [one.name for one in found[::60]]
     lengths = {len(cells) for one in found for cells in one.targets}
     assert (min(lengths), max(lengths)) == (3, 256)
-
-
-@pytest.mark.long
-def test_all_instances_load(real: Path) -> None:
-    """Each instance is a scenario, the lifelong ones with a list of targets for each agent."""
-    assert sum(len(benchmark.load(real, name)) for name in benchmark.SETS) == 3376
-    scenarios = [one for name in LIFELONG for one in benchmark.load(real, name, "lmapf")]
-    assert len(scenarios) == 3296
-    assert all(one.config.target_lists is not None for one in scenarios)
 
 
 @pytest.mark.long

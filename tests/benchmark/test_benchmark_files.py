@@ -15,10 +15,11 @@ import pytest
 from helpers import AROUND
 from multigrid import __version__, benchmark
 from multigrid.benchmark import rows as rows_module
-from multigrid.benchmark.rows import COLUMNS, RowFile, key_of
+from multigrid.benchmark.rows import RowFile, key_of
 from multigrid.cli import benchmark as command
 from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
+from tiny_clone import made_row
 
 HOLD = """
 import sys, time
@@ -29,13 +30,6 @@ with RowFile(Path(sys.argv[1])):
     print("open", flush=True)
     time.sleep(600)
 """
-
-
-def made_row(seed: int = 0, **values: Any) -> benchmark.Row:
-    """A row that was not played."""
-    row = {**dict.fromkeys(COLUMNS), "kind": "mapf", "set": "puzzles", "map": "bay", "seed": seed, "agents": 2}
-    row |= {"algorithm": "pibt", "status": "played", "csr": 1.0, "isr": 0.5, "sum_of_costs": 7.0, "time_limit": 0.0}
-    return row | {"multigrid": "1", "rules": RULES_VERSION, "python": "3", "numba": ""} | values
 
 
 def written(folder: Path, *rows: benchmark.Row) -> Path:
@@ -157,26 +151,6 @@ def test_rows_of_other_sets_stay(clone: Path, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        (lambda text: text.replace("kind,set", "set,kind"), r"its columns are set, kind, .*, not kind, set"),
-        (lambda text: text.replace("mapf,puzzles", "maps,puzzles"), "'kind' of row 0 is 'maps'"),
-        (lambda text: text.replace(",bay,0,2", ",bay,0,-2"), "'agents' of row 0 is -2"),
-    ],
-)
-def test_a_changed_file_is_refused_and_stays(change: Any, wrong: str, tmp_path: Path) -> None:
-    """Columns in another order and impossible values are refused by readers and writers, which name the file."""
-    file = written(tmp_path / "out", made_row())
-    text = change(file.read_text())
-    assert text != file.read_text()
-    file.write_text(text)
-    for use in (benchmark.read_rows, RowFile):
-        with pytest.raises(ValueError, match=rf"rows\.csv does not hold rows of `multigrid benchmark`: {wrong}"):
-            use(file)  # type: ignore[operator]
-        assert file.read_text() == text
-
-
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """Reading names a missing file; a folder or a pipe in its place is refused, without waiting for anybody."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -187,3 +161,33 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ValueError, match="pipe is no regular file"):
             RowFile(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda text: "time,speed\n1,2\n", "its columns are time, speed"),
+        (lambda text: text.replace("kind,set", "set,kind"), r"its columns are set, kind, .*, not kind, set"),
+        (lambda text: text.rstrip("\n").rpartition(",")[0] + "\n", r".*(shorter|argument 2)"),
+        (lambda text: text.replace(",2,pibt", ",two,pibt"), ".*two"),
+        (lambda text: text.replace("mapf,puzzles", "maps,puzzles"), "'kind' of row 0 is 'maps'"),
+        (lambda text: text.replace(",0,2,pibt", ",0,-2,pibt"), "'agents' of row 0 is -2"),
+    ],
+)
+def test_a_changed_file_is_refused_and_stays(change: Any, wrong: str, tmp_path: Path) -> None:
+    """Other columns, missing words and impossible values are refused by readers and writers, who name the file."""
+    file = written(tmp_path / "out", made_row())
+    text = change(file.read_text())
+    assert text != file.read_text()
+    file.write_text(text)
+    for use in (benchmark.read_rows, RowFile):
+        with pytest.raises(ValueError, match=rf"rows\.csv does not hold rows of `multigrid benchmark`: {wrong}"):
+            use(file)  # type: ignore[operator]
+        assert file.read_text() == text
+
+
+def test_two_rows_of_one_key_are_refused(tmp_path: Path) -> None:
+    """A file with two rows for one algorithm and instance is refused."""
+    file = written(tmp_path / "out", made_row(), made_row())
+    with pytest.raises(ValueError, match="two rows for one algorithm and instance"):
+        benchmark.read_rows(file)

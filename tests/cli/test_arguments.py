@@ -20,9 +20,9 @@ import multigrid.integrations
 from helpers import AROUND, run_without
 from multigrid import GridConfig, planning, scenarios
 from multigrid.cli import main, play
+from multigrid.cli._episodes import RolloutOptions
 from multigrid.cli._models import make_policy_factory
 from multigrid.cli._options import Range, _types_in, fill_options
-from multigrid.cli._rollout_options import RolloutOptions
 from multigrid.cli._train_options import RLlibOptions, SB3Options, check_rllib, read_train
 from multigrid.cli.benchmark import BenchmarkOptions
 from multigrid.cli.evaluate import EvaluateOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -184,9 +185,15 @@ def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch
     """At 80 columns no line is longer, and no number is cut or broken, with three figures before the point too."""
     monkeypatch.setenv("COLUMNS", "80")
     flags = "--suite maze-11x9-4 --gap 2 --episodes 12 --seed 3"
+    shown = run("rollout --policy random --suite 11x9 --episodes 2", capsys)
     printed = run(f"evaluate shortest-path random lacam {flags}", capsys)
-    assert max(map(len, printed.splitlines())) <= 80
-    assert "\u2026" not in printed
+    for text in (shown, printed):
+        assert max(map(len, text.splitlines())) <= 80
+        assert "\u2026" not in text
+        for interval in re.findall(r"\[[^ \]]*", text):
+            assert re.fullmatch(r"\[([-+]?\d+\.\d+(\N{EN DASH}|, |,)?([-+]?\d+\.\d+)?|95)", interval), interval
+    assert all(f"{kind}-11x9-4" in shown for kind in ("empty", "maze", "random", "rooms", "warehouse"))
+    assert all(word in shown for word in ("success", "(CSR)", "ISR", "makespan"))
     assert sum(row[0] == "sum of costs" and "]" in row[1] for row in cells_of(printed)) >= 1
 
 

@@ -122,3 +122,17 @@ def test_only_agents_that_are_present_act() -> None:
 
     play_held_out(GridConfig(walls="a.A..b...B", on_target="leave", max_cycles=9), range(3, 4), walk_right)
     assert asked == [["agent_0", "agent_1"]] * 2 + [["agent_1"]] * 2
+
+
+def test_worlds_whose_episode_is_over_are_not_asked() -> None:
+    """Actions are chosen for the agents of episodes that go on, though all worlds are stepped together."""
+    asked: list[list[str]] = []
+
+    def act(names: list[str], observations: Any, generator: np.random.Generator) -> list[int]:
+        asked.append(names)
+        return [0] * len(names)
+
+    config = GridConfig(walls=["a.A..\n", "a...A\n"], max_cycles=9)
+    steps = play_held_out(config, range(6), act).steps
+    assert [len(names) for names in asked] == [int((steps > step).sum()) for step in range(4)]
+    assert set(steps) == {2, 4}

@@ -19,7 +19,7 @@ from multigrid import GridConfig
 from multigrid.cli import main, play
 from multigrid.cli._options import WorldOptions, check_map, parse_flags
 from multigrid.cli.play.session import Session
-from multigrid.maps import maze, parse_map
+from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
 from multigrid.scenarios.stored_config import make_grid
 
@@ -39,14 +39,6 @@ def test_a_map_gives_the_defaults_of_the_other_flags() -> None:
     assert (config.size, config.num_agents, config.on_target, config.allow_stay) == ((17, 13), 3, "leave", False)
     assert (config.observe, config.view_radius) == (("agent", "target"), 5)
     assert parsed("--size 9 4 --num-agents 5") == GridConfig(size=(9, 4), num_agents=5)
-
-
-def test_several_maps_are_a_pool() -> None:
-    """Maps come one after the other; the agents need room on each of them, and no more than that."""
-    Path("open.txt").write_text("\n".join(["." * 9] * 7))
-    config = parsed("--map open.txt maze:width=9,height=7,maps=2 --num-agents 30 --max-cycles 9")
-    np.testing.assert_array_equal(config.is_wall, [np.zeros((9, 7), dtype=bool), maze(9, 7, 0), maze(9, 7, 1)])
-    assert (config.num_agents, config.max_cycles) == (30, 9)
 
 
 def test_a_map_on_other_defaults() -> None:
@@ -199,37 +191,3 @@ def test_a_training_on_a_map_can_be_played(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr(play, "show", lambda *_: None)
     assert main(["play", *["--map", "run", "--seed", "0", "--record", "played.json"]]) == 0
     np.testing.assert_array_equal(load("played.json").config.is_wall, config.is_wall)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("walls", ["a.#B\n.bA.", ["...\n#..", "..#\n..."]])
-def test_a_training_in_python_may_have_walls(walls: Any) -> None:
-    """Maps, with and without a layout, are stored with the run, and read again."""
-    from rich.console import Console
-
-    from multigrid.cli._models import read_training
-    from multigrid.cli._train_options import SB3Options
-    from multigrid.cli._train_sb3 import train
-
-    config = GridConfig(walls=walls, max_cycles=9)
-    small = {"steps": 32, "copies": 2, "rollout": 8, "batch_size": 16, "epochs": 1, "hidden": (8,), "episodes": 2}
-    options = SB3Options(grid=config, evaluations=2, folder=Path("run"), **small)
-    assert train(options, Console(quiet=True)) == 0
-    assert read_training(Path("run")).grid == config
-
-
-@pytest.mark.heavy
-def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """At 80 columns no line is longer, no number is cut, and every measure of every world is there."""
-    monkeypatch.setenv("COLUMNS", "80")
-    flags = ["--policy", "random", "--suite", "11x9", "--episodes", "2"]
-    assert main(["rollout", *flags]) == 0
-    printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= 80
-    assert "\u2026" not in printed
-    for name in ("empty-11x9-4", "maze-11x9-4", "random-11x9-4", "rooms-11x9-4", "warehouse-11x9-4"):
-        assert printed.count(name) >= 1
-    for interval in re.findall(r"\[[^ \]]*", printed):
-        assert re.fullmatch(r"\[(\d+\.\d+\N{EN DASH}\d+\.\d+|95)", interval), interval
-    for word in ("success", "(CSR)", "ISR", "makespan"):
-        assert word in printed

@@ -81,6 +81,35 @@ def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys: pytest.Captur
     assert metrics["throughput"] == {"mean": None, "low": None, "high": None}
 
 
+def test_a_gap_known_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    """The gap of each episode in which all arrive is its sum of costs over the smallest one, less 1."""
+    path = saved("a.b\n#..\nB.A", on_target="stay", allow_stay=True, max_cycles=30)
+    assert main(["rollout", "--scenario", path, *["--gap", "5", "--episodes", "12", "--svg", "--output", "out"]]) == 0
+    assert "gap: share of the sum of costs above the bound" in capsys.readouterr().out
+    # Each is four steps from its target, and neither need wait for the other.
+    rows = episodes_of("out")
+    gaps = [repr(float(row["sum_of_costs"]) / 8 - 1) if float(row["success"]) else "" for row in rows]
+    assert [row["gap"] for row in rows] == gaps
+    (world,) = json.loads(Path("out/metrics.json").read_text())["worlds"]
+    assert world["metrics"]["gap"]["mean"] == pytest.approx(np.mean([float(gap) for gap in gaps if gap]))
+    assert "gap" not in rollout("--size 4 3 --episodes 2", capsys)["worlds"][0]["metrics"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--gap 0", "--gap is 0.0; expected 0.001 to 1,000,000,000"),
+        ("--gap nan", "--gap is nan"),
+        ("--gap 1 --on-target restart", "on_target is 'restart'"),
+        ("--gap 1 --collisions priority", "collisions is 'priority', which no method supports"),
+    ],
+)
+def test_gaps_that_cannot_be(flags: str, complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A time that is none, and rules that planners do not support, are refused."""
+    assert main(["rollout", "--episodes", "1", *flags.split()]) == 2
+    assert complaint in capsys.readouterr().err
+
+
 def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """Each measure that is defined has a row with its mean and its interval; the others have none."""
     assert main(["rollout", "--scenario", saved(CORRIDORS), "--episodes", "4"]) == 0

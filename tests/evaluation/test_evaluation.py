@@ -17,6 +17,7 @@ from pettingzoo.utils import BaseParallelWrapper
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
 from multigrid.evaluation.estimates import MEASURES, LowerBounds, bootstrap, estimate_measures, measure_episode
+from multigrid.evaluation.playing import play
 from multigrid.evaluation.results import Evaluation
 from multigrid.policies import Policy, random_policy
 
@@ -102,6 +103,21 @@ def test_each_seed_is_one_episode() -> None:
     multigrid.evaluate(config, record, iter([9, 4, 9]))
     resets = [MultiGridEnv(config).reset(seed=seed)[0]["agent_2"] for seed in (9, 4, 9)]
     assert starts == [[part.tolist() for part in observation.values()] for observation in resets]
+
+
+def test_a_policy_sees_what_the_last_step_has_shown() -> None:
+    """`play` yields the reset and each step, whose observations are what the policy sees before the next one."""
+    seen: list[Any] = []
+
+    def watch(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        seen.append(observations)
+        return east(env, observations)
+
+    steps = list(play(MultiGridEnv(CORRIDORS), watch, seed=4))
+    assert [actions is None for actions, _ in steps] == [True, False, False, False]
+    assert [step.observations["agent_0"]["agent"].tolist() for _, step in steps] == [[x, 0] for x in range(4)]
+    assert all(shown is step.observations for shown, (_, step) in zip(seen, steps, strict=False))
+    assert [list(actions) for actions, _ in steps[1:]] == [["agent_0", "agent_1"]] * 3
 
 
 class Mirrored(BaseParallelWrapper[str, Any, Any]):

@@ -17,6 +17,7 @@ from multigrid.core.rules import RULES_VERSION
 from multigrid.maps import ParsedMap, maze, parse_map, save_map
 from multigrid.scenarios import Scenario, find_world, save
 from multigrid.scenarios.stored_config import grid_fields, make_grid
+from multigrid.scenarios.worlds import find_suite
 
 BASE = GridConfig(size=(9, 4), num_agents=5, on_target="leave", observe=("agent", "view"), max_cycles=40)
 RULES = [field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")]
@@ -98,6 +99,15 @@ def test_a_run_gives_its_world() -> None:
     assert (plain.size, plain.num_agents, rules(plain)) == ((9, 4), 5, rules(BASE))
     fixed = find_world(run_folder("fixed", GridConfig(walls="a..\n#.A")))
     assert fixed == GridConfig(walls="...\n#..", num_agents=1)
+
+
+def test_worlds_of_the_suite_by_parts_of_names() -> None:
+    """No pattern gives all worlds, a part of a name those with it, and a pattern those whose whole names match."""
+    names = multigrid.scenarios.names()
+    assert list(find_suite([])) == names
+    assert list(find_suite(["9x7"])) == [name for name in names if "9x7" in name]
+    assert list(find_suite(["maze-*-4", "9x7-?"])) == ["maze-11x9-4"]
+    assert find_suite(["maze-9x7-2"])["maze-9x7-2"] == multigrid.scenarios.get("maze-9x7-2").config
 
 
 def test_several_maps_are_a_pool() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import multigrid
 from helpers import names
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.cli import main
@@ -79,12 +78,9 @@ def test_packing_loses_nothing(shape, largest):
     rows = random.integers(-largest, largest, shape) * (random.random(shape) < 0.3)
     assert unpacked(pack(rows), shape[1]) == rows.tolist()
     assert unpacked(pack(0 * rows), shape[1]) == (0 * rows).tolist()
-
-
-def test_packing_is_short():
-    """A change takes a byte, and no change next to nothing."""
-    assert len(base64.b64decode(pack(np.full((500, 1001), 1)))) == 500 * 4
+    # A change takes a byte, and no change next to nothing.
     assert len(base64.b64decode(pack(np.arange(1000).reshape(1, 1000)))) == 2 + 999
+    assert len(base64.b64decode(pack(np.full((500, 1001), 1)))) == 500 * 4
 
 
 def test_every_source_gives_the_same_page(recorded, episode, tmp_path, monkeypatch):
@@ -369,21 +365,6 @@ def test_a_still_picture_is_saved(episode, tmp_path):
     assert names(tmp_path) == ["third.svg"]
 
 
-def test_the_old_name_of_show_episode_warns(episode):
-    """`multigrid.replay` returns what `multigrid.show_episode` returns, with a warning that names it."""
-    with pytest.warns(DeprecationWarning, match=r"use multigrid\.show_episode"):
-        assert multigrid.replay(episode).html == multigrid.show_episode(episode).html
-
-
-def test_the_command_writes_beside_the_recording(recorded, tmp_path, capsys):
-    """`multigrid replay FILE` writes FILE with .html, the same page as show_episode() gives, and says where."""
-    scenarios.save(recorded, tmp_path / "room.json")
-    assert main(["replay", str(tmp_path / "room.json")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'room.html'}\n"
-    assert (tmp_path / "room.html").read_bytes() == show_episode(recorded).html.encode()
-    assert names(tmp_path) == ["room.html", "room.json"]
-
-
 def test_the_command_writes_where_its_flag_says(tmp_path, monkeypatch, capsys):
     """A name of the suite goes to the current folder, --output elsewhere, and --svg adds the picture."""
     monkeypatch.chdir(tmp_path)
@@ -439,14 +420,10 @@ def test_lists_of_targets_are_part_of_a_layout():
         show_episode(recordings[0], 3)
 
 
-def test_two_episodes_have_two_names(episode):
-    """A pair made by hand of two episodes with one name is refused: captions would not tell them apart."""
-    with pytest.raises(ValueError, match=r"both episodes are called '.*'; expected two names"):
-        Replay(episode, episode)
-
-
 def test_names_tell_two_recordings_apart(recorded, tmp_path):
     """Files are called by their names without suffix, by more of their paths if these are equal, else by numbers."""
+    with pytest.raises(ValueError, match=r"both episodes are called '.*'; expected two names"):
+        Replay(trace_episode(recorded), trace_episode(recorded))
     paths = [tmp_path / "pibt" / "room.v1.json", tmp_path / "learned" / "room.v1.json", tmp_path / "again.json"]
     for path in paths:
         path.parent.mkdir(exist_ok=True)
