@@ -10,7 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from helpers import AROUND
@@ -131,18 +130,12 @@ def test_a_closure_is_not_kept(base):
     assert kernels(base) == []
 
 
-def flip(file, at):
-    """Flip a bit."""
-    content = bytearray(file.read_bytes())
-    content[at] ^= 4
-    file.write_bytes(content)
-
-
 def flip_machine_code(file):
     """Flip a bit in the middle of the machine code."""
-    content = file.read_bytes()
+    content = bytearray(file.read_bytes())
     begin = content.index(b"\x7fELF") if b"\x7fELF" in content else 0
-    flip(file, begin + (len(content) - begin) // 4)
+    content[begin + (len(content) - begin) // 4] ^= 4
+    file.write_bytes(content)
 
 
 def replace_by_folder(file):
@@ -166,14 +159,8 @@ def replace_by_another(file):
 
 DAMAGE = {
     "empty": lambda file: file.write_bytes(b""),
-    "shorter than a digest": lambda file: file.write_bytes(b"\0" * 7),
     "truncated": lambda file: os.truncate(file, file.stat().st_size * 2 // 3),
     "one byte short": lambda file: os.truncate(file, file.stat().st_size - 1),
-    "one byte long": lambda file: file.write_bytes(file.read_bytes() + b"\0"),
-    "garbage": lambda file: file.write_bytes(np.random.default_rng(1).bytes(20_000)),
-    "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
-    "first bit": lambda file: flip(file, 0),
-    "last bit": lambda file: flip(file, -1),
     "machine code": flip_machine_code,
     "folder": replace_by_folder,
     "pipe": replace_by_pipe,
@@ -228,16 +215,14 @@ def failing(monkeypatch, name, code, in_folder):
     monkeypatch.setattr(Path, name, fail)
 
 
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE])
-def test_what_cannot_be_read_is_compiled(kept, capfd, monkeypatch, code):
+def test_what_cannot_be_read_is_compiled(kept, capfd, monkeypatch):
     """A file that cannot be read is as good as none, and is replaced."""
-    failing(monkeypatch, "read_bytes", code, kept.parent)
+    failing(monkeypatch, "read_bytes", errno.EIO, kept.parent)
     assert not found(another())
-    assert_one_line(capfd.readouterr(), kept.parent, os.strerror(code))
+    assert_one_line(capfd.readouterr(), kept.parent, os.strerror(errno.EIO))
 
 
-@pytest.mark.parametrize("name", ["open", "replace", "mkdir"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize(("name", "code"), [("open", errno.EROFS), ("replace", errno.ENOSPC), ("mkdir", errno.EACCES)])
 def test_what_cannot_be_written_is_no_error(kept, capfd, monkeypatch, name, code):
     """The code is compiled and used, one line says why it is not kept, and no half of a file is left."""
     if name == "mkdir":
@@ -325,25 +310,15 @@ def test_a_closed_stderr_is_no_error(kept, monkeypatch):
         assert not found(another())
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "Path.replace = die",
-        pytest.param("kernel_cache.dumps = die", marks=pytest.mark.long),
-        pytest.param(
-            "import numba.core.compiler_machinery as it; it.PassManager._runPass = die", marks=pytest.mark.long
-        ),
-    ],
-)
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_a_process_that_is_killed_leaves_no_harm(tmp_path, base, moment):
-    """Killed while it compiles, or before the file has its name: the next one compiles again, and says nothing."""
+def test_a_process_that_is_killed_leaves_no_harm(tmp_path, base):
+    """Killed before the file has its name: the next one compiles again, and says nothing."""
     path = script(
         tmp_path,
         "if sys.stdin.readline() == 'die\\n':\n"
         "    import os, signal\n"
         "    die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"    {moment}\n"
+        "    Path.replace = die\n"
         "print(polynomial(7), dict(polynomial.stats.cache_hits) != {})",
     )
     killed = run(path, base)
@@ -405,13 +380,6 @@ def create(base, name, *, days=0, files=("in_use", "step-1-2.kernel", "step-1-2.
     return folder
 
 
-def create_older(base, **options):
-    """Create a folder as version 0.1 did."""
-    return create(
-        base, OLDER, files=("core_01ab/rules.step-1.py311.nbi", "core_01ab/rules.step-1.py311.1.nbc"), **options
-    )
-
-
 def open_beside(beside, monkeypatch):
     """Open a new folder in the package's own place, and return its name."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
@@ -422,7 +390,6 @@ def open_beside(beside, monkeypatch):
 def test_of_sources_that_are_gone_nothing_is_left(base, monkeypatch):
     """Beside the sources, a new folder replaces those of other sources; those of another Python are left to it."""
     create(base, OLD)
-    create_older(base)
     create(base, OTHER)
     name = open_beside(base, monkeypatch)
     assert {path.name for path in base.iterdir()} == {name, OTHER}
@@ -432,18 +399,10 @@ def test_what_was_used_this_month_stays(base):
     """Where several versions of the package keep their folders, those go that have not been used for a month."""
     create(base, OLD, days=29)
     create(base, OTHER, days=31)
-    create_older(base, days=29)
     create(base / "and", OTHER, days=31)
     name = KernelCache(SOURCES, Path("never")).folder.name
-    assert {path.name for path in base.iterdir()} == {name, OLD, OLDER, "and"}
+    assert {path.name for path in base.iterdir()} == {name, OLD, "and"}
     assert (base / "and" / OTHER).exists()
-
-
-def test_a_month_after_its_last_use_a_folder_of_version_0_1_goes(base):
-    """Of these folders, the files themselves say when they were used."""
-    create_older(base, days=31)
-    name = KernelCache(SOURCES, Path("never")).folder.name
-    assert {path.name for path in base.iterdir()} == {name}
 
 
 def test_to_open_a_folder_is_to_use_it(base):
@@ -457,15 +416,14 @@ def test_to_open_a_folder_is_to_use_it(base):
 
 
 @needs_locks
-@pytest.mark.parametrize("days", [pytest.param(0, marks=pytest.mark.long), 31])
-def test_what_is_in_use_stays(tmp_path, base, monkeypatch, days):
+def test_what_is_in_use_stays(tmp_path, base, monkeypatch):
     """A folder that a living process has opened stays, with all that is in it; when the process is dead, it goes."""
     program = script(tmp_path, "polynomial(7)\nprint('ready', flush=True)\nsys.stdin.readline()")
     process = run(program, base)
     assert process.stdout.readline() == "ready\n"
     (folder,) = base.iterdir()
     files = sorted(folder.iterdir())
-    os.utime(folder / "in_use", (time.time() - days * 24 * 3600,) * 2)
+    os.utime(folder / "in_use", (time.time() - 31 * 24 * 3600,) * 2)
     open_beside(base, monkeypatch)
     assert sorted(folder.iterdir()) == files
     process.communicate("", timeout=120)
