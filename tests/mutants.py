@@ -114,14 +114,14 @@ TESTS = {
         "envs/test_vector.py",
         "envs/test_contract.py",
     ],
-    "core/worlds.py": [
+    "runtime/worlds.py": [
         "core/test_target_lists.py",
         "envs/test_vector.py",
         "envs/test_documented.py",
         "envs/test_safety.py",
         "envs/test_contract.py",
     ],
-    "core/allocation.py": [
+    "core/worlds.py": [
         "core/test_target_lists.py",
         "core/test_invariants.py::test_play_is_that_of_the_reference",
         "core/test_worlds.py",
@@ -490,27 +490,26 @@ runtime/world_generators.py
         a generator that is not safe is not drawn from: Expr 1 -> pass
 runtime/calls.py
     _run
-        the generator that somebody holds follows a draw: Expr 4 -> pass
+        the generator that somebody holds follows a draw: Expr 9 -> pass
     finish_commit
         what follows a commit is done: If 2 -> False
         what follows is not done without its commit: If 2 -> True
     _interpret
         worlds that are half played are refused: Assign 2 -> _1 = False
     _make_room
-        every thread gets the longer lists: List 1 -> [_1, *self._thread_arrays[1:]]
-core/worlds.py
-    begin.finish
-        a seed forgets the generator: Expr 1 -> pass
+        every thread gets the longer lists: ListComp 1 -> [_[0], *self._thread_arrays[1:]]
+        lists of other worlds are kept when they get longer: If 2 -> False
+        shorter lists take no room away: Compare 1 -> _1 == _2
+runtime/worlds.py
+    begin
+        a seed forgets the generator: Assign 4 -> _1 = {}
     _copy_lists
         a state's lists are as long as its longest: Subscript 1 -> _1
-core/allocation.py
+core/worlds.py
     allocate
         outside the grid, a view shows walls: Call 9 -> _1(_2, _3, constant_values=0)
         flat, the last cell of a side has the coordinate 1: BinOp 1 -> _1 / _1_2
         flat, a side of one cell has the coordinate 0: BinOp 1 -> (_1 + (_1_2 == 1)) / _2
-    with_room
-        lists of other worlds are kept when they get longer: If 2 -> False
-        shorter lists take no room away: Compare 1 -> _1 == _2
 maps/layouts.py
     check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3

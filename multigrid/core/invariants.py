@@ -46,7 +46,6 @@ from typing import Any
 import numpy as np
 
 from multigrid.actions import Outcome
-from multigrid.config import GridConfig
 from multigrid.core.rules import (
     COLLISIONS,
     LEAVE,
@@ -63,7 +62,6 @@ from multigrid.maps.cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import kernel
-from multigrid.runtime.snapshots import EXPECTED
 
 MOST_STEPS = 2**53
 """The longest episode; float64 represents all integers up to it."""
@@ -304,13 +302,3 @@ def _check_ends(w: Arrays, e: int) -> int:
         if w.rewards[e, i] != reward:
             return 20
     return SOUND
-
-
-def describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
-    """Return the error message for what `find_breach` returned for states."""
-    k, rule = divmod(breach, _NUM_RULES)
-    field, how = RULES[rule]
-    value = getattr(arrays, field)[k].tolist()
-    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
-    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
-    return f"{field} in the state {problem}{where}; {EXPECTED}"

@@ -76,11 +76,7 @@ def world_metrics(figures: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def episode_metrics(figures: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Return the metrics of K worlds: those by agent as (K, N), the others as float64 (K,).
-
-    Args:
-        figures: float64 (7, K, N), as `multigrid.core.worlds.Worlds.measure` returns them.
-    """
+    """Return the metrics of K worlds, (K, N) or float64 (K,), from what `Worlds.measure` returned, (7, K, N)."""
     success, arrival_step, *others = figures
     shared = dict(zip(METRICS[2:], (array[:, 0].copy() for array in others), strict=True))
     return {"success": success != 0, "arrival_step": arrival_step.copy(), **shared}
@@ -97,13 +93,7 @@ def make_lists(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 @kernel
 def write_metrics(address_table: Any, worlds: Any, figures: Any) -> None:
-    """Write the metrics of the episodes of K worlds.
-
-    Args:
-        address_table: what `multigrid.runtime.arrays.pack` returned, for all worlds.
-        worlds: int64 (K,).
-        figures: float64 (7, K, N), written: `METRICS`, for each agent, also those that all agents share.
-    """
+    """Write `METRICS` of K worlds' episodes to float64 (7, K, N): for each agent, also those that all agents share."""
     w = unpack(address_table)
     num_agents = w.actions.shape[1]
     for k in range(worlds.shape[0]):

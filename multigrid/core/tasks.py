@@ -6,9 +6,8 @@ from typing import Any
 
 from multigrid.core.observe import observe_any_worlds
 from multigrid.core.rules import play_worlds, reset_ended_worlds, reset_worlds
-from multigrid.runtime.atomics import add, exchange_if, load, pause, store, yield_core
+from multigrid.runtime.atomics import add, clear_memory, copy_memory, exchange_if, load, pause, store, yield_core
 from multigrid.runtime.compiled import inlined, kernel
-from multigrid.runtime.raw_memory import clear_memory, copy_memory
 from multigrid.runtime.threads import (
     DONE,
     FIRST,

@@ -8,13 +8,25 @@ from numpy.typing import NDArray
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
 from multigrid.core import observe, rules
-from multigrid.core.invariants import describe_breach, find_breach
+from multigrid.core.invariants import RULES, find_breach
 from multigrid.core.metrics import METRICS, write_metrics
 from multigrid.core.tasks import play_tasks
 from multigrid.parts import MASK, PARTS, Part, flat_slices
 from multigrid.runtime import pcg64, worlds
 from multigrid.runtime.arrays import PART_ARRAYS, STATE_PARTS, Arrays, bytes_needed, clean_scratch, make_arrays
 from multigrid.runtime.calls import Game
+from multigrid.runtime.snapshots import EXPECTED
+
+
+def _describe_breach(arrays: Arrays, breach: int, config: GridConfig) -> str:
+    """Return the error message for what `find_breach` returned for states."""
+    k, rule = divmod(breach, len(RULES))
+    field, how = RULES[rule]
+    value = getattr(arrays, field)[k].tolist()
+    problem = how.format(value=value, maps=config.num_maps, width=config.width, height=config.height)
+    where = f" (world {k} of {len(arrays.steps)})" if len(arrays.steps) > 1 else ""
+    return f"{field} in the state {problem}{where}; {EXPECTED}"
+
 
 GAME = Game(
     prepare=rules.build_move_table,
@@ -29,7 +41,7 @@ GAME = Game(
     observe=(observe.observe_worlds, observe.observe_worlds_flat),
     play_tasks=play_tasks,
     find_breach=find_breach,
-    describe_breach=describe_breach,
+    describe_breach=_describe_breach,
 )
 
 # More than any grid's side; with this and a location, sums of 64 bits do not overflow.
@@ -83,41 +95,15 @@ class Worlds(worlds.Worlds):
 
         No arrival is counted before the next step, even if the agent is placed on its target.
 
-        Args:
-            location: int64 (2,), a cell; not checked.
-            target: int64 (2,), a cell that can be reached from there, or the same one; not checked.
-
-        Raises:
-            RuntimeError: see `check_consistent`.
-            ValueError: there are more worlds or agents, or `on_target` is not "stay".
-
-        >>> world = Worlds(GridConfig(size=3, num_agents=1, on_target="stay"))
-        >>> world.set_generator(0, np.random.default_rng(7))
-        >>> world.reset()
-        >>> world.place(np.array([0, 2]), np.array([1, 0]))
-        >>> world.arrays.distances.item()
-        3.0
+        Location and target, int64 (2,), are not checked. Raises as `check_consistent`, or ValueError for other worlds.
         """
         self._check_single()
         self._run(rules.place_agent, *location.tolist(), *target.tolist(), drawing=())
 
     def walk(self, step: NDArray[np.int64]) -> None:
-        """Play one step in which the only agent of the only world asks for any cell, clipped to the grid.
+        """Play one step in which the only agent of the only world asks for the cell ``[dx, dy]`` away, clipped.
 
-        Args:
-            step: int64 (2,), the distance ``[dx, dy]`` of that cell.
-
-        Raises:
-            RuntimeError: see `check_consistent`.
-            ValueError: there are more worlds or agents, or `on_target` is not "stay", or there are walls.
-
-        >>> world = Worlds(GridConfig(size=3, num_agents=1, on_target="stay"))
-        >>> world.set_generator(0, np.random.default_rng(7))
-        >>> world.reset()
-        >>> world.place(np.array([0, 2]), np.array([1, 0]))
-        >>> world.walk(np.array([1, -9]))
-        >>> world.arrays.location.tolist(), world.arrays.terminated.item()
-        ([[[1, 0]]], True)
+        Raises as `check_consistent`, or ValueError for other worlds, and where there are walls.
         """
         self._check_single()
         dx, dy = (max(-_FARTHEST, min(distance, _FARTHEST)) for distance in step.tolist())
@@ -134,14 +120,7 @@ class Worlds(worlds.Worlds):
 
 
 def allocate(config: GridConfig, num_worlds: int) -> Arrays:
-    """Allocate the arrays of E worlds, as they are before the first reset.
-
-    Raises:
-        ValueError: there is not enough memory.
-
-    >>> allocate(GridConfig(size=(7, 4), num_agents=3), 10).location.shape
-    (10, 3, 2)
-    """
+    """Return the arrays of E worlds before the first reset; raise ValueError if there is not enough memory."""
     extents = _name_extents(config, num_worlds)
     empty = _list_empty(config)
     check_worlds(num_worlds, bytes_needed(extents, empty))

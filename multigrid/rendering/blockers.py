@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS, Outcome
+from multigrid.runtime.arrays import NOBODY
 
 MOST_BLOCKERS = 3
 """The most agents that one move can be refused for: the others beside the requested cell."""
-
-NOBODY = -1
-"""The entry for no agent."""
 
 NO_ACTION = -1
 """The action of an agent that had left, and of every agent at the reset."""

@@ -151,12 +151,7 @@ _EXTENTS: dict[str, tuple[str | int | None, ...]] = {
 
 
 def make_arrays(extents: Mapping[str, int], empty: Collection[str]) -> Arrays:
-    """Return zeroed arrays.
-
-    Args:
-        extents: the numbers for the names in `Arrays`.
-        empty: the names of the arrays that are not needed.
-    """
+    """Return zeroed arrays, given the numbers for the extents in `Arrays`, and the names of those not needed."""
     shapes = _resolve_shapes(extents, empty)
     return Arrays(**{name: np.zeros(shapes[name], dtype) for name, dtype in _DTYPES.items()})
 
@@ -189,15 +184,7 @@ def clean_scratch(arrays: Arrays) -> None:
 def check_static(arrays: Arrays, before: dict[str, bytes]) -> dict[str, bytes]:
     """Check that the scratch is clean and the constant arrays are unchanged.
 
-    Args:
-        arrays: of any number of worlds.
-        before: what the first call returned; {} for the first call.
-
-    Returns:
-        The constant arrays' bytes, by name.
-
-    Raises:
-        AssertionError: an array differs.
+    Returns the constant arrays' bytes by name, which a later call gets as `before`; the first one gets {}.
     """
     for name, clean in SCRATCH.items():
         assert clean is None or (getattr(arrays, name) == clean).all(), f"{name} is not clean"

@@ -1,4 +1,4 @@
-"""Atomic reads and writes of int64 cells, for signalling between threads."""
+"""Atomic reads and writes of int64 cells, for signalling between threads, and copies between addresses."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 from typing import Any
 
 from multigrid.runtime.compiled import JUST_IN_TIME
-
-__all__ = ["add", "exchange_if", "load", "pause", "store", "yield_core"]
 
 if JUST_IN_TIME:
     from llvmlite import ir
@@ -88,6 +86,27 @@ if JUST_IN_TIME:
 
         return types.void(), codegen
 
+    @intrinsic  # type: ignore[untyped-decorator]
+    def copy_memory(_context: Any, _to: Any, _source: Any, _count: Any) -> Any:
+        """Copy a number of bytes from an address to another one; they must not overlap."""
+
+        def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            to, source = (builder.inttoptr(address, cgutils.voidptr_t) for address in arguments[:2])
+            cgutils.raw_memcpy(builder, to, source, arguments[2], 1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def clear_memory(_context: Any, _to: Any, _count: Any) -> Any:
+        """Fill a number of bytes from an address on with zeros."""
+
+        def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            cgutils.memset(builder, builder.inttoptr(arguments[0], cgutils.voidptr_t), arguments[1], 0)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), codegen
+
 else:
     # Python runs no kernel that has one of these.
-    add = exchange_if = load = pause = store = yield_core = None
+    add = clear_memory = copy_memory = exchange_if = load = pause = store = yield_core = None

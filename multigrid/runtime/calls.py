@@ -96,7 +96,8 @@ class KernelCalls:
         self._thread_arrays = [arrays, *(memory.copy_scratch(arrays) for _ in range(self._num_threads - 1))]
         # The number of commits after which users' generators follow worlds, and their new states.
         self._pending: tuple[int, Mapping[int, Mapping[str, Any] | None]] | None = None
-        self._is_inconsistent = False
+        self.is_inconsistent = False
+        """Whether an interpreted kernel was interrupted, so that all worlds must be reset."""
         # Whether a step can call the kernel without any of the checks in `_run`; False until a call has made them.
         self._direct = False
         self._constant_bytes: dict[str, bytes] | None = None
@@ -192,18 +193,13 @@ class KernelCalls:
                     self._generators.restore(e, state)
             self._pending = None
 
-    @property
-    def is_inconsistent(self) -> bool:
-        """Whether an interpreted kernel was interrupted, so that all worlds must be reset."""
-        return self._is_inconsistent
-
     def check_consistent(self) -> None:
         """Raise an error if `is_inconsistent`.
 
         Raises:
             RuntimeError: an interpreted kernel was interrupted, or the generator that it drew from raised an error.
         """
-        if self._is_inconsistent:
+        if self.is_inconsistent:
             raise RuntimeError(
                 "an exception interrupted a reset or a step that was run by Python, not compiled, and has left the "
                 "worlds half played; call reset(), of all worlds, to go on"
@@ -259,10 +255,10 @@ class KernelCalls:
 
     def _call(self, kernel: Any, *arguments: Any) -> None:
         """Run a compiled kernel on this thread."""
-        if self._is_inconsistent:
+        if self.is_inconsistent:
             memory.clean_scratch(self.arrays)
         kernel(self._address_table, *arguments)
-        self._is_inconsistent = False
+        self.is_inconsistent = False
         is_checked = self._generators.entries or self._pending is not None or self._constant_bytes is not None
         self._direct = not is_checked and self._threads.count == 1
 
@@ -284,11 +280,11 @@ class KernelCalls:
         # An interrupted kernel leaves the scratch dirty.
         memory.clean_scratch(self.arrays)
         self._direct = False
-        self._is_inconsistent = True
+        self.is_inconsistent = True
         # 64-bit arithmetic is meant to wrap.
         with np.errstate(over="ignore"):
             kernel(self.arrays, *arguments)
-        self._is_inconsistent = False
+        self.is_inconsistent = False
 
     def observe(self) -> None:
         """Write the observations of the worlds that have changed since they were written."""
@@ -310,7 +306,7 @@ class KernelCalls:
         return "" if breach < 0 else str(self.game.describe_breach(arrays, breach, self.config))
 
     def _check_invariants(self, when: str, kernel: Any) -> None:
-        if self._constant_bytes is None or self._is_inconsistent:
+        if self._constant_bytes is None or self.is_inconsistent:
             return
         if problem := self._find_breach(self.arrays, self._address_table, skip=True):
             raise AssertionError(f"{when} {kernel.__name__}: {problem}")

@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["Compilation", "CompilationBar", "Show", "is_shown_elsewhere", "show_compilations"]
-
 _CELLS = 24
 # Of a terminal that does not say how wide it is.
 _COLUMNS = 80
@@ -41,13 +39,6 @@ class CompilationBar(threading.local):
 
     The line is written when a function begins or ends, by no thread of its own: a bar of the program's own that is on
     the same line stays. `show_compilations` shows the bar in another place.
-
-    Args:
-        what: what is compiled.
-
-    >>> bar = CompilationBar("the rules of the game")
-    >>> bar.watch(max, 3, 5)
-    5
     """
 
     def __init__(self, what: str = "") -> None:
@@ -104,11 +95,7 @@ def show_compilations(show: Show) -> Iterator[None]:
 
 
 def is_shown_elsewhere() -> bool:
-    """Return whether `show_compilations` is in effect, or the terminal is that of a parent process.
-
-    >>> is_shown_elsewhere()
-    False
-    """
+    """Return whether `show_compilations` is in effect, or the terminal is that of a parent process."""
     return _shows[-1] is not _write_line or multiprocessing.parent_process() is not None
 
 

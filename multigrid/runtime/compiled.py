@@ -13,19 +13,6 @@ from typing import Any, TypeVar
 
 from multigrid.runtime.sources import digest_sources, list_sources
 
-__all__ = [
-    "COMPILED",
-    "JUST_IN_TIME",
-    "KERNELS",
-    "OFF",
-    "has_compiler",
-    "inlined",
-    "kernel",
-    "make_interpreted",
-    "pack_table",
-    "unsigned",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # Settings with which users ask for other machine code than that of the wheel.
@@ -105,11 +92,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def pack_table(table: Any) -> Any:
-    """Return a table of arrays in the form in which compiled kernels get it.
-
-    Args:
-        table: int64 (fields, columns), see `multigrid.runtime.arrays.pack`.
-    """
+    """Return a table, int64 (fields, columns), in the form in which compiled kernels get it."""
     return _LIBRARY.pack(table) if _LIBRARY else table
 
 
@@ -137,12 +120,7 @@ else:
 
 
 def make_interpreted(function: _Function, replace: Mapping[Any, Callable[..., Any]]) -> _Function:
-    """Return a copy of a kernel that Python runs, with copies of its callees.
-
-    Args:
-        function: a kernel, compiled or not.
-        replace: the replacements of some callees.
-    """
+    """Return a copy of a kernel that Python runs, with copies of its callees, some of which are replaced."""
     copies: dict[int, Callable[..., Any]] = {id(old): new for old, new in replace.items()}
 
     def copy_function(original: Any) -> Callable[..., Any]:

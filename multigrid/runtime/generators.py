@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from multigrid._checks import is_int, shorten
 from multigrid.runtime import pcg64
 
-__all__ = ["check_state", "is_compiled", "make_bit_generator", "make_draw_integer", "write_checked_stream"]
-
 # The arrays of a state: path, dtype and length.
 _ARRAYS: dict[str, dict[tuple[str, ...], tuple[type[np.generic], int]]] = {
     "MT19937": {("state", "key"): (np.uint32, 624)},
@@ -37,25 +35,12 @@ _PCG64_KINDS = ("PCG64", "PCG64DXSM")
 
 
 def is_compiled(generator: np.random.Generator) -> bool:
-    """Return whether the compiled PCG64 draws as this generator: it is a Generator over PCG64, no subclass of either.
-
-    >>> is_compiled(np.random.default_rng(0)), is_compiled(np.random.Generator(np.random.SFC64(0)))
-    (True, False)
-    """
+    """Return whether the compiled PCG64 draws as this generator: a Generator over PCG64, no subclass of either."""
     return type(generator) is np.random.Generator and type(generator.bit_generator) is np.random.PCG64
 
 
 def check_state(state: Any) -> None:
-    """Check the state of one of NumPy's bit generators; states of other kinds are ignored.
-
-    Args:
-        state: what the ``state`` attribute of a bit generator returns.
-
-    Raises:
-        ValueError: the bit generator cannot reach this state.
-
-    >>> check_state(np.random.Philox(3).state)
-    """
+    """Raise ValueError for a state that NumPy's bit generator cannot reach; states of other kinds are ignored."""
     kind = state.get("bit_generator") if isinstance(state, Mapping) else None
     if not isinstance(kind, str):
         return
@@ -77,13 +62,7 @@ def check_state(state: Any) -> None:
 
 
 def write_checked_stream(stream: NDArray[np.uint64], state: Any) -> None:
-    """Check the state of a NumPy PCG64, and write it to a stream: uint64 (6,), see `multigrid.runtime.pcg64`.
-
-    Raises:
-        ValueError: no PCG64 can reach this state; the stream is unchanged.
-
-    >>> write_checked_stream(np.zeros(6, np.uint64), np.random.PCG64(7).state)
-    """
+    """Write the state of a NumPy PCG64 to a stream, uint64 (6,); raise ValueError for one that no PCG64 can reach."""
     if not _is_plain(state):
         check_state({"bit_generator": "PCG64", **state})
         state = {**state, "state": {name: int(state["state"][name]) for name in ("state", "inc")}}
@@ -91,14 +70,7 @@ def write_checked_stream(stream: NDArray[np.uint64], state: Any) -> None:
 
 
 def make_bit_generator(state: Any) -> np.random.BitGenerator:
-    """Return a new NumPy bit generator in a given state.
-
-    Raises:
-        ValueError: none of NumPy's bit generators can reach this state.
-
-    >>> make_bit_generator(np.random.SFC64(3).state).random_raw() == np.random.SFC64(3).random_raw()
-    True
-    """
+    """Return a new NumPy bit generator in a given state; raise ValueError for a state that none can reach."""
     kind = state.get("bit_generator") if isinstance(state, dict) else None
     if not isinstance(kind, str) or kind not in _INTEGERS:
         raise ValueError("expected the state of one of NumPy's bit generators")
@@ -112,14 +84,7 @@ def make_bit_generator(state: Any) -> np.random.BitGenerator:
 
 
 def make_draw_integer(generator: np.random.Generator) -> Callable[[Any, int, int], int]:
-    """Return a function that draws from a generator, as `multigrid.runtime.pcg64.draw_integer` does from a stream.
-
-    Raises:
-        ValueError: by that function, if ``generator.integers(limit)`` is no integer from 0 to limit - 1.
-
-    >>> make_draw_integer(np.random.default_rng(0))(None, 0, 1)
-    0
-    """
+    """Return a function that draws from a generator, as `multigrid.runtime.pcg64.draw_integer` does from a stream."""
 
     def draw_integer(_streams: NDArray[np.uint64], _e: int, limit: int) -> int:
         value = generator.integers(limit)

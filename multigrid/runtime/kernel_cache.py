@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import llvmlite
 import numba
 import numpy as np
+from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
@@ -38,15 +39,12 @@ except ImportError:  # Windows
 else:
     _HAS_LOCKS = True
 
-__all__ = ["KernelCache", "compile_cached", "print_message"]
-
 _Dispatcher = TypeVar("_Dispatcher")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _VERSIONS = f"{sys.implementation.cache_tag}-numba{numba.__version__}"
-# Folders of version 0.1 had only the digest in their names, and Numba's own files in them.
-_FOLDER_NAME = re.compile(r"multigrid-((?P<versions>.+-numba.+)-)?[0-9a-f]{16}")
-_FILE_NAME = re.compile(r"in_use|.+\.kernel(\.[0-9a-f]+\.tmp)?|.+\.nb[ic](\.tmp\.[0-9a-f]+)?")
+_FOLDER_NAME = re.compile(r"multigrid-(?P<versions>.+-numba.+)-[0-9a-f]{16}")
+_FILE_NAME = re.compile(r"in_use|.+\.kernel(\.[0-9a-f]+\.tmp)?")
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _HOUR, _MONTH = 3600.0, 30 * 24 * 3600.0
 # The settings of Numba that change compiled code and are not in its description of the machine.
@@ -58,10 +56,7 @@ _SETTINGS = (
 
 
 def print_message(line: str) -> None:
-    """Print a line to stderr, after the package's name; do nothing if that is closed or its disk is full.
-
-    >>> print_message("compiling ...")  # to stderr: multigrid: compiling ...
-    """
+    """Print a line to stderr, after the package's name; do nothing if that is closed or its disk is full."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(f"multigrid: {line}\n")
 
@@ -90,15 +85,9 @@ class KernelCache:
         self.sources = digest_sources(sources)
 
     def enable_for(self, dispatcher: _Dispatcher) -> _Dispatcher:
-        """Make Numba load and save the compiled code of a function, and return the function.
+        """Make Numba load and save the compiled code of what `numba.njit` returned, and return that.
 
         A function with a closure is not cached, for the values in it may differ between processes.
-
-        Args:
-            dispatcher: what `numba.njit` returned.
-
-        >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
-        >>> increase = cache.enable_for(numba.njit(lambda number: number + 1))
         """
         compiled: Any = dispatcher
         if compiled.py_func.__closure__ is None:
@@ -170,11 +159,7 @@ class KernelCache:
         self.bar.begin(dispatcher)
 
     def warn_once(self, line: str, path: Path, error: Exception) -> None:
-        """Print a message about a file in the folder, with the error; do nothing after the first call.
-
-        >>> cache = KernelCache([Path(numba.__file__)], Path("__pycache__"))
-        >>> cache.warn_once("this cannot be kept", Path("step.kernel"), OSError("the disk is full"))  # to stderr
-        """
+        """Print a message about a file in the folder, with the error; do nothing after the first call."""
         if not self._has_warned:
             self._has_warned = True
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -182,37 +167,18 @@ class KernelCache:
 
 
 def compile_cached(function: _Function, cache: KernelCache, *, forceinline: bool) -> _Function:
-    """Compile a function when it is first called, and keep the machine code in a cache.
-
-    Args:
-        function: the function.
-        cache: where its machine code is kept.
-        forceinline: whether to inline it into its callers.
-    """
+    """Compile a function when it is first called, and keep the machine code in a cache."""
     dispatcher = numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
     dispatcher.compile = functools.partial(run_uninterrupted, cache.bar.watch, dispatcher.compile)
     return cache.enable_for(dispatcher)  # type: ignore[no-any-return]
 
 
-class _FunctionCache:
-    """The cache of one function's compiled code, with the interface of `numba.core.caching._Cache`.
-
-    Numba calls it while holding its compiler lock.
-    """
+class _FunctionCache(NullCache):  # type: ignore[misc]
+    """The cache of one function's compiled code, which Numba calls while holding its compiler lock."""
 
     def __init__(self, cache: KernelCache, dispatcher: Any) -> None:
         self._cache = cache
         self._dispatcher = dispatcher
-        self._function = dispatcher.py_func
-
-    @property
-    def cache_path(self) -> Path | None:
-        return self._cache.folder
-
-    def enable(self) -> None:
-        """Do nothing: the cache is always enabled."""
-
-    disable = flush = enable
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None."""
@@ -258,12 +224,12 @@ class _FunctionCache:
 
     def _key(self, signature: Any) -> bytes:
         """Return what identifies the compiled code: the function, the signature, the sources and the machine."""
-        code = self._function.__code__
-        function = (self._function.__module__, self._function.__qualname__, code.co_firstlineno)
+        code = self._dispatcher.py_func.__code__
+        function = (self._dispatcher.py_func.__module__, self._dispatcher.py_func.__qualname__, code.co_firstlineno)
         return repr((*function, str(signature), self._cache.sources, _machine())).encode()
 
     def _path(self, folder: Path, signature: Any) -> Path:
-        name = re.sub(r"\W", "", self._function.__name__)
+        name = re.sub(r"\W", "", self._dispatcher.py_func.__name__)
         return folder / f"{name}-{_short_digest(_machine().encode())}-{_short_digest(self._key(signature))}.kernel"
 
 
@@ -312,18 +278,12 @@ def _discard(path: Path) -> None:
 
 
 def _remove_old(base: Path, *, except_for: str, are_own: bool) -> None:
-    """Remove unused cache folders: those of other sources, and those not used for a month.
-
-    Args:
-        base: their parent.
-        except_for: the name of the folder to keep.
-        are_own: whether only this package uses `base`, so that folders of other sources are outdated.
-    """
+    """Remove cache folders that nothing has used for a month and, where all are this package's, of other sources."""
     with contextlib.suppress(OSError):
         for folder in base.iterdir():
             match = _FOLDER_NAME.fullmatch(folder.name)
             if match and folder.name != except_for and stat.S_ISDIR(folder.lstat().st_mode):
-                outdated = are_own and _HAS_LOCKS and match["versions"] in (None, _VERSIONS)
+                outdated = are_own and _HAS_LOCKS and match["versions"] == _VERSIONS
                 with contextlib.suppress(OSError):
                     if outdated or _last_use(folder) < time.time() - _MONTH:
                         _remove(folder)
@@ -331,8 +291,8 @@ def _remove_old(base: Path, *, except_for: str, are_own: bool) -> None:
 
 def _last_use(folder: Path) -> float:
     mark = folder / "in_use"
-    files = [mark] if mark.exists() else [path for path in folder.rglob("*") if path.is_file()]
-    return max([folder.lstat().st_mtime, *(max(it.st_atime, it.st_mtime) for it in map(Path.lstat, files))])
+    used = [mark.lstat().st_atime, mark.lstat().st_mtime] if mark.exists() else []
+    return max(folder.lstat().st_mtime, *used)
 
 
 def _remove(folder: Path) -> None:
@@ -341,10 +301,7 @@ def _remove(folder: Path) -> None:
         if _HAS_LOCKS and (folder / "in_use").exists():
             mark = stack.enter_context((folder / "in_use").open("rb+"))
             flock(mark, LOCK_EX | LOCK_NB)  # raises BlockingIOError if it is in use
-        for parent, folders, files in os.walk(folder, topdown=False):
-            for name in filter(_FILE_NAME.fullmatch, files):
-                Path(parent, name).unlink(missing_ok=True)
-            for name in folders:
-                with contextlib.suppress(OSError):
-                    Path(parent, name).rmdir()
+        for path in folder.iterdir():
+            if _FILE_NAME.fullmatch(path.name):
+                path.unlink(missing_ok=True)
         folder.rmdir()

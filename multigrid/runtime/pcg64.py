@@ -19,17 +19,6 @@ from numpy.typing import NDArray
 
 from multigrid.runtime.compiled import kernel
 
-__all__ = [
-    "HALF",
-    "HAS_HALF",
-    "INCREMENT_LOW",
-    "STREAM_WORDS",
-    "draw_integer",
-    "read_stream",
-    "seed_streams",
-    "write_stream",
-]
-
 STREAM_WORDS = 6
 _STATE_HIGH, _STATE_LOW, _INCREMENT_HIGH, INCREMENT_LOW, HAS_HALF, HALF = range(STREAM_WORDS)
 
@@ -85,13 +74,7 @@ def _next_uint32(streams: NDArray[np.uint64], e: int) -> Any:
 
 @kernel
 def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
-    """Draw an integer from 0 .. limit - 1, as ``Generator.integers(limit)`` does; draw nothing when limit is 1.
-
-    Args:
-        streams: uint64 (E, 6).
-        e: which stream.
-        limit: from 1 to 2**32 - 1.
-    """
+    """Draw an integer from 0 .. limit - 1, with limit < 2**32, as ``Generator.integers(limit)``; none for limit 1."""
     if limit == 1:
         return 0
     count = np.uint64(limit)
@@ -105,13 +88,7 @@ def draw_integer(streams: NDArray[np.uint64], e: int, limit: int) -> Any:
 
 
 def write_stream(stream: NDArray[np.uint64], state: Mapping[str, Any]) -> None:
-    """Write the ``state`` attribute of a NumPy PCG64 to a stream, uint64 (6,), without checks.
-
-    >>> stream = np.zeros(6, np.uint64)
-    >>> write_stream(stream, np.random.PCG64(7).state)
-    >>> read_stream(stream) == np.random.PCG64(7).state
-    True
-    """
+    """Write the ``state`` attribute of a NumPy PCG64 to a stream, uint64 (6,), without checks."""
     number, increment = state["state"]["state"], state["state"]["inc"]
     halves = number >> 64, number & _MASK64, increment >> 64, increment & _MASK64
     # In one assignment, which no signal handler interrupts.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Sharing"]
-
 _TRIAL = 0.02
 """Seconds of work for which the way that took longer is tried again, several times the scheduler's usual slices."""
 _LEAST_APART, _MOST_APART = 8, 50

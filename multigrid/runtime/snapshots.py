@@ -57,12 +57,7 @@ class StateBuffer:
         self._first = self._row(0) if num_worlds else []
 
     def read(self, states: Any) -> None:
-        """Copy states from stacked arrays by name, (K, ...).
-
-        Raises:
-            TypeError: the states are no dict.
-            ValueError: another version, a missing field, or one of another shape or dtype.
-        """
+        """Copy states from stacked arrays by name, (K, ...); raise TypeError or ValueError for other ones."""
         _check_version(states, "the state", (self.num_worlds,))
         for name, field in self._fields.items():
             _copy(states, name, field, "the state")
@@ -70,19 +65,7 @@ class StateBuffer:
             _copy(states, LISTS, self._lists, "the state")
 
     def read_each(self, states: Sequence[Any], *, any_generator: bool) -> list[dict[str, Any]]:
-        """Copy K states of single worlds; of the generators, only a PCG64 is copied into the stream.
-
-        Args:
-            states: a dict for each world.
-            any_generator: whether there may be generators other than PCG64.
-
-        Returns:
-            The states of NumPy's bit generators, copied.
-
-        Raises:
-            TypeError: a state is no dict.
-            ValueError: as `read`; or one of NumPy's bit generators cannot reach the generator's state.
-        """
+        """Copy K states of single worlds, as `read`; return those of the bit generators, of which streams get PCG64."""
         bit_states = []
         for k, state in enumerate(states):
             label = "the state" if len(states) == 1 else f"state {k}"
@@ -110,17 +93,7 @@ class StateBuffer:
 
 
 def find_longest(states: Any) -> int:
-    """Return the length of the longest list of targets in states, fillers included; 0 without lists.
-
-    Args:
-        states: a state, stacked states, or a list of states; none is checked.
-
-    Raises:
-        ValueError: lists are ragged, or no array.
-
-    >>> find_longest([{"target_lists": np.zeros((2, 5, 2), int)}, {}])
-    5
-    """
+    """Return the length of the longest list of targets in unchecked states, fillers included; 0 without lists."""
     longest = 0
     for state in states if isinstance(states, list) else (states,):
         if isinstance(state, dict) and LISTS in state:

@@ -6,15 +6,9 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["digest_sources", "list_sources"]
-
 
 def list_sources() -> list[Path]:
-    """Return the files that the kernels of the game depend on, including those of the constants that they import.
-
-    >>> any(path.name == "rules.py" for path in list_sources())
-    True
-    """
+    """Return the files that the kernels of the game depend on, including those of the constants that they import."""
     package = Path(__file__).parents[1]
     kernels = (path for folder in ("runtime", "core") for path in sorted((package / folder).glob("*.py")))
     others = ("actions.py", "parts.py", "_checks.py", "maps/cells.py")
@@ -22,11 +16,7 @@ def list_sources() -> list[Path]:
 
 
 def digest_sources(sources: Iterable[Path]) -> str:
-    """Return a digest of files; "" if one cannot be read, as in a zip file.
-
-    >>> len(digest_sources(list_sources()))
-    16
-    """
+    """Return a digest of files, 16 characters; "" if one cannot be read, as in a zip file."""
     try:
         # Each with its own digest, so that moving text from one file to the next is a change.
         digests = (f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n" for path in sources)

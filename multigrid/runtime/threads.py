@@ -64,22 +64,12 @@ class Threads:
     def run(self, address_tables: Sequence[Any], kind: int, worlds: tuple[int, int], map_index: int = 0) -> None:
         """Run a task; exceptions of signal handlers are raised before or after it.
 
-        Args:
-            address_tables: one of the worlds' arrays for each thread, with its own scratch; the same at every call.
-            kind: `PLAY`, `RESET` or `RESET_ENDED`.
-            worlds: the first, and the one after the last.
-            map_index: for `RESET`.
+        The address tables are one of the worlds' arrays for each thread, with its own scratch; the same at every call.
         """
         self._get_pool(address_tables).run(kind, worlds, map_index)
 
     def write(self, address_tables: Sequence[Any], to: NDArray[Any], source: NDArray[Any] | None) -> None:
-        """Copy an array into another one of equal size, or fill it with zeros; both are C-contiguous.
-
-        Args:
-            address_tables: as for `run`.
-            to: the array to write.
-            source: the array to copy, of the same dtype; None for zeros.
-        """
+        """Copy an array into another one of equal size, or fill it with zeros; both are C-contiguous."""
         self._get_pool(address_tables).write(to, source)
 
     def _get_pool(self, address_tables: Sequence[Any]) -> _Pool:

@@ -14,8 +14,6 @@ from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
-__all__ = ["check_stopped", "run_uninterrupted"]
-
 _POLL_SECONDS = 0.1
 """Seconds after which the main thread checks for signals that the system delivered to another thread."""
 
@@ -74,16 +72,6 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     The exception of a signal handler is raised when the function next calls `check_stopped`, or ends; a second one is
     raised at once, and the function continues in the background. Outside the main thread, and if the system has no more
     threads, the function is called directly.
-
-    Args:
-        function: the function.
-        *arguments: its arguments.
-
-    Returns:
-        What the function returns; its exceptions are raised.
-
-    >>> run_uninterrupted(max, 3, 5)
-    5
     """
     # If this thread holds Numba's lock, the other one would wait for it forever.
     if threading.current_thread() is not threading.main_thread() or global_compiler_lock.is_locked():
@@ -111,12 +99,6 @@ def run_uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def check_stopped() -> None:
-    """Raise an error in `run_uninterrupted` if a signal handler has raised an exception meanwhile.
-
-    Raises:
-        BaseException: of a private class, which `run_uninterrupted` catches.
-
-    >>> run_uninterrupted(check_stopped)
-    """
+    """Raise an error, which `run_uninterrupted` catches, if a signal handler has raised an exception meanwhile."""
     if getattr(threading.current_thread(), "is_stopped", False):
         raise _StoppedError

@@ -13,8 +13,6 @@ from multigrid.runtime import generators, pcg64
 from multigrid.runtime.arrays import unpack
 from multigrid.runtime.compiled import make_interpreted, unsigned
 
-__all__ = ["WorldGenerators", "interpret_with"]
-
 
 @dataclasses.dataclass
 class _Entry:
@@ -37,14 +35,6 @@ class WorldGenerators:
 
     Args:
         streams: uint64 (E, 6), see `multigrid.runtime.pcg64`.
-
-    >>> streams = pcg64.seed_streams(np.array([7], np.uint64))
-    >>> generators = WorldGenerators(streams)
-    >>> bool(generators.get(0).integers(9) == np.random.default_rng(7).integers(9))
-    True
-    >>> generators.update_streams([0])  # advance the stream by that draw
-    >>> generators.copy_state(0) == generators.get(0).bit_generator.state
-    True
     """
 
     def __init__(self, streams: NDArray[np.uint64]) -> None:
@@ -99,11 +89,7 @@ class WorldGenerators:
         return dict(pcg64.read_stream(self._streams[e]))
 
     def update_streams(self, worlds: Iterable[int]) -> None:
-        """Update the streams of worlds from their generators, from which users may have drawn.
-
-        Raises:
-            ValueError: a generator is in a state that no PCG64 can reach.
-        """
+        """Update the streams of worlds from their generators, from which users may have drawn."""
         for e in worlds:
             entry = self.entries.get(e)
             if entry is None or not generators.is_compiled(entry.generator):
@@ -149,12 +135,9 @@ class WorldGenerators:
         return compiled, foreign[0] if foreign else None
 
     def restore(self, e: int, state: Mapping[str, Any] | None) -> None:
-        """Set the state of world e's generator, or replace it by one in that state.
+        """Set the state of world e's generator, or replace it by one in that state, that of a NumPy bit generator.
 
-        Args:
-            e: which world.
-            state: that of a NumPy bit generator; that of a PCG64 is in the stream already. None detaches the generator,
-                so that the world draws only from its stream.
+        That of a PCG64 is in the stream already. None detaches the generator: the world draws only from its stream.
         """
         if state is None:
             self.entries.pop(e, None)
@@ -170,12 +153,7 @@ class WorldGenerators:
 
 
 def interpret_with(kernel: Any, generator: np.random.Generator) -> Any:
-    """Return a kernel that Python runs on `Arrays`, and that draws from a generator.
-
-    Args:
-        kernel: compiled or not.
-        generator: one for which `multigrid.runtime.generators.is_compiled` is False.
-    """
+    """Return a kernel that Python runs on `Arrays`, and that draws from a generator of any kind."""
     draw_integer = generators.make_draw_integer(generator)
     return make_interpreted(kernel, {unpack: _identity, unsigned: _identity, pcg64.draw_integer: draw_integer})
 
