@@ -72,11 +72,12 @@ class MultiGridVectorEnv(WorldRows, gymnasium.vector.VectorEnv[ObservationType, 
         copy: whether each call returns observations in arrays that no earlier result uses. With False they are views of
             the worlds' own arrays, which cannot be written to and which each call changes, `set_state` too, except
             under ``on_target="leave"``. All other results are always in such arrays: the memory of an earlier result
-            is used again once no Python object refers to it, and a bare address refers to nothing.
+            is used again once no Python object refers to it. A raw pointer such as ``array.ctypes.data`` does not keep
+            the array alive.
         num_threads: the number of threads that step the worlds; results do not depend on it. At most one for
-            each world is used; one alone under 4,096 rows, and while that is faster, as on cores that are busy.
-        metrics: whether the infos have the metrics of episodes that end, which takes up to a sixth of the time of
-            steps; the method `metrics` returns those of all episodes at any time.
+            each world is used. Below 4,096 rows, or when cores are busy, one thread is used.
+        metrics: whether the infos have the metrics of episodes that end, which makes steps take up to a fifth longer;
+            the method `metrics` returns those of all episodes at any time.
 
     Raises:
         TypeError, ValueError: an argument of the wrong type or out of range.
