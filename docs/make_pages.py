@@ -132,7 +132,9 @@ def _multi_grid() -> str:
         "MultiGrid",
         [
             f"![Eight agents in a warehouse: the plan of the scenario {MULTI_GRID}](multi_grid.svg)",
-            "Sum of costs {}, lower bound {}: {}. [The suite](suite.md) has more.".format(*_rate_plan(MULTI_GRID)),
+            "The sum of costs is {}, and the lower bound is {}: the plan is {}. [The suite](suite.md) has more.".format(
+                *_rate_plan(MULTI_GRID)
+            ),
             _table(rows),
             _REGISTRIES,
             _prose(multigrid.MultiGridEnv),

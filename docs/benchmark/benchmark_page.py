@@ -38,7 +38,7 @@ The benchmark of POGEMA (Skrynnik et al., ICLR 2025) has {mapf:,} instances of m
 bounds of the smallest sum of costs. [Planners on the suite](../planning/suite.md) has a replay of each episode: of \
 scenarios that come with the package.
 
-Made by one command, which goes on where it was interrupted:
+Made by one command, which continues if it is started again after an interruption:
 
 ```text
 python docs/benchmark/make_benchmark.py --data CLONE --work FOLDER --processes 2 --machine "TEXT"

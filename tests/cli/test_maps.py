@@ -18,7 +18,7 @@ from helpers import AROUND
 from multigrid import GridConfig
 from multigrid.cli import main, play
 from multigrid.cli._options import WorldOptions, check_map, parse_flags
-from multigrid.cli.play.session import Session
+from multigrid.cli._play_session import Session
 from multigrid.maps import parse_map
 from multigrid.scenarios import find_world, load
 from multigrid.scenarios.stored_config import make_grid

@@ -8,9 +8,9 @@ from multigrid import GridConfig, Outcome, parallel_env
 from multigrid.actions import Action
 from multigrid.cli import main
 from multigrid.cli import play as play_module
-from multigrid.cli.play.screen import Screen, figures, headline
-from multigrid.cli.play.session import Session, moves_by_sight
-from multigrid.cli.play.window import KeyboardController, open_window
+from multigrid.cli._play_screen import Screen, figures, headline
+from multigrid.cli._play_session import Session, moves_by_sight
+from multigrid.cli.play import KeyboardController, open_window
 from multigrid.scenarios import RecordEpisode, Scenario, load, replay, save
 
 # Agent a goes right and down to its target, b is next to its own; the map is higher than wide.
@@ -226,7 +226,7 @@ def test_a_new_window_has_room_for_the_keys(size, monkeypatch):
     drawn = []
     for text in ("save", ""):
         # Where the help is drawn, it matters what it says.
-        monkeypatch.setattr("multigrid.cli.play.screen.keys", lambda *_, text=text, **__: [("F", text)])
+        monkeypatch.setattr("multigrid.cli._play_screen.keys", lambda *_, text=text, **__: [("F", text)])
         Screen().draw(surface, session, running=False)
         drawn.append(pygame.surfarray.array3d(surface))
     assert not np.array_equal(*drawn)

@@ -17,7 +17,7 @@ from helpers import MOVED
 
 pytestmark = pytest.mark.heavy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 # What imports a library that excludes the tested set: the environment that has it, whose tests run these examples.
 ELSEWHERE = {
     "multigrid.integrations.benchmarl": "benchmarl",

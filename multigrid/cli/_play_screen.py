@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multigrid.actions import Outcome
-from multigrid.cli.play.session import Session
+from multigrid.cli._play_session import Session
 from multigrid.config import GridConfig
 from multigrid.rendering.backend import import_pygame
 from multigrid.rendering.frame import Painter, readable_size
@@ -15,8 +15,6 @@ from multigrid.rendering.text import draw_text, line_height, text_width
 
 if TYPE_CHECKING:
     import pygame
-
-__all__ = ["Headline", "Screen", "figures", "headline", "keys"]
 
 _INK, _GREY, _RULE = (31, 35, 43), (105, 112, 124), (214, 218, 225)
 _PAPER, _SURROUNDINGS, _CAP = (255, 255, 255), (236, 238, 242), (246, 247, 249)
@@ -38,11 +36,7 @@ _LEAST_WIDTH = 432
 
 
 def figures(session: Session) -> list[tuple[str, str]]:
-    """Return the figures below the picture, as pairs of a name and a value.
-
-    >>> dict(figures(Session(GridConfig(size=(4, 3), max_cycles=None), seed=0)))
-    {'agent': '0 of 2', 'step': '0', 'reward': '0', 'total': '0', 'distance': '2', 'last move': 'none yet'}
-    """
+    """Return the figures below the picture, as pairs of a name and a value."""
     limit = session.config.max_cycles
     return [
         ("agent", f"{session.steered} of {session.config.num_agents}"),
@@ -58,24 +52,16 @@ def figures(session: Session) -> list[tuple[str, str]]:
 
 
 class Headline(NamedTuple):
-    """The text of the status band."""
+    """The state of the episode, "going on", "arrived" or "out of time", and the three lines of the status band."""
 
     kind: str
-    """The state of the episode: "going on", "arrived" or "out of time"."""
     first: str
-    """The first line."""
     second: str
-    """The second line."""
     third: str
-    """The third line."""
 
 
 def headline(session: Session, *, running: bool) -> Headline:
-    """Return the state of the episode, and what the status band says about it.
-
-    >>> headline(Session(GridConfig(size=(4, 3), num_agents=1)), running=False)[1:]
-    ('Your move', 'Goal: bring the disc to the square', 'seed 0')
-    """
+    """Return the state of the episode, and what the status band says about it."""
     if session.over:
         return _ending(session)
     others = f"   others: {session.others}" if session.config.num_agents > 1 else ""
@@ -103,11 +89,7 @@ def _ending(session: Session) -> Headline:
 
 
 def keys(session: Session, *, running: bool) -> list[tuple[str, str]]:
-    """Return the available keys, as pairs of a key and its effect.
-
-    >>> keys(Session(GridConfig(size=(4, 3))), running=False)[-1]
-    ('Esc', 'quit')
-    """
+    """Return the available keys, as pairs of a key and its effect."""
     several = session.config.num_agents > 1
     return [
         ("Arrows", ""),
@@ -154,7 +136,7 @@ class Screen:
         panel.draw(surface, top)
 
     def _draw_picture(self, surface: pygame.Surface, session: Session, width: int, height: int) -> None:
-        config = session.config
+        config, scene = session.config, session.scene()
         longer = max(config.width, config.height)
         size = int(min(width / config.width, height / config.height) * longer)
         if size < _LEAST_PICTURE:
@@ -164,20 +146,19 @@ class Screen:
         side = size / longer
         across, down = self._painter.size
         left, top = (width - across) // 2, (height - down) // 2
-        surface.blit(self._painter.surface(session.scene()), (left, top))
+        surface.blit(self._painter.surface(scene), (left, top))
         if session.over and not session.out_of_time and config.on_target != "restart":
             game = import_pygame()
             thick = min(max(_LEAST_WON, round(_WON * side)), _LARGEST_WON)
             game.draw.rect(surface, _BANDS["arrived"][0], game.Rect(left, top, across, down), width=thick)
         if config.num_agents > 1 and session.present[session.steered]:
-            scene = session.scene()
             for cells, weight in ((scene.targets, 0.035), (scene.agents, 0.075)):
                 x, y = cells[session.steered].tolist()
                 middle = left + (x + 0.5) * side, top + (y + 0.5) * side
                 _draw_corners(surface, middle, max(0.94 * side, 14.0), max(2, round(weight * side)))
         refusal = session.refusal
         if refusal is not None:
-            x, y = session.scene().agents[session.steered].tolist()
+            x, y = scene.agents[session.steered].tolist()
             _draw_stop(surface, (left + (x + 0.5) * side, top + (y + 0.5) * side), refusal.move, side)
 
 
@@ -209,13 +190,9 @@ def _draw_corners(surface: pygame.Surface, middle: tuple[float, float], side: fl
 
 
 class _Panel:
-    """The panel of figures, status band and keys, laid out for a width; its height is constant during play.
+    """The panel of figures, status band and keys, laid out for a width in pixels; its height is constant during play.
 
-    Args:
-        session: the game.
-        width: in pixels.
-        running: whether time runs.
-        without: what is left out to save height: "keys", or "figures" for both figures and keys.
+    To save height, `without` leaves out "keys", or "figures" for both figures and keys.
     """
 
     def __init__(self, session: Session, width: int, *, running: bool, without: str = "") -> None:

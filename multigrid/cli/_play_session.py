@@ -16,23 +16,17 @@ from multigrid.envs.annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps.text import ParsedMap
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
-from multigrid.rendering.blockers import NO_ACTION, NOBODY, find_blockers
+from multigrid.rendering.blockers import NO_ACTION, find_blockers
 from multigrid.rendering.scene import Scene, find_settled
-from multigrid.runtime.arrays import LEFT
+from multigrid.runtime.arrays import LEFT, NOBODY
 from multigrid.scenarios import RecordEpisode, Scenario
-
-__all__ = ["Others", "Refusal", "Session", "moves_by_sight"]
 
 Others = Literal["idle", "random", "shortest-path", "pibt", "pretrained", "pretrained-shield"]
 """The policy of the agents that the player does not steer."""
 
 
 def moves_by_sight() -> dict[str, Action]:
-    """Return the action for each of "up", "down", "left" and "right" on the screen, where y grows downwards.
-
-    >>> moves_by_sight()["up"]
-    <Action.DOWN: 3>
-    """
+    """Return the action for each of "up", "down", "left" and "right" on the screen, where y grows downwards."""
     moves = {}
     for action, (dx, dy) in enumerate(MOVES):
         moves["right" if dx > 0 else "left" if dx else "down" if dy > 0 else "up"] = Action(action)
@@ -64,20 +58,12 @@ class Session:
     Every layout is a `Scenario`, so that it can be restarted and recorded at any time. A step back also restores the
     random generator of the others' policy, and what the policy remembers: equal actions then lead to equal states.
 
-    Args:
-        world: a configuration, from which layouts are sampled; or a scenario, whose recorded actions are ignored.
-        seed: the seed of the layouts and of the others' policy.
-        others: the policy of the other agents. "idle" agents stay, and those of "pibt" and of the learned policies wait
-            for one another, so a world of several agents is then played with ``allow_stay=True``.
-
-    Raises:
-        ValueError: the seed is negative, or the policy does not support the rules.
+    `world` is a configuration, from which layouts are sampled, or a scenario, whose recorded actions are ignored.
+    Policies other than "random" and "shortest-path" wait, so several agents are then played with ``allow_stay=True``.
 
     >>> session = Session(GridConfig(size=(4, 3), num_agents=2), seed=0, others="idle")
-    >>> session.play(Action.RIGHT)
-    True
-    >>> session.steps, session.back(), session.steps
-    (1, True, 0)
+    >>> session.play(Action.RIGHT), session.steps, session.back(), session.steps
+    (True, 1, True, 0)
     """
 
     def __init__(self, world: GridConfig | Scenario, seed: int = 0, others: Others = "shortest-path") -> None:
@@ -201,15 +187,11 @@ class Session:
         )
 
     def play(self, action: Action) -> bool:
-        """Play a step and return True; after the end of the episode, return False.
-
-        Raises:
-            ValueError: the action is `Action.STAY` in a world without it; the session is not changed.
-        """
+        """Play a step and return True; after the end of the episode, return False."""
         if self.over:
             return False
         moment = _Moment(self.state, self.totals, self._generator.bit_generator.state, self.steered)
-        actions = self._choose()
+        actions = self._policy(self._env, {})
         steered = self._env.possible_agents[self.steered]
         if steered in actions:
             actions[steered] = int(action)
@@ -228,14 +210,11 @@ class Session:
             self.note = f"Agent {moment.steered} has arrived and left; agent {self.steered} is yours now"
         return True
 
-    def _choose(self) -> dict[str, int]:
-        return self._policy(self._env, {})
-
     def _show(self, state: State) -> None:
         """Set a state and let the policy see it, so that it remembers it; what it chooses does not count."""
         generator_state = self._generator.bit_generator.state
         self._env.set_state(state)
-        self._choose()
+        self._policy(self._env, {})
         self._generator.bit_generator.state = generator_state
 
     def back(self) -> bool:
@@ -299,12 +278,8 @@ def _fix_layout(env: MultiGridEnv, name: str) -> Scenario:
     return Scenario(name, config, state["np_random"] if draws else None)
 
 
-def _idle_policy(_: np.random.Generator) -> Policy:
-    return lambda env, _: dict.fromkeys(env.agents, int(Action.STAY))
-
-
 _POLICIES: dict[str, Callable[[np.random.Generator], Policy]] = {
-    "idle": _idle_policy,
+    "idle": lambda _: lambda env, _: dict.fromkeys(env.agents, int(Action.STAY)),
     "random": random_policy,
     "shortest-path": shortest_path_policy,
     # It keeps nothing from step to step, so that a step back need not restore it.
