@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 
 import multigrid
 from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
+from helpers import frozen
 from multigrid import GridConfig, planning
 from multigrid.core.worlds import GAME, Worlds
 from multigrid.maps.text import ParsedMap
@@ -20,6 +21,25 @@ LISTS = [[[1, 0], [0, 0]], [[1, 0], [1, 0], [2, 2]], [[6, 3]]]
 RULES = {"on_target": "restart", "allow_stay": True, "collisions": "soft", "max_cycles": 40}
 CONFIG = GridConfig(walls=MAP, num_agents=3, **RULES)
 LAYOUT = {"agents": STARTS, "targets": LISTS}
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_each_world_plays_its_own_lists(num_threads):
+    """Each world of a vector env plays what a single env plays, with its own lists, longer and shorter ones."""
+    rotated = [LISTS[0], LISTS[1][1:] + LISTS[1][:1], [[5, 0], [6, 3], [0, 2], [5, 1], [0, 0]]]
+    lists = [LISTS, rotated, LISTS, [one[:1] for one in rotated]]
+    worlds, singles = multigrid.vector_env(4, CONFIG, num_threads=num_threads), []
+    worlds.reset(seed=7)
+    worlds.reset(seed=7, options={"agents": [STARTS] * 4, "targets": lists})
+    for e in range(4):
+        singles.append(multigrid.parallel_env(CONFIG))
+        singles[e].reset(seed=7 + e, options={"agents": STARTS, "targets": lists[e]})
+    for actions in np.random.default_rng(3).choice([0, 1, 2, 3, 4, 4], (39, 3)):
+        worlds.step(np.tile(actions, 4))
+        for kept, env in zip(worlds.get_state(single=True), singles, strict=True):
+            env.step(dict(zip(env.possible_agents, actions.tolist(), strict=True)))
+            assert frozen(kept) == frozen(env.get_state())
+    worlds.close()
 
 
 def test_lists_for_all_worlds_or_for_each():
