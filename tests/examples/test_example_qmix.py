@@ -180,7 +180,7 @@ def test_what_it_cannot_learn_from_is_refused(settings, complaint) -> None:
 
 
 def test_the_committed_figures_are_those_of_the_command() -> None:
-    """The curves are the command's: QMIX ends solving most seeds, independent learners none, as no setting of the grid."""
+    """The curves are the command's; QMIX ends solving most seeds, independent learners and the grid's settings none."""
     command = runpy.run_path(str(FOLDER / "make_curve.py"))
     curves = json.loads((FOLDER / "curve.json").read_text())
     assert list(curves) == list(command["RUNS"])
