@@ -25,17 +25,10 @@ def composed(*keys: str) -> Any:
         return OmegaConf.to_object(compose(config_name="test_ppo", overrides=list(keys)))
 
 
-def test_without_keys_the_options_are_the_defaults() -> None:
-    """Hydra's options are those of `ppo`, with its defaults."""
-    options = composed()
-    assert isinstance(options, ppo.Options)
-    assert options.grid == GridConfig()
-    assert (options.steps, options.save, tuple(options.hidden)) == (300_000, None, (64, 64))
-
-
 @pytest.mark.parametrize(
     ("keys", "fields"),
     [
+        ([], {}),
         (["grid.size=8"], {"size": 8}),
         (["grid.size=[8,5]", "grid.num_agents=4"], {"size": (8, 5), "num_agents": 4}),
         (['grid.walls="a.#\n.A."', "grid.on_target=leave"], {"walls": "a.#\n.A.", "on_target": "leave"}),
@@ -44,7 +37,11 @@ def test_without_keys_the_options_are_the_defaults() -> None:
 )
 def test_keys_reach_the_world(keys: list[str], fields: dict[str, Any]) -> None:
     """A key of the world gives the field its value; a map sets the size and the number of agents."""
-    assert composed(*keys).grid == GridConfig(**fields)
+    options = composed(*keys)
+    assert options.grid == GridConfig(**fields)
+    # Without keys of their own, the others are the defaults of `ppo`.
+    assert isinstance(options, ppo.Options)
+    assert (options.steps, options.save, tuple(options.hidden)) == (300_000, None, (64, 64))
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import VecCheckNan
 
 from examples import sb3_algorithms
 from examples.sb3_algorithms import RECIPES, evaluate, main
-from multigrid import vector_env
 from multigrid.integrations.sb3 import to_sb3
 
 pytestmark = pytest.mark.heavy
@@ -68,10 +66,3 @@ def test_an_evaluation_repeats_itself() -> None:
     one = evaluate(model, sb3_algorithms.WORLD, 40)
     assert one.success_rate > 0
     assert evaluate(model, sb3_algorithms.WORLD, 40) == one
-
-
-def test_masks_have_to_be_observed() -> None:
-    """Without the part "action_mask" MaskablePPO says that it finds no masks."""
-    vec_env = to_sb3(vector_env(2, sb3_algorithms.WORLD, autoreset_mode="SameStep"))
-    with pytest.raises(ValueError, match="does not support action masking"):
-        MaskablePPO("MlpPolicy", vec_env, n_steps=4, batch_size=8).learn(16)
