@@ -32,14 +32,15 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     Every agent observes a Dict of the parts of `GridConfig.observe`, or with ``flatten=True`` one float32 Box, beside
     the action mask if that is a part. It has ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``.
     ``infos[agent]`` has ``distance``, the L1 distance to the target as a float; ``outcome``, why the last move ended as
-    it did: the int of a `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived in this step, else 0. For
-    type checkers an observation is a `multigrid.Observation`; an env with ``flatten=True`` is a
-    ``MultiGridEnv[FlatObservation]``, and with a mask beside it a ``MultiGridEnv[MaskedObservation]``.
+    it did: the int of a `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived in this step, else 0.
+
+    Type checkers read an observation as a `multigrid.Observation`. Annotate an env with ``flatten=True`` as
+    ``MultiGridEnv[FlatObservation]``, or with an action mask as ``MultiGridEnv[MaskedObservation]``.
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
-        render_mode: None; "human" for a window, which can be resized and closed: after a warning the episode continues
-            without it until `close` is called; "rgb_array" or "ansi" for what `render` returns.
+        render_mode: None; "human" for a window, which can be resized; once a user closes it, which is a warning, no
+            other opens until `close` is called; "rgb_array" or "ansi" for what `render` returns.
         render_size: the longer side of a frame in pixels, at least 16.
         render_trails: the number of past cells drawn behind each agent, paler with age.
         render_view: the index of an agent whose view, `GridConfig.view_radius` cells each way, is highlighted.
