@@ -33,14 +33,14 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
     the action mask if that is a part. It has ``Discrete(4)`` actions, or ``Discrete(5)`` with ``allow_stay=True``.
     ``infos[agent]`` has ``distance``, the L1 distance to the target as a float; ``outcome``, why the last move ended as
     it did: the int of a `multigrid.Outcome`; and ``arrived``, the int 1 if the agent arrived in this step, else 0.
-    Type checkers know an observation as a `multigrid.Observation`; annotate an env with ``flatten=True`` as
-    ``MultiGridEnv[FlatObservation]``, and one with a mask, too, as ``MultiGridEnv[MaskedObservation]``.
+
+    Type checkers read an observation as a `multigrid.Observation`. Annotate an env with ``flatten=True`` as
+    ``MultiGridEnv[FlatObservation]``, or with an action mask as ``MultiGridEnv[MaskedObservation]``.
 
     Args:
         config: the world; `parallel_env` creates it from keywords.
-        render_mode: None; "human" for a window, which can be resized; if the user closes it, a warning is logged, and
-            the episode continues without a window until `close` is called; "rgb_array" or "ansi" for what `render`
-            returns.
+        render_mode: None; "human" for a window, which can be resized; once a user closes it, which is a warning, no
+            other opens until `close` is called; "rgb_array" or "ansi" for what `render` returns.
         render_size: the longer side of a frame in pixels, at least 16.
         render_trails: the number of past cells drawn behind each agent, paler with age.
         render_view: the index of an agent whose view, `GridConfig.view_radius` cells each way, is highlighted.
