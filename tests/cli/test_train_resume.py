@@ -249,6 +249,29 @@ def test_the_engine_of_a_run_is_read_from_it(whole: Path) -> None:
             read_train(["--resume", str(resumed), "--engine", other])
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps", "1440"),
+        ("seed", True),
+        ("gamma", [0.9]),
+        ("vectorizer", "mine"),
+        ("engine", "mine"),
+        ("log", ["mine"]),
+    ],
+)
+def test_a_description_of_anything_else_is_refused(name: str, value: Any, whole: Path, capsys: Any) -> None:
+    """A value of another type or an unknown name in config.json is refused in one line that says which."""
+    Path("run").mkdir()
+    content = {**json.loads((whole / "config.json").read_text()), name: value}
+    Path("run/config.json").write_text(json.dumps(content))
+    capsys.readouterr()
+    assert train("--resume run") == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert re.search(rf"config\.json .*{name if value != 'mine' else 'mine'}|--vectorizer is 'mine'", printed), printed
+
+
 def test_help_loads_no_learner(tmp_path: Path) -> None:
     """The flags of both engines are listed without the libraries that train, and nothing is compiled."""
     code = (
