@@ -12,21 +12,6 @@ import numpy as np
 
 from multigrid.parts import PARTS, Part
 
-__all__ = [
-    "check_bool",
-    "check_int",
-    "check_keywords",
-    "check_limit",
-    "check_name",
-    "check_parts",
-    "check_seed",
-    "check_size",
-    "find_nearest",
-    "is_int",
-    "shorten",
-    "unexpected_keywords",
-]
-
 _LARGEST = 2**63 - 1
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 200
@@ -74,43 +59,21 @@ def shorten(value: object) -> str:
 
 
 def check_bool(name: str, value: object) -> bool:
-    """Return a bool, Python's or NumPy's, as Python's.
-
-    Raises:
-        TypeError: it is something else.
-
-    >>> check_bool("copy", np.True_)
-    True
-    """
+    """Return a bool, Python's or NumPy's, as Python's."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected True or False")
     return bool(value)
 
 
 def is_int(value: object) -> bool:
-    """Return whether a value is an integer, Python's or NumPy's; a bool is not.
-
-    >>> is_int(np.int8(3)), is_int(True), is_int(3.0)
-    (True, False, False)
-    """
+    """Return whether a value is an integer, Python's or NumPy's; a bool is not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
-    """Check an integer, and return it as an int.
+    """Check an int or a NumPy integer of at least `least` that fits into 64 bits, and return it as an int.
 
-    Args:
-        name: the argument's name, for the messages.
-        value: an int or a NumPy integer.
-        least: the smallest allowed value.
-        otherwise: what else is expected, for the messages, such as " or None for no limit".
-
-    Raises:
-        TypeError: the value is not an integer.
-        ValueError: the value is less than `least`, or does not fit into 64 bits.
-
-    >>> check_int("width", np.int64(7), 1)
-    7
+    `otherwise` is what else is expected, for the messages, such as " or None for no limit".
     """
     expected = f"expected an integer of at least {least}{otherwise}"
     if not is_int(value):
@@ -123,19 +86,7 @@ def check_int(name: str, value: Any, least: int, otherwise: str = "") -> int:
 
 
 def check_seed(seed: Any, otherwise: str = ", or None") -> int:
-    """Check the seed of one world, and return it as an int.
-
-    Args:
-        seed: an int or a NumPy integer of at least 0, of any size.
-        otherwise: what else is expected, for the messages.
-
-    Raises:
-        TypeError: the seed is not an integer.
-        ValueError: the seed is negative.
-
-    >>> check_seed(np.uint8(7))
-    7
-    """
+    """Check the seed of one world, an integer of at least 0 and of any size, and return it as an int."""
     expected = f"expected an integer of at least 0{otherwise}"
     if not is_int(seed):
         raise TypeError(f"seed is {shorten(seed)} of type {type(seed).__name__}; {expected}")
@@ -145,15 +96,7 @@ def check_seed(seed: Any, otherwise: str = ", or None") -> int:
 
 
 def check_size(size: Any) -> int | tuple[int, int]:
-    """Check the size of a grid, and return it as ints: the side of a square, or (width, height).
-
-    Raises:
-        TypeError: neither an integer nor two of them.
-        ValueError: a side below 1.
-
-    >>> check_size(np.array([7, 4]))
-    (7, 4)
-    """
+    """Check the size of a grid, and return it as ints: the side of a square, or (width, height)."""
     expected = "expected the side of a square, or (width, height), in whole cells"
     if is_int(size):
         sides: Sequence[Any] = (size,)
@@ -172,14 +115,7 @@ def check_size(size: Any) -> int | tuple[int, int]:
 
 
 def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
-    """Check that a value is one of some names, and return it as a plain str.
-
-    Raises:
-        ValueError: it is none of them.
-
-    >>> check_name("reward", "shared", ("individual", "shared"))
-    'shared'
-    """
+    """Check that a value is one of some names, and return it as a plain str."""
     # `value in names` fails for an array, and a subclass of str may compare differently.
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain not in names:
@@ -190,15 +126,7 @@ def check_name(field: str, value: Any, names: tuple[str, ...]) -> str:
 
 
 def check_parts(observe: Any) -> tuple[Part, ...]:
-    """Check the names of the parts of an observation, and return them as a tuple.
-
-    Raises:
-        TypeError: no sequence.
-        ValueError: no name, an unknown one, or one twice.
-
-    >>> check_parts(["agent", "view"])
-    ('agent', 'view')
-    """
+    """Check the names of the parts of an observation, and return them as a tuple."""
     if isinstance(observe, str) or not isinstance(observe, Sequence):
         raise TypeError(f"observe is {shorten(observe)}; expected a tuple of names out of {', '.join(PARTS)}")
     if not observe:
@@ -212,10 +140,7 @@ def check_parts(observe: Any) -> tuple[Part, ...]:
 def find_nearest(word: str, names: Iterable[str], similarity: float) -> str | None:
     """Return the name that a word most likely misspells, or None.
 
-    Args:
-        word: the word, of which the first 100 characters are compared, in lower case.
-        names: the names, in lower case.
-        similarity: the least similarity, from 0 to 1, as `difflib.SequenceMatcher.ratio` measures it.
+    `similarity` is the least one, from 0 to 1, as `difflib.SequenceMatcher.ratio` measures it; names are in lower case.
 
     >>> find_nearest("num_agent", ["size", "num_agents"], 0.6), find_nearest("colour", ["size", "num_agents"], 0.6)
     ('num_agents', None)
@@ -225,11 +150,6 @@ def find_nearest(word: str, names: Iterable[str], similarity: float) -> str | No
 
 def unexpected_keywords(function: str, given: Mapping[str, object], names: Collection[str]) -> TypeError:
     """Return the error for keywords that a function does not have; it names those that were probably meant.
-
-    Args:
-        function: the function's name.
-        given: all keywords that were given, with their values.
-        names: the keywords that the function has, of which not all are among the given ones.
 
     >>> print(unexpected_keywords("GridConfig", {"n_agents": 3}, ["size", "num_agents"]))
     GridConfig() got an unexpected keyword argument 'n_agents' (did you mean num_agents?); expected size, num_agents
@@ -252,17 +172,7 @@ def unexpected_keywords(function: str, given: Mapping[str, object], names: Colle
 
 
 def check_keywords(cls: _Class) -> _Class:
-    """Make the constructor of a dataclass raise `unexpected_keywords` for keywords that are no fields.
-
-    >>> import dataclasses
-    >>> @check_keywords
-    ... @dataclasses.dataclass
-    ... class Options:
-    ...     max_cycles: int
-    >>> Options(max_steps=3)
-    Traceback (most recent call last):
-    TypeError: Options() got an unexpected keyword argument 'max_steps' (did you mean max_cycles?); expected max_cycles
-    """
+    """Make the constructor of a dataclass raise `unexpected_keywords` for keywords that are no fields."""
     create: Any = vars(cls)["__init__"]
     names = list(vars(cls)["__dataclass_fields__"])
 
@@ -277,13 +187,5 @@ def check_keywords(cls: _Class) -> _Class:
 
 
 def check_limit(max_cycles: Any) -> int | None:
-    """Check a limit of steps, None for no limit, and return it.
-
-    Raises:
-        TypeError: neither an integer nor None.
-        ValueError: an integer below 1.
-
-    >>> check_limit(300)
-    300
-    """
+    """Check a limit of steps, None for no limit, and return it."""
     return None if max_cycles is None else check_int("max_cycles", max_cycles, 1, " or None for no limit")

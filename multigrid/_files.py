@@ -12,17 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = [
-    "MOST_BYTES",
-    "create_folder",
-    "open_file",
-    "path_parts",
-    "read_bytes",
-    "remove_unfinished",
-    "replace_file",
-    "tell_apart",
-]
-
 MOST_BYTES = 2**27
 """The size of the largest file that is read, 128 MiB: enough for ten million cells, or steps of agents."""
 
@@ -33,27 +22,14 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 @contextlib.contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file, which replaces the file at `path` if no error is raised.
+    """Yield the path of an empty temporary file beside `path`, which replaces it at the end if no error is raised.
 
     A reader always finds a complete file, old or new, also when several processes write to one path, when the disk is
     full, or when the writer is killed. A killed writer leaves at most a hidden file with a unique name. The file is
     flushed to the disk before it is renamed. A symbolic link at `path` is replaced; its target is unchanged.
 
-    Args:
-        path: the file to write.
-
-    Yields:
-        The path of an empty file in the same folder, with a random name and the suffix of `path`.
-
     Raises:
         OSError: `path` exists and is no regular file, or the file cannot be written; `path` is unchanged.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replace_file(Path(folder) / "notes.txt") as temporary:
-    ...         _ = temporary.write_text("all or nothing")
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['notes.txt']
     """
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is there and is no regular file; expected a new name, or that of a file to replace")
@@ -72,24 +48,11 @@ def replace_file(path: Path) -> Iterator[Path]:
 def create_folder(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary folder, which is renamed to `path` if no error is raised.
 
-    A killed process leaves at most a hidden folder with a unique name.
-
-    Args:
-        path: the folder to create; an empty folder at this path is replaced.
-
-    Yields:
-        The path of an empty folder in the same folder, with a random name.
+    A killed process leaves at most a hidden folder with a unique name. An empty folder at `path` is replaced.
 
     Raises:
         FileExistsError: `path` exists and is no empty folder; it is left unchanged.
         OSError: at the beginning: there can be no such folder.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     with create_folder(Path(parent) / "run") as temporary:
-    ...         _ = (temporary / "notes.txt").write_text("all or nothing")
-    ...     [path.name for path in Path(parent).rglob("*")]
-    ['run', 'notes.txt']
     """
     with contextlib.suppress(FileNotFoundError):
         path.lstat()  # a name that is too long is refused now, not at the end
@@ -109,12 +72,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the temporary files and folders that killed processes have left in a folder.
-
-    They are those of `replace_file` and `create_folder`. No other process may write to the folder meanwhile.
-
-    >>> remove_unfinished(Path("nowhere"))
-    """
+    """Remove what `replace_file` and `create_folder` of killed processes left; nobody may write there meanwhile."""
     for path in folder.glob(".*"):
         if _TEMPORARY.fullmatch(path.name):
             shutil.rmtree(path, ignore_errors=True)  # does nothing to a file, or to a link
@@ -146,18 +104,7 @@ def _move_folder(folder: Path, path: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, up to `MOST_BYTES`.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-        ValueError: the file is larger than `MOST_BYTES`, or no regular file, such as a pipe, which may never end.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "notes.txt").write_text("short")
-    ...     read_bytes(Path(folder) / "notes.txt")
-    b'short'
-    """
+    """Return the content of a regular file, up to `MOST_BYTES`."""
     with open_file(path) as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
@@ -166,16 +113,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading, if it is a regular one: reading a pipe or a device may never end.
-
-    Raises:
-        OSError: the file cannot be opened.
-        ValueError: it is no regular file.
-
-    >>> with open_file(Path(__file__)) as file:
-    ...     len(file.read(7))
-    7
-    """
+    """Open a file for reading, if it is a regular one: reading a pipe or a device may never end."""
     file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115 - is returned
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file

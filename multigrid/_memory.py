@@ -11,8 +11,6 @@ import numpy as np
 from multigrid._checks import shorten
 from multigrid.parts import PARTS, Part, resolve_shape
 
-__all__ = ["check_grid", "check_memory", "check_observations", "check_worlds"]
-
 _MOST_BYTES = 2**36
 _MOST_BYTES_OF_AN_OBSERVATION = 2**30
 # Observations of more bytes come with a warning.
@@ -24,18 +22,7 @@ _BYTES_OF_A_CELL, _BYTES_OF_A_SEARCHED_CELL, _BYTES_OF_A_MAP = 25, 100, 500
 
 
 def check_grid(width: int, height: int, num_maps: int | None) -> None:
-    """Check that the maps of a grid fit into memory.
-
-    Args:
-        width: the number of cells along x.
-        height: the number of cells along y.
-        num_maps: how many maps there are; None for a grid without walls.
-
-    Raises:
-        ValueError: the grid is too large; the message gives the bytes.
-
-    >>> check_grid(2**10, 2**10, num_maps=None)
-    """
+    """Check that the maps of a grid fit into memory; `num_maps` is None for a grid without walls."""
     cells = width * height
     size = f"{shorten(width)} x {shorten(height)} cells"
     if num_maps is None:
@@ -46,19 +33,9 @@ def check_grid(width: int, height: int, num_maps: int | None) -> None:
 
 
 def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, flatten: bool) -> None:
-    """Check that the observations fit into memory.
+    """Check that the observations fit into memory; a warning says which part takes more than 4 GiB.
 
-    Args:
-        parts: the parts of an observation.
-        extents: as `multigrid.parts.name_extents` returns.
-        flatten: whether the parts are one float32 vector.
-
-    A warning says which part takes more than 4 GiB.
-
-    Raises:
-        ValueError: the observations are too large; the message gives the field and the bytes.
-
-    >>> check_observations(("agent", "view"), {"W": 5, "H": 5, "N": 2, "V": 5}, flatten=False)
+    `extents` is what `multigrid.parts.name_extents` returns; with `flatten`, the parts are one float32 vector.
     """
     width, height, num_agents = (extents[name] for name in "WHN")
     whole_map = max(width, height) - 1
@@ -93,31 +70,12 @@ def check_observations(parts: Collection[Part], extents: Mapping[str, int], *, f
 
 
 def check_worlds(num_worlds: int, needed: int) -> None:
-    """Check that the arrays of the worlds fit into memory.
-
-    Args:
-        num_worlds: the number of worlds.
-        needed: the bytes of their arrays.
-
-    Raises:
-        ValueError: there are too many worlds; the message gives the bytes.
-
-    >>> check_worlds(1000, 10**6)
-    """
+    """Check that the arrays of the worlds, of `needed` bytes, fit into memory."""
     check_memory(f"num_worlds is {shorten(num_worlds)}, which", needed, "use fewer worlds")
 
 
 def check_memory(what: str, needed: int, advice: str, most: int = _MOST_BYTES) -> None:
-    """Check that something fits into memory.
-
-    Args:
-        what: takes the memory; the subject of the message.
-        needed: the bytes.
-        advice: what to do otherwise.
-        most: the most bytes that are allowed.
-
-    Raises:
-        ValueError: it takes more, or more than this machine has; the message gives the bytes.
+    """Check that something, the subject of the message, may take so many bytes, and that the machine has them.
 
     >>> check_memory("the map", 10**12, "use a smaller one")
     Traceback (most recent call last):

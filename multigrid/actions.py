@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from multigrid._checks import shorten
 
-__all__ = ["BLOCKED", "BLOCKED_BY_AGENT", "DIRECTIONS", "MOVES", "Action", "Outcome", "check_action"]
-
 
 class Action(IntEnum):
     """An agent's move to a neighbouring cell, or none. ``STAY`` exists only with ``allow_stay=True``.
@@ -76,19 +74,9 @@ BLOCKED = (Outcome.EDGE, Outcome.WALL, *BLOCKED_BY_AGENT)
 
 
 def check_action(action: Any, num_actions: int, whose: str = "") -> int:
-    """Check an action, and return it as an int.
+    """Check an int, a NumPy integer or an integer array of one element, below `num_actions`, and return it as an int.
 
-    Args:
-        action: an int, a NumPy integer, or an integer array of one element.
-        num_actions: how many actions there are; 0 up to `num_actions` - 1 are valid.
-        whose: the agent's name, for the message; "" for the single-agent env, which has no fifth action.
-
-    Raises:
-        TypeError: a bool, a float or anything else that is not an integer.
-        ValueError: an integer out of range, or an array of more or less than one element.
-
-    >>> check_action(np.array([3]), 4)
-    3
+    `whose` is the agent's name, for the message; "" for the single-agent env, which has no fifth action.
     """
     whom = f" for {whose}" if whose else ""
     expected = f"expected an integer from 0 to {num_actions - 1}"

@@ -11,8 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-__all__ = ["MASK", "PARTS", "Part", "PartSpec", "flat_slices", "list_keys", "name_extents", "resolve_shape"]
-
 Part = Literal["agent", "target", "others", "offset", "view", "walls", "action_mask"]
 MASK: Part = "action_mask"
 """The part that is no number of the flat vector: learners look for it beside the observation."""
@@ -85,9 +83,6 @@ def name_extents(width: int, height: int, num_agents: int, num_actions: int, vie
 def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
     """Return a shape in numbers, given the extents that it names; ``*`` multiplies extents.
 
-    Raises:
-        KeyError: there is no extent of this name.
-
     >>> resolve_shape("3 V V", {"V": 5}), resolve_shape("2 3*V", {"V": 5})
     ((3, 5, 5), (2, 15))
     """
@@ -101,14 +96,7 @@ def resolve_shape(shape: str, extents: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:
-    """Return the slice of each part in the flat vector, which has all parts but the action mask.
-
-    Args:
-        shapes: the shape of each part, in order.
-
-    >>> flat_slices({"agent": (2,), "action_mask": (4,), "others": (3, 2)})
-    {'agent': slice(0, 2, None), 'others': slice(2, 8, None)}
-    """
+    """Return the slice of each part in the flat vector, which has all parts but the action mask, in their order."""
     slices, start = {}, 0
     for part, shape in shapes.items():
         if part != MASK:
@@ -118,17 +106,7 @@ def flat_slices(shapes: Mapping[Part, tuple[int, ...]]) -> dict[Part, slice]:
 
 
 def list_keys(parts: tuple[Part, ...], *, flatten: bool) -> tuple[str, ...]:
-    """Return the keys of an observation's Dict, in order; none if an observation is a single array.
-
-    Args:
-        parts: the observed parts, in order.
-        flatten: whether they are one vector, all but the action mask.
-
-    >>> list_keys(("agent", "action_mask", "target"), flatten=True)
-    ('observation', 'action_mask')
-    >>> list_keys(("agent", "target"), flatten=True), list_keys(("agent", "target"), flatten=False)
-    ((), ('agent', 'target'))
-    """
+    """Return the keys of an observation's Dict, in order; none if an observation is a single array."""
     if not flatten:
         return parts
     return ("observation", MASK) if MASK in parts else ()

@@ -11,8 +11,6 @@ from gymnasium.utils import RecordConstructorArgs
 from multigrid._checks import shorten
 from multigrid.wrappers.rewards import is_real
 
-__all__ = ["ClipReward"]
-
 
 class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):
     """Clip every reward to `min_reward` .. `max_reward`.

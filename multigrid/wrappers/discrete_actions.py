@@ -12,8 +12,6 @@ from gymnasium.utils import RecordConstructorArgs
 
 from multigrid._checks import shorten
 
-__all__ = ["DiscreteActions"]
-
 
 class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
     """Restrict an env to a list of its actions; an action is an index of the list.

@@ -12,19 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from multigrid._checks import check_int
 
-__all__ = ["GoalObservation", "PixelObservation"]
-
 
 def cell_spaces(env: gymnasium.Env[Any, Any]) -> tuple[Box, Box]:
-    """Return the spaces of the parts "agent" and "target" of an env's observations.
-
-    Raises:
-        TypeError: the env does not observe a Dict with the Boxes "agent" and "target".
-
-    >>> from multigrid import GridWorldEnv
-    >>> cell_spaces(GridWorldEnv())
-    (Box(0, 4, (2,), int64), Box(0, 4, (2,), int64))
-    """
+    """Return the spaces of the parts "agent" and "target" of an env's observations."""
     space: Any = env.observation_space
     parts: dict[str, Any] = space.spaces if isinstance(space, Dict) else {}
     agent, target = parts.get("agent"), parts.get("target")

@@ -13,8 +13,6 @@ from pettingzoo.utils import BaseParallelWrapper
 from multigrid._checks import shorten
 from multigrid.wrappers.rewards import is_real
 
-__all__ = ["Potential", "PotentialReward", "PotentialRewardParallel", "minus_distance"]
-
 Potential: TypeAlias = Callable[[Any, dict[str, Any]], float]
 """A function that returns the potential of a state from an agent's observation and info in that state."""
 

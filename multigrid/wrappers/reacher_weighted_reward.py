@@ -9,8 +9,6 @@ from gymnasium.utils import RecordConstructorArgs
 
 from multigrid.wrappers.rewards import check_finite
 
-__all__ = ["ReacherRewardWrapper", "ReacherWeightedReward"]
-
 
 class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Replace the reward by a weighted sum of the terms in the infos of Gymnasium's Reacher.

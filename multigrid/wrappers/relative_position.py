@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from multigrid.wrappers.observations import cell_spaces
 
-__all__ = ["RelativePosition"]
-
 
 class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str, NDArray[Any]]], RecordConstructorArgs):
     """Observe the target's cell minus the agent's: int64 (2,), in cells.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from multigrid._checks import shorten
 from multigrid.wrappers.observations import cell_spaces
 
-__all__ = ["DistanceReward", "SuccessInfo"]
-
 
 class DistanceReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Return a reward for the step that terminates, and minus the scaled distance to the target for the others.
@@ -107,15 +105,7 @@ class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
 
 def check_finite(name: str, value: Any) -> float:
-    """Return a finite real number, Python's or NumPy's, as it is.
-
-    Raises:
-        TypeError: it is no real number.
-        ValueError: it is infinite or NaN.
-
-    >>> check_finite("scale", 0.5)
-    0.5
-    """
+    """Return a finite real number, Python's or NumPy's, as it is."""
     if not is_real(value):
         raise TypeError(f"{name} is {shorten(value)} of type {type(value).__name__}; expected a real number")
     if not np.isfinite(value):
@@ -125,9 +115,5 @@ def check_finite(name: str, value: Any) -> float:
 
 
 def is_real(value: Any) -> bool:
-    """Return whether a value is a real number, Python's or NumPy's; a bool is not.
-
-    >>> is_real(0.5), is_real(True)
-    (True, False)
-    """
+    """Return whether a value is a real number, Python's or NumPy's; a bool is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -25,8 +25,6 @@ from multigrid.envs.parallel import MultiGridEnv
 from multigrid.parts import MASK
 from multigrid.wrappers.worlds_wrapper import WorldsWrapper
 
-__all__ = ["StandardParallel", "StandardVector", "standard_config"]
-
 _Floats: TypeAlias = NDArray[np.float32]
 _Bools: TypeAlias = NDArray[np.bool_]
 

@@ -15,8 +15,6 @@ from multigrid._checks import check_int
 from multigrid.envs.reset_arguments import check_reset_mask
 from multigrid.wrappers.worlds_wrapper import WorldsWrapper
 
-__all__ = ["RecordEpisodeStatistics", "RecordVideo"]
-
 _Bools = NDArray[np.bool_]
 _Step = tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from multigrid._checks import shorten
 from multigrid.wrappers.worlds_wrapper import WorldsWrapper
 
-__all__ = ["RewardFunction", "VectorReward"]
-
 _Bools = NDArray[np.bool_]
 
 RewardFunction: TypeAlias = Callable[[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]], ArrayLike]
@@ -121,16 +119,16 @@ def _before_reset(observations: Any, infos: Mapping[str, Any]) -> tuple[Any, dic
     """Return the observations and infos of a step before its resets: the final ones for the worlds that have ended."""
     final, ended = infos["final_info"], infos["_final_info"]
     about_reset = ("final_obs", "_final_obs", "final_info", "_final_info")
-    told = {**final, **{name: value for name, value in infos.items() if name not in about_reset}}
+    played = {**final, **{name: value for name, value in infos.items() if name not in about_reset}}
     for name in final.keys() & infos.keys():
         if not name.startswith("_"):
-            told[name] = np.where(ended, final[name], infos[name])
+            played[name] = np.where(ended, final[name], infos[name])
     rows = np.flatnonzero(ended)
     final_rows = infos["final_obs"][rows]
     if not isinstance(observations, Mapping):
-        return _with_rows(observations, rows, list(final_rows)), told
+        return _with_rows(observations, rows, list(final_rows)), played
     by_part = {part: _with_rows(array, rows, [row[part] for row in final_rows]) for part, array in observations.items()}
-    return by_part, told
+    return by_part, played
 
 
 def _with_rows(array: NDArray[Any], rows: NDArray[np.int64], values: list[NDArray[Any]]) -> NDArray[Any]:

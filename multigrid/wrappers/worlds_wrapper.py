@@ -10,18 +10,9 @@ from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
 
-__all__ = ["WorldsWrapper"]
-
 
 class WorldsWrapper(gymnasium.vector.VectorWrapper):
-    """A wrapper of a vector env of multigrid.
-
-    Args:
-        env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.
-
-    Raises:
-        TypeError: `env` is not a vector env of multigrid.
-    """
+    """A wrapper of a vector env of multigrid; any other env is a TypeError."""
 
     def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         given: Any = env
