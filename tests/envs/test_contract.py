@@ -336,12 +336,13 @@ def test_a_layout_by_hand(face: Face) -> None:
 def options_of(face: Face) -> Iterator[tuple[Any, Any, str]]:
     """Bad options with their errors."""
     last = face.num_agents - 1
+    width, height = (7, 4) if last else (3, 3)
     for options in ("agents", [1], 5, frozenset({"agents"})):
         yield options, TypeError, f"options are of type {type(options).__name__}"
     for one, other in (("agents", "targets"), ("targets", "agents")):
         yield {one: face.layout[one]}, ValueError, f"options has '{one}' without '{other}'"
         yield face.layout | {other: None}, ValueError, f"options has '{one}' without '{other}'"
-        for cell in ([99, 0], [0, 99], [-1, 0]):
+        for cell in ([width, 0], [0, height], [-1, 0], [0, -1]):
             cells = [*face.layout[one][:-1], cell]
             yield (
                 face.layout | {one: cells},
