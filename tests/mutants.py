@@ -139,7 +139,7 @@ TESTS = {
     "planning/search.py": ["planning/test_solve.py"],
     "planning/travellers.py": ["planning/test_solve.py"],
     "planning/pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
-    "planning/batch.py": ["planning/test_expert.py", "planning/test_controllers.py"],
+    "planning/next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
     "planning/expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
     "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
     "planning/path_search.py": ["planning/test_window_paths.py", "planning/test_lacam.py", "planning/test_solve.py"],
@@ -566,7 +566,7 @@ planning/pibt.py
         PIBT's parked agents keep their cells: If 2 -> False
     _pull
         PIBT's agents follow into cells that are not reserved: BoolOp 2 -> _1
-planning/batch.py
+planning/next_step.py
     sort_agents
         under restart, an agent's time begins with its last arrival: IfExp 1 -> 0
         who is on its target chooses last: IfExp 2 -> _3

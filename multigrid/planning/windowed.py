@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning.batch import sort_agents
 from multigrid.planning.graph import NOWHERE
 from multigrid.planning.kernels import borrowed, kernel, make_generator
 from multigrid.planning.neighbourhoods import Group, add_member, empty_group, improve, make_group, replan
+from multigrid.planning.next_step import sort_agents
 from multigrid.planning.path_search import make_window_states, price
 from multigrid.planning.pibt import sort_by_wait, step_team
 from multigrid.planning.team import Team

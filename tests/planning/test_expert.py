@@ -5,8 +5,8 @@ import pytest
 
 from multigrid import GridConfig, MultiGridEnv, planning, vector_env
 from multigrid.planning import graph as graphs
-from multigrid.planning.batch import sort_agents
 from multigrid.planning.graph import build_graph
+from multigrid.planning.next_step import sort_agents
 from multigrid.planning.team import make_team
 
 # Two maps of one size with different numbers of cells, not square.
