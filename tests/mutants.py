@@ -827,7 +827,7 @@ def failure(returncode: int, output: str) -> str | None:
 
 def has_kernels(file: str) -> bool:
     """Return whether mutants of this file change compiled code, or what only compiled kernels have, such as threads."""
-    return file == "core/calls.py" or bool(
+    return file == "runtime/calls.py" or bool(
         re.search("^@(kernel|inlined)$", (ROOT / "multigrid" / file).read_text(), re.MULTILINE)
     )
 
