@@ -15,7 +15,6 @@ from multigrid._files import replace_file
 from multigrid.cli._episodes import EpisodeResult, play_episode
 from multigrid.cli._figures import HeatMaps, Panel, curve_figure, heat_figure, write_figure
 from multigrid.cli._files import Unwritten, write_json
-from multigrid.cli._films import fit_frames, write_gif
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import make_policy, make_policy_factory
 from multigrid.cli._progress import ProgressBar
@@ -171,6 +170,9 @@ def write_films(
     The files are evaluation.gif, heat.png, comparison.svg and episode.json. The last two are of the first layout that
     the trained agents solve and shortest paths do not; without one, of the first layout.
     """
+    # Runs of RLlib, whose extra has no ffmpeg, write no films.
+    from multigrid.cli._films import fit_frames, write_gif
+
     learned, shortest, shortest_paths = [], [], make_policy_factory("shortest-path")
     with bar.doing("playing episodes for the films", 2 * _EPISODES) as tell:
         for number, seed in enumerate(range(first_seed, first_seed + _EPISODES)):
