@@ -43,6 +43,9 @@ LEFT_OUT = {
     ),
     **dict.fromkeys(("PolicySetup", "Runner", "Trial", "blind", "play"), "plays tasks that the reader has made"),
     **dict.fromkeys(("bounds", "solve"), "searches for as long as it is asked to"),
+    **dict.fromkeys(
+        ("call", "get_attr", "set_attr"), "an AttributeError if there is no such attribute, as in Gymnasium"
+    ),
     **dict.fromkeys(("observation", "reward"), "a wrapper's, which takes what the env has returned"),
     "Pretrained": "holds a network; what a user gives comes through `pretrained`",
     "RecordVideo": "Gymnasium's, which writes files with MoviePy",

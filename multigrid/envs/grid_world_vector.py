@@ -13,6 +13,8 @@ from multigrid.envs.factories import one_agent_error
 from multigrid.envs.vector import MultiGridVectorEnv
 from multigrid.rendering.frame import WINDOW_SIZE
 
+__all__ = ["GridWorldVectorEnv"]
+
 
 class GridWorldVectorEnv(MultiGridVectorEnv):
     """Many of Gymnasium's documented GridWorlds: the class of ``gym.make_vec("multigrid/GridWorld-v0", num_envs=...)``.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import read_rows
-from multigrid import GridConfig
+from multigrid import GridConfig, planning
 from multigrid.cli import main
 from multigrid.cli.evaluate import EvaluateOptions, parse_evaluate
 from multigrid.evaluation.estimates import MEASURES, bootstrap
@@ -154,15 +154,13 @@ def test_a_layout_has_one_bound_for_all_policies(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each layout is bounded once in the time that was given, so that gaps of policies differ by their costs alone."""
-    from multigrid.evaluation import estimates as gaps
-
     asked: list[float] = []
 
     def count(problem: Any, seconds: float) -> Any:
         asked.append(seconds)
         return type("Bounds", (), {"lower": float(len(asked))})
 
-    monkeypatch.setattr(gaps, "bounds", count)
+    monkeypatch.setattr(planning, "bounds", count)
     evaluate("shortest-path pibt lacam --size 4 3 --allow-stay --gap 7 --episodes 5", capsys)
     assert asked.count(7.0) == 5
 

@@ -80,7 +80,7 @@ def test_the_documented_frame_of_every_size(cells):
     config, last = GridConfig(size=max(cells, 2), num_agents=1), cells - 1
     if cells == 1:
         # A configuration that nobody can make, for the drawing code knows a grid of a single cell.
-        object.__setattr__(config, "size", 1)
+        config.__dict__.update(size=1, width=1, height=1)
     painter, random = Painter(config), np.random.default_rng(cells)
     pairs = [([0, last], [last, 0]), ([last, last], [last, last]), *random.integers(0, cells, (2, 2, 2))]
     if cells < 12:
