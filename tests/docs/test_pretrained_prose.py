@@ -123,7 +123,7 @@ def test_the_network_and_its_training(page: str) -> None:
         many, kinds = sum(weights[name].size for name in weights), {weights[name].dtype.name for name in weights}
     assert kinds == {"float16"}
     assert (
-        "then layers of {}, {} and {} units; {:.1f} million weights as float16, {:.1f} MB compressed".format(
+        "then dense layers of {}, {} and {} units; {:.1f} million weights as float16, {:.1f} MB compressed".format(
             *layers, many / 1e6, file.stat().st_size / 1e6
         )
         in page
