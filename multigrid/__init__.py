@@ -79,7 +79,8 @@ def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f"multigrid.{name}")
     if name not in _MODULES:
-        raise AttributeError(f"module 'multigrid' has no attribute {name!r}")
+        hint = "; its name is show_episode" if name == "replay" else ""
+        raise AttributeError(f"module 'multigrid' has no attribute {name!r}{hint}")
     value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

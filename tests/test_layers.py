@@ -193,6 +193,12 @@ def test_a_former_module_says_what_takes_its_place(name):
     assert places or "multigrid.vector_env" in str(raised.value)
 
 
+def test_a_former_name_says_the_new_one():
+    """The former name of a function is no attribute, and the error says which name it has."""
+    with pytest.raises(AttributeError, match="no attribute 'replay'; its name is show_episode"):
+        _ = multigrid.replay
+
+
 def test_public_names():
     """Every public name is there when it is asked for, and one that does not exist is an AttributeError."""
     for name in set(multigrid.__all__) - {"FlatObservation"}:  # an alias, whose name is NumPy's
