@@ -40,7 +40,7 @@ def inlined(function: _Function) -> _Function:
 
 
 if COMPILED:
-    from numba.core import types
+    from numba import types
     from numba.extending import intrinsic
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -54,7 +54,7 @@ if COMPILED:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             (fields,) = arguments
             # Numba 0.60 compiles calls with None too, in branches that are then not taken.
-            if isinstance(signature.args[0], types.NoneType):
+            if signature.args[0] == types.none:
                 return fields
             for k, field in enumerate(signature.args[0]):
                 array = context.make_array(field)(context, builder, builder.extract_value(fields, k))
