@@ -23,8 +23,8 @@ import multigrid
 from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory
 from multigrid.maps import rooms
-from multigrid.rendering.frame import Painter
-from multigrid.rendering.scene import scene_of
+from multigrid.rendering._frame import Painter
+from multigrid.rendering._scene import scene_of
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios.tracing import trace_episode
 

@@ -29,7 +29,8 @@ from multigrid.core import metrics, rules
 from multigrid.envs.aec import MultiGridAECEnv
 from multigrid.envs.grid_world_vector import GridWorldVectorEnv
 from multigrid.parts import PARTS
-from multigrid.scenarios import get, lower_bound, names, suite
+from multigrid.scenarios import _suite as suite
+from multigrid.scenarios import get, lower_bound, names
 from multigrid.scenarios.tracing import trace_episode
 
 FOLDER = Path(__file__).parent / "environments"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import multigrid
 from multigrid.actions import DIRECTIONS
 from multigrid.policies import shortest_path_policy
-from multigrid.rendering.scene import Episode
+from multigrid.rendering._scene import Episode
 from multigrid.rendering.svg import animated_svg, compare_svg
 from multigrid.scenarios import get
 from multigrid.scenarios.tracing import EpisodeTrace, trace_episode

@@ -21,7 +21,7 @@ import tyro
 
 from examples import ppo
 from multigrid import GridConfig, Outcome
-from multigrid.wrappers.vector_reward import RewardFunction
+from multigrid.wrappers._vector_reward import RewardFunction
 
 __all__ = ["REWARDS", "main", "nearness", "step_cost"]
 

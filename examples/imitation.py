@@ -15,7 +15,7 @@ import tyro
 from torch.nn import CrossEntropyLoss, LazyLinear, ReLU, Sequential
 
 from multigrid import MultiGridEnv, evaluate, planning, vector_env
-from multigrid.evaluation.estimates import Estimate
+from multigrid.evaluation._estimates import Estimate
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.scenarios import find_world
 

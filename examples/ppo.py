@@ -36,7 +36,7 @@ from multigrid import GridConfig, MultiGridVectorEnv, vector_env
 from multigrid._files import replace_file
 from multigrid.integrations.training import FIRST_TRAINING_SEED
 from multigrid.integrations.tyro import grid_registry
-from multigrid.wrappers.vector_reward import RewardFunction, VectorReward
+from multigrid.wrappers._vector_reward import RewardFunction, VectorReward
 
 __all__ = ["Evaluation", "Options", "Result", "advantages_of", "evaluate", "main", "make_net", "train"]
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from multigrid import benchmark, datasets, evaluation, maps, planning, policies, scenarios, wrappers
     from multigrid.actions import Action, Outcome
     from multigrid.config import GridConfig, GridOptions
-    from multigrid.envs.annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
-    from multigrid.envs.factories import env, parallel_env, vector_env
+    from multigrid.envs._annotations import FlatObservation, Info, MaskedObservation, Observation, State, States
+    from multigrid.envs._factories import env, parallel_env, vector_env
     from multigrid.envs.grid_world import GridWorldEnv
     from multigrid.envs.parallel import MultiGridEnv
     from multigrid.envs.vector import MultiGridVectorEnv
-    from multigrid.evaluation.playing import evaluate
-    from multigrid.scenarios.replay_page import show_episode
+    from multigrid.evaluation._playing import evaluate
+    from multigrid.scenarios._replay_page import show_episode
 
 __all__ = [
     "Action",
@@ -63,14 +63,17 @@ _MODULES = {
     "GridWorldEnv": "multigrid.envs.grid_world",
     "MultiGridEnv": "multigrid.envs.parallel",
     "MultiGridVectorEnv": "multigrid.envs.vector",
-    "env": "multigrid.envs.factories",
-    **dict.fromkeys(
-        ("FlatObservation", "Info", "MaskedObservation", "Observation", "State", "States"), "multigrid.envs.annotations"
-    ),
-    "evaluate": "multigrid.evaluation.playing",
-    "parallel_env": "multigrid.envs.factories",
-    "show_episode": "multigrid.scenarios.replay_page",
-    "vector_env": "multigrid.envs.factories",
+    "env": "multigrid.envs._factories",
+    "FlatObservation": "multigrid.envs._annotations",
+    "Info": "multigrid.envs._annotations",
+    "MaskedObservation": "multigrid.envs._annotations",
+    "Observation": "multigrid.envs._annotations",
+    "State": "multigrid.envs._annotations",
+    "States": "multigrid.envs._annotations",
+    "evaluate": "multigrid.evaluation._playing",
+    "parallel_env": "multigrid.envs._factories",
+    "show_episode": "multigrid.scenarios._replay_page",
+    "vector_env": "multigrid.envs._factories",
 }
 _SUBPACKAGES = ("benchmark", "datasets", "evaluation", "maps", "planning", "policies", "scenarios", "wrappers")
 

@@ -22,10 +22,10 @@ from multigrid._checks import (
     shorten,
 )
 from multigrid._memory import check_grid, check_observations
-from multigrid.maps.cells import WALL, label_components
-from multigrid.maps.pools import stack_maps
-from multigrid.maps.target_lists import make_layout
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._cells import WALL, label_components
+from multigrid.maps._pools import stack_maps
+from multigrid.maps._target_lists import make_layout
+from multigrid.maps._text import ParsedMap
 from multigrid.parts import PARTS, Part, list_keys, name_extents, resolve_shape
 
 __all__ = ["Collisions", "GridConfig", "GridOptions", "OnTarget", "Part", "Reward", "Size", "Walls", "resolve_config"]

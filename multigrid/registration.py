@@ -25,9 +25,9 @@ def register_all() -> None:
     # PettingZoo has a registry since 1.27.
     if hasattr(pettingzoo, "register"):
         if _MULTI_GRID not in pettingzoo.parallel_registry:
-            pettingzoo.register("parallel", _MULTI_GRID, "multigrid.envs.factories:parallel_env")
+            pettingzoo.register("parallel", _MULTI_GRID, "multigrid.envs._factories:parallel_env")
         if _MULTI_GRID not in pettingzoo.aec_registry:
-            pettingzoo.register("aec", _MULTI_GRID, "multigrid.envs.factories:env")
+            pettingzoo.register("aec", _MULTI_GRID, "multigrid.envs._factories:env")
 
 
 def _register(env_id: str, entry_point: str, vector: str | None = None, max_episode_steps: int | None = None) -> None:

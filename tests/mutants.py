@@ -128,28 +128,28 @@ TESTS = {
         "envs/test_parallel.py",
         "envs/test_documented.py",
     ],
-    "maps/layouts.py": [
+    "maps/_layouts.py": [
         "core/test_placement.py",
         "envs/test_contract.py::test_bad_options_are_refused",
         "envs/test_documented_subclasses.py::test_bad_locations",
         "envs/test_documented_subclasses.py::test_locations_outside_the_grid",
         "envs/test_starts_on_targets.py",
     ],
-    "maps/target_lists.py": ["core/test_target_lists.py", "envs/test_lists_of_targets.py", "maps/test_text.py"],
-    "planning/search.py": ["planning/test_solve.py"],
-    "planning/travellers.py": ["planning/test_solve.py"],
-    "planning/pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
-    "planning/next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
-    "planning/expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
-    "planning/timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
-    "planning/path_search.py": ["planning/test_window_paths.py", "planning/test_lacam.py", "planning/test_solve.py"],
-    "planning/windowed.py": ["planning/test_controllers.py"],
-    "planning/cbs_pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs_spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs_paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs_joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs_clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
-    "planning/cbs_tree.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
+    "maps/_target_lists.py": ["core/test_target_lists.py", "envs/test_lists_of_targets.py", "maps/test_text.py"],
+    "planning/_search.py": ["planning/test_solve.py"],
+    "planning/_travellers.py": ["planning/test_solve.py"],
+    "planning/_pibt.py": ["planning/test_solve.py", "planning/test_controllers.py"],
+    "planning/_next_step.py": ["planning/test_expert.py", "planning/test_controllers.py"],
+    "planning/_expansion.py": ["planning/test_lacam.py", "planning/test_solve.py"],
+    "planning/_timetable.py": ["planning/test_lacam.py", "planning/test_solve.py"],
+    "planning/_path_search.py": ["planning/test_window_paths.py", "planning/test_lacam.py", "planning/test_solve.py"],
+    "planning/_windowed.py": ["planning/test_controllers.py"],
+    "planning/_cbs_pairs.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/_cbs_spaces.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/_cbs_paths.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/_cbs_joint.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/_cbs_clusters.py": ["planning/test_cbs.py", "planning/test_solve.py"],
+    "planning/_cbs_tree.py": ["planning/test_splits.py", "planning/test_cbs.py", "planning/test_solve.py"],
 }
 
 # By file and function, the rule that each mutant takes away, and its address.
@@ -510,7 +510,7 @@ core/worlds.py
         outside the grid, a view shows walls: Call 9 -> _1(_2, _3, constant_values=0)
         flat, the last cell of a side has the coordinate 1: BinOp 1 -> _1 / _1_2
         flat, a side of one cell has the coordinate 0: BinOp 1 -> (_1 + (_1_2 == 1)) / _2
-maps/layouts.py
+maps/_layouts.py
     check_places
         a cell by hand is not at the grid's far edge: Compare 2 -> _1 <= _2 <= _3
         a cell by hand is not negative: Compare 1 -> -1 <= _2 < _3
@@ -528,7 +528,7 @@ maps/layouts.py
         a location is not at the grid's far edge: Compare 1 -> _1 <= _2 <= _3
     check_pair
         a location is of integers: Compare 2 -> _1 not in "iuf"
-maps/target_lists.py
+maps/_target_lists.py
     holds_lists
         an empty list is a list: BoolOp 4 -> _2
     make_layout
@@ -547,17 +547,17 @@ maps/target_lists.py
     _length
         what fills a list is no target: Compare 1 -> _1 == _1
         a coordinate may be -1 beside another: Call 2 -> (cells != NO_TARGET).all(axis=1)
-planning/search.py
+planning/_search.py
     count_costs
         a plan's arrivals are those at the last stay: If 1 -> False
         an agent that starts on its target has the cost of one step: Call 4 -> _3
-planning/travellers.py
+planning/_travellers.py
     Travellers.__init__
         who has parked is an obstacle for a plan: If 1 -> False
     Travellers.check_plan
         each move of a plan is granted: If 2 -> False
         the costs of a plan are the game's: If 3 -> False
-planning/pibt.py
+planning/_pibt.py
     _take_option
         PIBT gives no cell to two agents: BoolOp 2 -> _2
         PIBT lets no two agents swap: BoolOp 2 -> _1
@@ -566,13 +566,13 @@ planning/pibt.py
         PIBT's parked agents keep their cells: If 2 -> False
     _pull
         PIBT's agents follow into cells that are not reserved: BoolOp 2 -> _1
-planning/next_step.py
+planning/_next_step.py
     sort_agents
         under restart, an agent's time begins with its last arrival: IfExp 1 -> 0
         who is on its target chooses last: IfExp 2 -> _3
     _walk_alone
         without collisions, an agent takes the nearest cell: BoolOp 1 -> _1
-planning/expansion.py
+planning/_expansion.py
     _fix
         constraints of LaCAM give no cell to two agents: BoolOp 1 -> _2
         constraints of LaCAM let no two agents swap: BoolOp 1 -> _1
@@ -580,10 +580,10 @@ planning/expansion.py
         leaving has no cost: BoolOp 2 -> _1
     _pass_on
         a cheaper way lowers the costs behind it: If 1 -> False
-planning/timetable.py
+planning/_timetable.py
     make_timetable
         who has left blocks no path: BoolOp 1 -> _1
-planning/path_search.py
+planning/_path_search.py
     _push_next
         no path enters a cell where another agent has arrived: BoolOp 1 -> _1 or _3
         no path enters a cell where another agent is: BoolOp 1 -> _1 or _2
@@ -596,10 +596,10 @@ planning/path_search.py
         in a window, no path swaps with another: If 3 -> False
     price
         under restart, the first arrival has the cost: If 1 -> False
-planning/windowed.py
+planning/_windowed.py
     _move_on
         agents that are somewhere else get a new window: BoolOp 1 -> _1
-planning/cbs_pairs.py
+planning/_cbs_pairs.py
     is_conflict
         two agents in one cell are a conflict: If 1 -> False
         a swap is a conflict: Return 2 -> return False
@@ -607,7 +607,7 @@ planning/cbs_pairs.py
         in joint searches, no two agents are in conflict: If 1 -> False
     list_options
         one of a pair that has left is nowhere: IfExp 1 -> _3
-planning/cbs_spaces.py
+planning/_cbs_spaces.py
     is_stop
         no path stops too early: BoolOp 1 -> _1 and _3
     first_stop
@@ -617,20 +617,20 @@ planning/cbs_spaces.py
     is_open
         forbidden actions are not taken: If 1 -> False
         forbidden cells are not entered: Return 2 -> return True
-planning/cbs_paths.py
+planning/_cbs_paths.py
     list_conflicts
         agents in one cell are listed: If 2 -> False
         agents that swap are listed: If 5 -> False
-planning/cbs_joint.py
+planning/_cbs_joint.py
     list_moves
         in a joint search, who has left is nowhere: IfExp 1 -> _3
         in a joint search, who parks stays: UnaryOp 2 -> True
     expand
         a joint search keeps the horizon: Compare 6 -> _1 <= _2
-planning/cbs_clusters.py
+planning/_cbs_clusters.py
     cell_at
         in a cluster, who has left is nowhere: IfExp 1 -> _3
-planning/cbs_tree.py
+planning/_cbs_tree.py
     _split_costs
         one of a pair may pay less: BinOp 5 -> _1 - 2
         the other of a pair pays no more than it has to: BinOp 7 -> _1 + _2 + 1

@@ -22,7 +22,7 @@ from multigrid._files import create_folder, replace_file
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import staged_folder, write_json, write_rows
 from multigrid.cli._films import write_gif, write_mp4
-from multigrid.scenarios.replay_page import Replay
+from multigrid.scenarios._replay_page import Replay
 from multigrid.scenarios.tracing import trace_episode
 
 pytestmark = pytest.mark.heavy
@@ -357,12 +357,12 @@ def test_two_staged_folders_without_a_name_get_two(tmp_path: Path, monkeypatch: 
 # Files of the package itself, of Python, of the system, and of the cache, which nobody else writes.
 OWN = {
     "_files.py",
-    "benchmark/clone.py",
+    "benchmark/_clone.py",
     "runtime/kernel_cache.py",
     "runtime/sources.py",
     "integrations/extras.py",
     "rendering/replay.py",
-    "scenarios/suite.py",
+    "scenarios/_suite.py",
 }
 
 

@@ -24,8 +24,8 @@ from multigrid import GridConfig, maps, parallel_env, scenarios
 from multigrid._files import MOST_BYTES
 from multigrid.maps import ParsedMap, format_map, parse_map
 from multigrid.scenarios import Scenario, replay
-from multigrid.scenarios.replay_page import show_episode
-from multigrid.scenarios.scenario import _checksum, _render
+from multigrid.scenarios._replay_page import show_episode
+from multigrid.scenarios._scenario import _checksum, _render
 
 pytestmark = pytest.mark.heavy
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from helpers import AROUND
-from multigrid.benchmark import clone as clones
-from multigrid.benchmark.rows import COLUMNS
+from multigrid.benchmark import _clone as clones
+from multigrid.benchmark._rows import COLUMNS
 from multigrid.core.rules import RULES_VERSION
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ def trusting(clone: Path) -> str:
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import tiny_clone
-from multigrid.benchmark import clone
+from multigrid.benchmark import _clone
 sums = tiny_clone.sums_of(tiny_clone.Path({str(clone)!r}))
-clone.known_sums = lambda: sums
+_clone.known_sums = lambda: sums
 """
 
 

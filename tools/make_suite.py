@@ -15,12 +15,12 @@ from multigrid._files import replace_file
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._text import ParsedMap
 from multigrid.planning import Plan
-from multigrid.planning.solver import compute_plan
-from multigrid.scenarios.recording import RecordEpisode
-from multigrid.scenarios.scenario import Scenario, save
-from multigrid.scenarios.suite import BOUNDS, FOLDER
+from multigrid.planning._solver import compute_plan
+from multigrid.scenarios._recording import RecordEpisode
+from multigrid.scenarios._scenario import Scenario, save
+from multigrid.scenarios._suite import BOUNDS, FOLDER
 
 _KINDS: dict[str, Callable[[int, int, int], NDArray[np.bool_]]] = {
     "empty": lambda width, height, _seed: np.zeros((width, height), dtype=bool),

@@ -22,10 +22,10 @@ from multigrid.benchmark import SETS, Instance, Kind, published, read_instances
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.maps.generators import random_map
-from multigrid.planning import pibt, search
-from multigrid.planning.solver import compute_plan
-from multigrid.planning.travellers import Travellers
+from multigrid.maps._generators import random_map
+from multigrid.planning import _pibt, _search
+from multigrid.planning._solver import compute_plan
+from multigrid.planning._travellers import Travellers
 
 __all__ = ["MEASURES", "Limits", "Task", "list_tasks"]
 
@@ -201,8 +201,8 @@ def _play_pibt(seed: int) -> _Figures:
 
     def play(steps: int) -> float:
         began = time.process_time()
-        instance = search.SearchProblem(travellers.graph, travellers.starts, travellers.goals, "stay", steps)
-        pibt.search(instance, search.Budget(None, None).start(), seed)
+        instance = _search.SearchProblem(travellers.graph, travellers.starts, travellers.goals, "stay", steps)
+        _pibt.search(instance, _search.Budget(None, None).start(), seed)
         return time.process_time() - began
 
     play(_STEPS_OF_A_PLAN)

@@ -20,7 +20,7 @@ from docutils.utils import new_document
 from sphinx.util.docutils import SphinxDirective
 
 from multigrid import Outcome
-from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
+from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, rim
 from multigrid.rendering.replay import FLOORS
 
 if TYPE_CHECKING:

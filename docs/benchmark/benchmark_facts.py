@@ -25,9 +25,9 @@ from multigrid.benchmark import (
     scores,
     summarize,
 )
-from multigrid.benchmark.clone import COMMIT, REPOSITORY
-from multigrid.benchmark.scores import find_bounds, instance_of
-from multigrid.evaluation.estimates import Estimate
+from multigrid.benchmark._clone import COMMIT, REPOSITORY
+from multigrid.benchmark._scores import find_bounds, instance_of
+from multigrid.evaluation._estimates import Estimate
 
 __all__ = ["RELATIVE", "gather", "least_costs", "read_lines"]
 

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from multigrid.benchmark import SETS, Line
-from multigrid.rendering.palette import colours
+from multigrid.rendering._palette import colours
 
 __all__ = ["LEAST_SOLVED", "draw_gaps", "draw_success", "draw_throughput"]
 

@@ -21,9 +21,9 @@ from benchmark_tables import TITLES, table
 from benchmark_wins import LEARNED
 
 from multigrid.benchmark import Row
-from multigrid.benchmark.instances import folder_of
+from multigrid.benchmark._instances import folder_of
 from multigrid.cli._files import write_json
-from multigrid.evaluation.estimates import wilson
+from multigrid.evaluation._estimates import wilson
 
 __all__ = ["FILE", "compare", "show_learned"]
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from benchmark_tables import TITLES
 
 from multigrid.benchmark import Kind, Row
-from multigrid.benchmark.scores import instance_of
+from multigrid.benchmark._scores import instance_of
 
 __all__ = ["list_notes"]
 

@@ -25,7 +25,7 @@ from benchmark_tables import (
 )
 
 from multigrid.benchmark import OTHER_SCENARIOS, Line, Row, summarize
-from multigrid.benchmark.scores import instance_of
+from multigrid.benchmark._scores import instance_of
 
 __all__ = ["make_lines", "make_page"]
 
@@ -141,7 +141,7 @@ Warehouse. It cannot check the announcement about observations, and what POGEMA 
 _ROWS = """\
 ## The rows
 
-{files}. Each has a line for each algorithm and instance; `multigrid.benchmark.rows.COLUMNS` says what is in it. \
+{files}. Each has a line for each algorithm and instance; `multigrid.benchmark.COLUMNS` says what is in it. \
 [benchmark.json](benchmark.json) has the figures of published rows that are on this page.
 
 ```python

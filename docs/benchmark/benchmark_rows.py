@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from multigrid.benchmark import SETS, Kind, Row
-from multigrid.benchmark.rows import RowFile, read_rows
+from multigrid.benchmark._rows import RowFile, read_rows
 
 __all__ = [
     "LABELS",

@@ -12,8 +12,8 @@ from benchmark_facts import RELATIVE, least_costs
 from benchmark_rows import LABELS, PARTS, label, label_of
 
 from multigrid.benchmark import Line, Row
-from multigrid.benchmark.scores import find_bounds, instance_of
-from multigrid.evaluation.estimates import Estimate
+from multigrid.benchmark._scores import find_bounds, instance_of
+from multigrid.evaluation._estimates import Estimate
 
 __all__ = [
     "GROUPS",

@@ -8,7 +8,7 @@ from typing import Any
 from benchmark_rows import label_of
 
 from multigrid.benchmark import OTHER_SCENARIOS, Kind, Row
-from multigrid.benchmark.scores import instance_of
+from multigrid.benchmark._scores import instance_of
 
 __all__ = ["LEARNED", "count_wins"]
 

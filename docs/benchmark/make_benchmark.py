@@ -27,7 +27,7 @@ from rich.console import Console
 
 from multigrid._files import replace_file
 from multigrid.benchmark import SETS, Row
-from multigrid.benchmark.rows import read_rows
+from multigrid.benchmark._rows import read_rows
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli.benchmark import BenchmarkOptions, benchmark

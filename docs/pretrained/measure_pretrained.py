@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 from pretrained_page import draw_training, make_tables, read_runs
 
 import multigrid
+from multigrid import scenarios
 from multigrid._files import replace_file
 from multigrid.cli._figures import write_figure
 from multigrid.cli._files import write_json
 from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig, OnTarget
-from multigrid.evaluation.estimates import LowerBounds
-from multigrid.evaluation.results import Evaluation
+from multigrid.evaluation._estimates import LowerBounds
+from multigrid.evaluation._results import Evaluation
 from multigrid.maps import maze, random_map, rooms, warehouse
-from multigrid.planning.network import Temperatures
-from multigrid.policies import Policy, Pretrained, learned
-from multigrid.policies.weights import load_weights
-from multigrid.scenarios import suite
+from multigrid.planning._network import Temperatures
+from multigrid.policies import Policy, Pretrained, _learned
+from multigrid.policies._weights import load_weights
 from tools.pretraining.worlds import make_world
 
 FOLDER = Path(__file__).parent
@@ -42,7 +42,7 @@ POLICIES = ("pretrained-shield", "pretrained", "pibt")
 MAP_SEED = 1_999_000_000
 """Of the held-out maps; those of trainings come from seeds of two numbers."""
 ACTING = {
-    "as shipped": learned.TEMPERATURES,
+    "as shipped": _learned.TEMPERATURES,
     "always 1: the network's probabilities": Temperatures(1.0, 1.0, 0, 1.0),
     "always 0.2": Temperatures(0.2, 0.2, 0, 0.2),
     "0: the largest score": Temperatures(0.0, 0.0, 0, 0.0),
@@ -91,15 +91,15 @@ def list_cells() -> Iterator[tuple[str, int, OnTarget, GridConfig | str]]:
     """Yield the rows of the tables: map, number of agents, rule, and a world or the scenario's name."""
     for kind, num_agents, on_target in _WORLDS:
         yield kind, num_agents, on_target, make_held_out(kind, num_agents, on_target)
-    for name in suite.names():
-        config = suite.get(name).config
+    for name in scenarios.names():
+        config = scenarios.get(name).config
         if config.allow_stay and config.on_target == "stay":
             yield name.rpartition("-")[0], config.num_agents, "stay", name
 
 
 def measure(cell: GridConfig | str) -> dict[str, Any]:
     """Return the estimates of each policy's metrics in a world, or a scenario."""
-    world = suite.get(cell).config if isinstance(cell, str) else cell
+    world = scenarios.get(cell).config if isinstance(cell, str) else cell
     names = _LIFELONG if world.on_target == "restart" else _ONE_SHOT
     bounds = LowerBounds(_SECONDS) if "gap" in names else None
     seeds = range(_SUITE_EPISODES if isinstance(cell, str) else _EPISODES)
@@ -112,7 +112,7 @@ def measure(cell: GridConfig | str) -> dict[str, Any]:
 
 def measure_acting(kind: str, num_agents: int, on_target: OnTarget) -> dict[str, Any]:
     """Return the estimates of the policy's metrics in a world, with each of the `ACTING`, shielded and alone."""
-    weights, world = load_weights(learned.FILE), make_held_out(kind, num_agents, on_target)
+    weights, world = load_weights(_learned.FILE), make_held_out(kind, num_agents, on_target)
     found = {}
     for shield, name in itertools.product((True, False), ACTING):
 
@@ -134,7 +134,7 @@ def gather(file: Path) -> dict[str, Any]:
     """Measure what the file lacks, and return its content; it is written after each world."""
     own = {
         name: hashlib.sha256(part).hexdigest()
-        for name, part in (("weights", learned.FILE.read_bytes()), ("command", Path(__file__).read_text().encode()))
+        for name, part in (("weights", _learned.FILE.read_bytes()), ("command", Path(__file__).read_text().encode()))
     }
     content = json.loads(file.read_text()) if file.exists() else {**own, "cells": [], "acting": []}
     if differing := [name for name in own if content[name] != own[name]]:

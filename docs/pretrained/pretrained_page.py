@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from matplotlib.figure import Figure
 
-from multigrid.rendering.palette import colours
+from multigrid.rendering._palette import colours
 
 __all__ = ["draw_training", "make_tables", "read_runs"]
 

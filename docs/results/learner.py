@@ -27,8 +27,8 @@ import multigrid
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.config import GridConfig
 from multigrid.core.metrics import METRICS
-from multigrid.evaluation.estimates import measure_episode
-from multigrid.maps.cells import UNREACHABLE, WALL, distances_to
+from multigrid.evaluation._estimates import measure_episode
+from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
 
 _Floats = NDArray[np.float32]
 
@@ -288,7 +288,7 @@ def play_all(network: Network, config: GridConfig, seeds: Sequence[int]) -> list
     """Play one episode for each seed, actions drawn from the network's policy.
 
     Returns:
-        The measures of each episode, as `multigrid.evaluation.estimates.measure_episode`.
+        The measures of each episode, as `multigrid.evaluation._estimates.measure_episode`.
     """
     sight, generator = Sight(config), np.random.default_rng([seeds[0], _PLAY_STREAM])
     envs = multigrid.vector_env(len(seeds), config, autoreset_mode="SameStep")

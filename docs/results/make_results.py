@@ -38,8 +38,8 @@ from multigrid.cli._models import make_policy_factory
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.evaluation.estimates import bootstrap, gap_of
-from multigrid.evaluation.results import Evaluation
+from multigrid.evaluation._estimates import bootstrap, gap_of
+from multigrid.evaluation._results import Evaluation
 from multigrid.maps import random_map, warehouse
 from multigrid.planning import Bounds, bounds
 

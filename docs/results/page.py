@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import NDArray
 
-from multigrid.rendering.palette import colours
+from multigrid.rendering._palette import colours
 
 POLICIES = {"random": "random play", "shortest-path": "shortest paths", "trained": "trained policy"}
 """What they are called by the command line, and what by the table."""

@@ -14,15 +14,16 @@ A policy of one's own plays the set "puzzles", and is compared with the publishe
 26
 """
 
-from multigrid.benchmark.clone import DataError
-from multigrid.benchmark.instances import SETS, Instance, Kind, load, read_instances
-from multigrid.benchmark.own_policies import ObservationOptions, play
-from multigrid.benchmark.playing import PolicySetup, Runner, Trial, blind
-from multigrid.benchmark.published import OTHER_SCENARIOS, Row, published
-from multigrid.benchmark.rows import join_rows, read_rows
-from multigrid.benchmark.scores import Line, Missing, count_missing, find_bounds, scores, summarize
+from multigrid.benchmark._clone import DataError
+from multigrid.benchmark._instances import SETS, Instance, Kind, load, read_instances
+from multigrid.benchmark._own_policies import ObservationOptions, play
+from multigrid.benchmark._playing import PolicySetup, Runner, Trial, blind
+from multigrid.benchmark._published import OTHER_SCENARIOS, Row, published
+from multigrid.benchmark._rows import COLUMNS, join_rows, read_rows
+from multigrid.benchmark._scores import Line, Missing, count_missing, find_bounds, scores, summarize
 
 __all__ = [
+    "COLUMNS",
     "OTHER_SCENARIOS",
     "SETS",
     "DataError",

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 
 from multigrid.benchmark import OTHER_SCENARIOS, Line, Row, count_missing, scores, summarize
-from multigrid.benchmark.scores import instance_of
-from multigrid.evaluation.estimates import Estimate
+from multigrid.benchmark._scores import instance_of
+from multigrid.evaluation._estimates import Estimate
 
 __all__ = ["format_report"]
 

@@ -20,17 +20,17 @@ from multigrid.cli._options import (
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.evaluation.estimates import LowerBounds, gap_of, measure_episode
-from multigrid.evaluation.playing import play
-from multigrid.planning.batch import check_rules
-from multigrid.policies.named import BUILT_IN, PolicyFactory
-from multigrid.rendering.scene import Episode
+from multigrid.evaluation._estimates import LowerBounds, gap_of, measure_episode
+from multigrid.evaluation._playing import play
+from multigrid.planning._batch import check_rules
+from multigrid.policies._named import BUILT_IN, PolicyFactory
+from multigrid.rendering._scene import Episode
 from multigrid.scenarios import RecordEpisode, Scenario
+from multigrid.scenarios._worlds import file_name, find_scenario, find_suite, name_grid
 from multigrid.scenarios.tracing import EpisodeTrace
-from multigrid.scenarios.worlds import file_name, find_scenario, find_suite, name_grid
 
 if TYPE_CHECKING:
-    from multigrid.datasets.writer import DatasetWriter
+    from multigrid.datasets._writer import DatasetWriter
 
 _Options = TypeVar("_Options", bound="EpisodeOptions")
 FILMS = frozenset({"gif", "mp4", "svg"})

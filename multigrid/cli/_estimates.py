@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from multigrid.core.metrics import LABELS
-from multigrid.evaluation.estimates import Estimate
+from multigrid.evaluation._estimates import Estimate
 
 TITLE = "mean [95 % confidence interval]"
 """What the cells of the tables are."""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from multigrid._files import replace_file
 from multigrid.actions import BLOCKED
-from multigrid.evaluation.estimates import Estimate
-from multigrid.rendering.palette import colours
-from multigrid.rendering.scene import Episode
+from multigrid.evaluation._estimates import Estimate
+from multigrid.rendering._palette import colours
+from multigrid.rendering._scene import Episode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +122,7 @@ class Series:
     num_agents: Sequence[int]
     """K numbers of agents, in ascending order."""
     estimates: Sequence[Mapping[str, Estimate]]
-    """For each of the K numbers, what `multigrid.evaluation.estimates.estimate_measures` returns."""
+    """For each of the K numbers, what `multigrid.evaluation._estimates.estimate_measures` returns."""
 
 
 def sweep_figure(series: Sequence[Series], title: str = "") -> Figure:

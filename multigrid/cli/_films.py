@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from multigrid._files import replace_file
-from multigrid.rendering.caption import add_caption, describe_step
-from multigrid.rendering.frame import Painter, readable_size
-from multigrid.rendering.scene import Episode, scene_between, scene_of
+from multigrid.rendering._caption import add_caption, describe_step
+from multigrid.rendering._frame import Painter, readable_size
+from multigrid.rendering._scene import Episode, scene_between, scene_of
 
 HELD_SECONDS = 1.0
 """How long the last frame of an episode is shown, in seconds."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multigrid.config import GridConfig
 from multigrid.core.metrics import LABELS
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.evaluation.playing import play_worlds
+from multigrid.evaluation._playing import play_worlds
 from multigrid.integrations.training import map_parts
 
 Act: TypeAlias = Callable[[list[str], Any, np.random.Generator], list[int]]

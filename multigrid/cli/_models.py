@@ -24,9 +24,9 @@ from multigrid.envs import spaces
 from multigrid.envs.parallel import MultiGridEnv
 from multigrid.integrations.training import check_hidden, count_weights
 from multigrid.policies import Policy
-from multigrid.policies.learned import POLICY_STREAM
-from multigrid.policies.named import BUILT_IN, PolicyFactory, built_in_factory
-from multigrid.scenarios.stored_config import make_grid, one_line, read_config
+from multigrid.policies._learned import POLICY_STREAM
+from multigrid.policies._named import BUILT_IN, PolicyFactory, built_in_factory
+from multigrid.scenarios._stored_config import make_grid, one_line, read_config
 
 if TYPE_CHECKING:
     import torch

@@ -28,7 +28,7 @@ from tyro.constructors import (
 from multigrid._checks import shorten
 from multigrid.config import GridConfig
 from multigrid.integrations.tyro import add_field_rule, add_struct_rule, grid_registry
-from multigrid.scenarios.worlds import find_world
+from multigrid.scenarios._worlds import find_world
 
 LARGEST_SEED = 2**31 - 1
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from multigrid.actions import Outcome
 from multigrid.cli._play_session import Session
 from multigrid.config import GridConfig
-from multigrid.rendering.backend import import_pygame
-from multigrid.rendering.frame import Painter, readable_size
-from multigrid.rendering.palette import Colour, colours, contrast
-from multigrid.rendering.text import draw_text, line_height, text_width
+from multigrid.rendering._backend import import_pygame
+from multigrid.rendering._frame import Painter, readable_size
+from multigrid.rendering._palette import Colour, colours, contrast
+from multigrid.rendering._text import draw_text, line_height, text_width
 
 if TYPE_CHECKING:
     import pygame

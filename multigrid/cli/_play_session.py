@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from multigrid import planning
 from multigrid.actions import BLOCKED, MOVES, Action, Outcome
 from multigrid.config import GridConfig
-from multigrid.envs.annotations import State
+from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._text import ParsedMap
 from multigrid.policies import Policy, pretrained, random_policy, shortest_path_policy
-from multigrid.rendering.blockers import NO_ACTION, find_blockers
-from multigrid.rendering.scene import Scene, find_settled
+from multigrid.rendering._blockers import NO_ACTION, find_blockers
+from multigrid.rendering._scene import Scene, find_settled
 from multigrid.runtime.arrays import LEFT, NOBODY
 from multigrid.scenarios import RecordEpisode, Scenario
 

@@ -27,8 +27,8 @@ from multigrid.cli._options import (
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.training import check_hidden, count_weights
-from multigrid.scenarios.stored_config import grid_fields, make_grid, read_config
-from multigrid.scenarios.worlds import find_world, name_grid
+from multigrid.scenarios._stored_config import grid_fields, make_grid, read_config
+from multigrid.scenarios._worlds import find_world, name_grid
 
 Logger: TypeAlias = Literal["tensorboard", "wandb"]
 """A name of a logger."""

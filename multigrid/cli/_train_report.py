@@ -21,10 +21,10 @@ from multigrid.cli._progress import ProgressBar
 from multigrid.cli._train_logs import TENSORBOARD
 from multigrid.cli._train_runs import Curve, resume_command
 from multigrid.config import GridConfig
-from multigrid.evaluation.estimates import Estimate, bootstrap, wilson
-from multigrid.evaluation.results import FEWEST_PAIRS
-from multigrid.planning.batch import check_rules
-from multigrid.rendering.scene import Episode
+from multigrid.evaluation._estimates import Estimate, bootstrap, wilson
+from multigrid.evaluation._results import FEWEST_PAIRS
+from multigrid.planning._batch import check_rules
+from multigrid.rendering._scene import Episode
 from multigrid.rendering.svg import compare_svg
 from multigrid.scenarios import save
 

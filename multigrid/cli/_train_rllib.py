@@ -38,7 +38,7 @@ from multigrid.cli._train_runs import (
 )
 from multigrid.integrations.rllib import NAME, agent_modules, ppo_config, sample_actions
 from multigrid.integrations.training import SUMMED
-from multigrid.scenarios.stored_config import one_line
+from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from ray.rllib.algorithms.algorithm import Algorithm

@@ -20,7 +20,7 @@ from multigrid._files import open_file, read_bytes, replace_file
 from multigrid.cli._files import write_json
 from multigrid.cli._train_runs import Curve, read_arrays, write_arrays
 from multigrid.integrations.sb3 import MultiGridVecEnv
-from multigrid.scenarios.stored_config import one_line
+from multigrid.scenarios._stored_config import one_line
 
 if TYPE_CHECKING:
     from stable_baselines3 import PPO

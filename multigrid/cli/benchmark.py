@@ -16,8 +16,8 @@ from rich.text import Text
 
 from multigrid._files import remove_unfinished, replace_file
 from multigrid.benchmark import SETS, Instance, Kind, Row, published, read_instances
-from multigrid.benchmark.playing import SEARCHES, PolicySetup, Runner, Trial, blind, play_trials
-from multigrid.benchmark.rows import RowFile, check_runs, join_rows, key_of, read_rows
+from multigrid.benchmark._playing import SEARCHES, PolicySetup, Runner, Trial, blind, play_trials
+from multigrid.benchmark._rows import RowFile, check_runs, join_rows, key_of, read_rows
 from multigrid.cli._benchmark_report import format_report
 from multigrid.cli._files import check_writable, make_folder
 from multigrid.cli._models import make_policy_factory, match_observations, trained_config
@@ -25,7 +25,7 @@ from multigrid.cli._options import Range, check_numbers, parse
 from multigrid.cli._progress import ProgressBar
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
-from multigrid.policies.named import BUILT_IN
+from multigrid.policies._named import BUILT_IN
 
 _Set = Literal["random", "mazes", "warehouse", "movingai", "puzzles", "pathfinding"]
 

@@ -40,7 +40,7 @@ from multigrid.cli._progress import ProgressBar
 from multigrid.config import GridConfig
 from multigrid.evaluation import Difference, Evaluation, LowerBounds, evaluate
 from multigrid.policies import Policy
-from multigrid.policies.named import PolicyFactory
+from multigrid.policies._named import PolicyFactory
 
 _NOTE = "* 0 is excluded. Costs and gaps: episodes that both policies solved."
 # The seconds for a bound that nobody reads.

@@ -19,8 +19,8 @@ from multigrid.cli._files import check_writable, date_names
 from multigrid.cli._options import Range, WorldOptions, check_map, check_numbers, parse_flags
 from multigrid.cli._play_screen import Screen
 from multigrid.cli._play_session import Others, Session, moves_by_sight
-from multigrid.rendering.backend import has_display
-from multigrid.scenarios.worlds import find_scenario
+from multigrid.rendering._backend import has_display
+from multigrid.scenarios._worlds import find_scenario
 
 _ARROWS = {"up": pygame.K_UP, "down": pygame.K_DOWN, "left": pygame.K_LEFT, "right": pygame.K_RIGHT}
 _LETTERS = {"up": pygame.K_w, "left": pygame.K_a, "down": pygame.K_s, "right": pygame.K_d}

@@ -15,7 +15,7 @@ import tyro
 from multigrid._files import path_parts, tell_apart
 from multigrid.cli._files import check_writable
 from multigrid.cli._options import parse
-from multigrid.scenarios.replay_page import show_episode
+from multigrid.scenarios._replay_page import show_episode
 
 _MOST_FILES = 2
 

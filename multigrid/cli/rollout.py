@@ -25,11 +25,11 @@ from multigrid.cli._models import make_policy_factory
 from multigrid.cli._progress import ProgressBar
 from multigrid.cli._rollout_files import WorldEpisodes, import_libraries, print_report, write_outputs
 from multigrid.config import GridConfig
-from multigrid.datasets.recipe import find_spec, recipe_of_episodes
-from multigrid.datasets.writer import DatasetWriter, find_folder, open_writer
+from multigrid.datasets._recipe import find_spec, recipe_of_episodes
+from multigrid.datasets._writer import DatasetWriter, find_folder, open_writer
 from multigrid.envs import spaces
 from multigrid.evaluation import Evaluation, LowerBounds
-from multigrid.policies.named import BUILT_IN, PolicyFactory
+from multigrid.policies._named import BUILT_IN, PolicyFactory
 from multigrid.wrappers import standard_config
 
 

@@ -33,7 +33,7 @@ arrays. W x H cells, N agents, M maps, E worlds, A actions; a rule is an index o
 |                          | M - 1, or RANDOM                                      |                                   |
 
 Nothing is written between the check and the kernel: an environment runs one call at a time
-(`multigrid.envs.exclusive`), and actions are copied before they are checked.
+(`multigrid.envs._exclusive`), and actions are copied before they are checked.
 
 `find_breach` checks the rules in order, so that each can rely on the earlier ones: for a state that is passed to
 `set_state`, and with MULTIGRID_CHECK=1 before and after every kernel call.
@@ -58,7 +58,7 @@ from multigrid.core.rules import (
     SHARED_REWARD,
     STAY,
 )
-from multigrid.maps.cells import NO_TARGET, WALL
+from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import kernel

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multigrid.actions import Outcome
 from multigrid.core.rules import ALL_VALID, find_bad_action, play_worlds
-from multigrid.maps.cells import WALL
+from multigrid.maps._cells import WALL
 from multigrid.parts import PARTS
 from multigrid.runtime.arrays import LEFT, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multigrid.maps.cells import NO_TARGET, WALL
+from multigrid.maps._cells import NO_TARGET, WALL
 from multigrid.runtime.arrays import NOBODY, Arrays
 from multigrid.runtime.compiled import kernel
 from multigrid.runtime.pcg64 import draw_integer

@@ -51,7 +51,7 @@ from typing import Any
 
 from multigrid.actions import DIRECTIONS, Action, Outcome
 from multigrid.core.placement import draw_layout, draw_map, set_lists, set_next_target
-from multigrid.maps.cells import WALL
+from multigrid.maps._cells import WALL
 from multigrid.runtime.arrays import LEFT, NOBODY, PARKED, RANDOM, TRAVELLING, Arrays, unpack
 from multigrid.runtime.compiled import inlined, kernel, unsigned
 

@@ -3,7 +3,8 @@
 Each agent's part of each world's episode is a row, one of Minari's episodes: see `record`.
 """
 
-from multigrid.datasets.recording import record, record_episodes, regenerate, verify
-from multigrid.evaluation.playing import VectorPolicy
+from multigrid.datasets._recipe import Recipe, read_recipe
+from multigrid.datasets._recording import record, record_episodes, regenerate, verify
+from multigrid.evaluation._playing import VectorPolicy
 
-__all__ = ["VectorPolicy", "record", "record_episodes", "regenerate", "verify"]
+__all__ = ["Recipe", "VectorPolicy", "read_recipe", "record", "record_episodes", "regenerate", "verify"]

@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from multigrid._checks import shorten
 from multigrid.actions import check_action
-from multigrid.envs.agent_dicts import unknown_agent_error
-from multigrid.envs.annotations import State
+from multigrid.envs._agent_dicts import unknown_agent_error
+from multigrid.envs._annotations import State
 from multigrid.envs.parallel import MultiGridEnv
 
 

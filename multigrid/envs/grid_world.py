@@ -13,13 +13,13 @@ from multigrid._checks import check_int, is_int, shorten
 from multigrid.actions import DIRECTIONS, Action, check_action
 from multigrid.config import GridConfig
 from multigrid.envs import spaces
-from multigrid.envs.documented_members import NOWHERE, Location, find_step, replaceable
-from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs.factories import one_agent_error
-from multigrid.envs.one_world import OneWorld
-from multigrid.maps.target_lists import Layout
-from multigrid.rendering.frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
-from multigrid.rendering.window import close_display
+from multigrid.envs._documented_members import NOWHERE, Location, find_step, replaceable
+from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs._factories import one_agent_error
+from multigrid.envs._one_world import OneWorld
+from multigrid.maps._target_lists import Layout
+from multigrid.rendering._frame import SMALLEST_FRAME, WINDOW_SIZE, Painter, RenderOptions
+from multigrid.rendering._window import close_display
 
 __all__ = ["Actions", "GridWorldEnv"]
 

@@ -9,9 +9,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from multigrid._checks import check_int, shorten
 from multigrid.config import GridConfig
-from multigrid.envs.factories import one_agent_error
+from multigrid.envs._factories import one_agent_error
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.rendering.frame import WINDOW_SIZE
+from multigrid.rendering._frame import WINDOW_SIZE
 
 __all__ = ["GridWorldVectorEnv"]
 

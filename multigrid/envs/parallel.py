@@ -16,11 +16,11 @@ from multigrid.config import GridConfig, resolve_config
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.envs import spaces
-from multigrid.envs.agent_dicts import Results, infos_by_agent, observations_by_agent, to_list, unknown_agent_error
-from multigrid.envs.annotations import Info, ObservationType, State
-from multigrid.envs.exclusive import one_at_a_time, overlapping_call_error
-from multigrid.envs.one_world import OneWorld
-from multigrid.rendering.frame import WINDOW_SIZE
+from multigrid.envs._agent_dicts import Results, infos_by_agent, observations_by_agent, to_list, unknown_agent_error
+from multigrid.envs._annotations import Info, ObservationType, State
+from multigrid.envs._exclusive import one_at_a_time, overlapping_call_error
+from multigrid.envs._one_world import OneWorld
+from multigrid.rendering._frame import WINDOW_SIZE
 
 _INTEGERS = frozenset({int, np.int64})
 
@@ -313,7 +313,7 @@ class MultiGridEnv(OneWorld, ParallelEnv[str, ObservationType, Any], Generic[Obs
 
         Returns:
             "rgb_array": the frame, uint8 (height, width, 3), with `render_size` as the longer side. "ansi": the map as
-            text, by `multigrid.maps.text.format_map`. None in human mode, and, with a warning, without a mode.
+            text, by `multigrid.maps._text.format_map`. None in human mode, and, with a warning, without a mode.
 
         Raises:
             ResetNeeded: there was no reset yet.

@@ -18,13 +18,13 @@ from multigrid.core.metrics import episode_metrics, make_lists
 from multigrid.core.observe import global_states
 from multigrid.core.rules import ALL_VALID
 from multigrid.core.worlds import Worlds
-from multigrid.envs import reset_arguments, spaces
-from multigrid.envs.annotations import ObservationType, State, States
-from multigrid.envs.exclusive import Face, one_at_a_time, overlapping_call_error
-from multigrid.envs.reset_arguments import NO_SEED
-from multigrid.envs.world_rows import WorldRows
-from multigrid.rendering.frame import Painter
-from multigrid.rendering.scene import scene_in
+from multigrid.envs import _reset_arguments, spaces
+from multigrid.envs._annotations import ObservationType, State, States
+from multigrid.envs._exclusive import Face, one_at_a_time, overlapping_call_error
+from multigrid.envs._reset_arguments import NO_SEED
+from multigrid.envs._world_rows import WorldRows
+from multigrid.rendering._frame import Painter
+from multigrid.rendering._scene import scene_in
 from multigrid.runtime.arrays import RANDOM
 
 _Bools = NDArray[np.bool_]
@@ -91,7 +91,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
     ) -> None:
         config = resolve_config(config)
         self.num_worlds = check_int("num_worlds", num_worlds, 1)
-        self.autoreset_mode = reset_arguments.check_autoreset_mode(autoreset_mode)
+        self.autoreset_mode = _reset_arguments.check_autoreset_mode(autoreset_mode)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode is {shorten(render_mode)}; expected None or 'rgb_array'")
         self.render_mode = render_mode
@@ -155,7 +155,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         """Give random seeds to the worlds without a stream."""
         seeds, streams = self._recorded_seed(), self._worlds.arrays.streams
         worlds = np.flatnonzero(seeds == NO_SEED)
-        new, seeds, _ = reset_arguments.start_streams(None, worlds, seeds, streams)
+        new, seeds, _ = _reset_arguments.start_streams(None, worlds, seeds, streams)
         if new is not None:
             streams[worlds] = new
             self._record_seed(seeds, seeds)
@@ -184,7 +184,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             self._is_unfinished = False
 
     def _check_begun(self, worlds: NDArray[np.int64] | None = None) -> None:
-        reset_arguments.check_begun(self._worlds.arrays.steps if worlds is None else self._worlds.arrays.steps[worlds])
+        _reset_arguments.check_begun(self._worlds.arrays.steps if worlds is None else self._worlds.arrays.steps[worlds])
         self._worlds.check_consistent()
 
     def _check_can_step(self) -> None:
@@ -193,7 +193,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
             self._check_begun()
             self._all_started = True
         if self.autoreset_mode is AutoresetMode.DISABLED:
-            reset_arguments.check_none_over(self._worlds.arrays.episode_over)
+            _reset_arguments.check_none_over(self._worlds.arrays.episode_over)
 
     @one_at_a_time
     def reset(
@@ -212,10 +212,10 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         Raises:
             TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
         """
-        worlds = reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
-        maps, layouts = reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
+        worlds = _reset_arguments.check_reset_mask(options, self.num_worlds, self.config.num_agents)
+        maps, layouts = _reset_arguments.check_options_of_worlds(options, self.config, self.num_worlds, worlds)
         before = self._recorded_seed()
-        streams, seeds, is_new = reset_arguments.start_streams(seed, worlds, before, self._worlds.arrays.streams)
+        streams, seeds, is_new = _reset_arguments.start_streams(seed, worlds, before, self._worlds.arrays.streams)
         self._record_seed(seeds, before)
         if maps is None and layouts.cells is None and streams is None and len(worlds) == self.num_worlds:
             self._worlds.reset()
@@ -281,7 +281,7 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         >>> _ = envs.reset(seed=0)
         >>> envs.set_state(envs.get_state([2], single=True) * 4)
         """
-        indices = reset_arguments.check_worlds(worlds, self.num_worlds)
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
         self._check_begun(indices)
         return [self._worlds.snapshot(e) for e in indices.tolist()] if single else self._worlds.snapshot_many(indices)
 
@@ -296,8 +296,8 @@ class MultiGridVectorEnv(Face, gymnasium.vector.VectorEnv[ObservationType, Any, 
         Raises:
             TypeError, ValueError: no such states or worlds; all worlds are unchanged.
         """
-        indices = reset_arguments.check_worlds(worlds, self.num_worlds)
-        states = reset_arguments.check_states(states, indices)
+        indices = _reset_arguments.check_worlds(worlds, self.num_worlds)
+        states = _reset_arguments.check_states(states, indices)
         before, seeds = self._recorded_seed(), self._recorded_seed().copy()
         seeds[indices] = np.maximum(seeds[indices], -1)
         self._record_seed(seeds, before)

@@ -7,8 +7,8 @@
 3.0
 """
 
-from multigrid.evaluation.estimates import Estimate, LowerBounds
-from multigrid.evaluation.playing import evaluate as evaluate
-from multigrid.evaluation.results import Difference, Evaluation
+from multigrid.evaluation._estimates import Estimate, LowerBounds
+from multigrid.evaluation._playing import evaluate as evaluate
+from multigrid.evaluation._results import Difference, Evaluation
 
 __all__ = ["Difference", "Estimate", "Evaluation", "LowerBounds"]

@@ -27,7 +27,7 @@ from multigrid.integrations.extras import missing_library
 from multigrid.integrations.torchrl import MultiGridTorchRLEnv
 from multigrid.integrations.training import training_seed
 from multigrid.scenarios import find_world
-from multigrid.scenarios.stored_config import grid_fields, make_grid
+from multigrid.scenarios._stored_config import grid_fields, make_grid
 
 try:
     import torch

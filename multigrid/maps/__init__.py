@@ -8,10 +8,10 @@ Each is a boolean array [x, y], True at a wall, as `GridConfig` takes it.
 #..#..#.
 """
 
-from multigrid.maps.descriptions import read_map
-from multigrid.maps.generators import maze, random_map, rooms, warehouse
-from multigrid.maps.movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
-from multigrid.maps.text import ParsedMap, format_map, parse_map
+from multigrid.maps._descriptions import read_map
+from multigrid.maps._generators import maze, random_map, rooms, warehouse
+from multigrid.maps._movingai import ScenarioRow, load_map, load_scenario, save_map, save_scenario
+from multigrid.maps._text import ParsedMap, format_map, parse_map
 
 __all__ = [
     "ParsedMap",

@@ -5,8 +5,8 @@ r"""Planners: joint actions for all agents, computed by search over the cells of
 6
 """
 
-from multigrid.planning.controllers import ControllerMethod, controller, expert
-from multigrid.planning.problem import Problem
-from multigrid.planning.solver import Bounds, Method, Plan, bounds, solve
+from multigrid.planning._controllers import ControllerMethod, controller, expert
+from multigrid.planning._problem import Problem
+from multigrid.planning._solver import Bounds, Method, Plan, bounds, solve
 
 __all__ = ["Bounds", "ControllerMethod", "Method", "Plan", "Problem", "bounds", "controller", "expert", "solve"]

@@ -13,7 +13,7 @@ an action for every agent in ``env.agents``.
 1.0
 """
 
-from multigrid.policies.baselines import Policy, random_policy, shortest_path_policy
-from multigrid.policies.learned import Pretrained, pretrained
+from multigrid.policies._baselines import Policy, random_policy, shortest_path_policy
+from multigrid.policies._learned import Pretrained, pretrained
 
 __all__ = ["Policy", "Pretrained", "pretrained", "random_policy", "shortest_path_policy"]

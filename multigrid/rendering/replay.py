@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from multigrid.actions import BLOCKED, MOVES, Outcome
 from multigrid.core.metrics import LABELS
-from multigrid.rendering.blockers import MOST_BLOCKERS, NO_ACTION
-from multigrid.rendering.palette import Colour, colours, contrast, hexadecimal, legible, rim
-from multigrid.rendering.scene import Episode
+from multigrid.rendering._blockers import MOST_BLOCKERS, NO_ACTION
+from multigrid.rendering._palette import Colour, colours, contrast, hexadecimal, legible, rim
+from multigrid.rendering._scene import Episode
 from multigrid.runtime.arrays import NOBODY
 
 __all__ = ["replay_page"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multigrid._memory import check_worlds
 from multigrid.config import GridConfig
-from multigrid.maps.cells import NO_TARGET
+from multigrid.maps._cells import NO_TARGET
 from multigrid.runtime import arrays as memory
 from multigrid.runtime.arrays import Arrays
 from multigrid.runtime.compiled import COMPILED, OFF

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multigrid._checks import is_int, shorten
 from multigrid._memory import check_worlds
-from multigrid.maps.cells import NO_TARGET
+from multigrid.maps._cells import NO_TARGET
 from multigrid.runtime import generators, pcg64
 from multigrid.runtime.arrays import Arrays, pack
 

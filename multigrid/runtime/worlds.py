@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig
-from multigrid.maps.target_lists import RANDOM_LAYOUT, Layout
+from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout
 from multigrid.runtime import pcg64, snapshots
 from multigrid.runtime.arrays import LEFT, PART_ARRAYS, RANDOM, TRAVELLING, Arrays
 from multigrid.runtime.calls import KernelCalls

@@ -5,10 +5,10 @@
 >>> observations, infos = scenario.env().reset()
 """
 
-from multigrid.scenarios.recording import RecordEpisode, Step, replay
-from multigrid.scenarios.scenario import ABSENT, SCHEMA_VERSION, Scenario, load, save
-from multigrid.scenarios.suite import get, lower_bound, names
-from multigrid.scenarios.worlds import find_world
+from multigrid.scenarios._recording import RecordEpisode, Step, replay
+from multigrid.scenarios._scenario import ABSENT, SCHEMA_VERSION, Scenario, load, save
+from multigrid.scenarios._suite import get, lower_bound, names
+from multigrid.scenarios._worlds import find_world
 
 __all__ = [
     "ABSENT",

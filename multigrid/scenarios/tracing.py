@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.rendering.blockers import NO_ACTION
-from multigrid.rendering.scene import Episode
+from multigrid.rendering._blockers import NO_ACTION
+from multigrid.rendering._scene import Episode
 from multigrid.runtime.arrays import LEFT
-from multigrid.scenarios.recording import replay
-from multigrid.scenarios.scenario import Scenario
+from multigrid.scenarios._recording import replay
+from multigrid.scenarios._scenario import Scenario
 
 __all__ = ["EpisodeTrace", "trace_episode"]
 

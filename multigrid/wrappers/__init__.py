@@ -1,15 +1,15 @@
 """Wrap environments as in Gymnasium's documents on their GridWorld, and as learning libraries take them."""
 
+from multigrid.wrappers._observations import GoalObservation, PixelObservation
+from multigrid.wrappers._potential_reward import PotentialReward, PotentialRewardParallel
+from multigrid.wrappers._rewards import DistanceReward, SuccessInfo
+from multigrid.wrappers._standard_form import StandardParallel, StandardVector, standard_config
+from multigrid.wrappers._vector_records import RecordEpisodeStatistics, RecordVideo
+from multigrid.wrappers._vector_reward import VectorReward
 from multigrid.wrappers.clip_reward import ClipReward
 from multigrid.wrappers.discrete_actions import DiscreteActions
-from multigrid.wrappers.observations import GoalObservation, PixelObservation
-from multigrid.wrappers.potential_reward import PotentialReward, PotentialRewardParallel
 from multigrid.wrappers.reacher_weighted_reward import ReacherRewardWrapper, ReacherWeightedReward
 from multigrid.wrappers.relative_position import RelativePosition
-from multigrid.wrappers.rewards import DistanceReward, SuccessInfo
-from multigrid.wrappers.standard_form import StandardParallel, StandardVector, standard_config
-from multigrid.wrappers.vector_records import RecordEpisodeStatistics, RecordVideo
-from multigrid.wrappers.vector_reward import VectorReward
 
 __all__ = [
     "ClipReward",

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from multigrid._checks import shorten
-from multigrid.wrappers.rewards import is_real
+from multigrid.wrappers._rewards import is_real
 
 
 class ClipReward(gymnasium.RewardWrapper[Any, Any], RecordConstructorArgs):

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from multigrid.wrappers.rewards import check_finite
+from multigrid.wrappers._rewards import check_finite
 
 
 class ReacherWeightedReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from multigrid.wrappers.observations import cell_spaces
+from multigrid.wrappers._observations import cell_spaces
 
 
 class RelativePosition(gymnasium.ObservationWrapper[NDArray[Any], Any, dict[str, NDArray[Any]]], RecordConstructorArgs):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from multigrid import benchmark
-from multigrid.benchmark.clone import known_sums
-from multigrid.maps.cells import distances_to, label_components
+from multigrid.benchmark._clone import known_sums
+from multigrid.maps._cells import distances_to, label_components
 from tiny_clone import EXPERIMENTS, MAPF, MAPS, list_results, sums_of
 
 LIFELONG = [name for name in benchmark.SETS if name != "pathfinding"]

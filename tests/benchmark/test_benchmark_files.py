@@ -14,8 +14,8 @@ import pytest
 
 from helpers import AROUND
 from multigrid import __version__, benchmark
-from multigrid.benchmark import rows as rows_module
-from multigrid.benchmark.rows import RowFile, key_of
+from multigrid.benchmark import _rows as rows_module
+from multigrid.benchmark._rows import RowFile, key_of
 from multigrid.cli import benchmark as command
 from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
@@ -24,7 +24,7 @@ from tiny_clone import made_row
 HOLD = """
 import sys, time
 from pathlib import Path
-from multigrid.benchmark.rows import RowFile
+from multigrid.benchmark._rows import RowFile
 
 with RowFile(Path(sys.argv[1])):
     print("open", flush=True)

@@ -14,12 +14,12 @@ from stable_baselines3 import PPO
 
 import multigrid
 from multigrid import GridConfig, benchmark
-from multigrid.benchmark.playing import Runner, Trial
-from multigrid.benchmark.rows import COLUMNS, key_of
+from multigrid.benchmark._playing import Runner, Trial
+from multigrid.benchmark._rows import COLUMNS, key_of
 from multigrid.cli import main
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.sb3 import to_sb3
-from multigrid.planning import lacam
+from multigrid.planning import _lacam
 from multigrid.policies import shortest_path_policy
 
 pytestmark = pytest.mark.heavy
@@ -121,13 +121,13 @@ def test_an_interruption_ends_a_search(clone: Path, monkeypatch: pytest.MonkeyPa
     """Ctrl-C during a search, of which there is a plan already, gives no row of a search cut short."""
     (instance,) = benchmark.read_instances(clone, "puzzles", agents=[4], every=2)
     Runner()(Trial("lacam", instance))  # loads the kernels, which takes searches, too
-    find = lacam._Search._search
+    find = _lacam._Search._search
 
-    def interrupt(search: lacam._Search) -> None:
+    def interrupt(search: _lacam._Search) -> None:
         find(search)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(lacam._Search, "_search", interrupt)
+    monkeypatch.setattr(_lacam._Search, "_search", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Runner()(Trial("lacam", instance))
 

@@ -15,9 +15,9 @@ import pytest
 
 from helpers import run_without
 from multigrid import benchmark
-from multigrid.benchmark import playing
-from multigrid.benchmark.playing import Runner, Trial
-from multigrid.benchmark.rows import COLUMNS, RowFile, join_rows, key_of, read_rows
+from multigrid.benchmark import _playing
+from multigrid.benchmark._playing import Runner, Trial
+from multigrid.benchmark._rows import COLUMNS, RowFile, join_rows, key_of, read_rows
 from multigrid.cli import main
 from multigrid.cli.benchmark import find_policy
 from multigrid.planning import Plan
@@ -45,7 +45,7 @@ def test_the_row_of_a_plan(clone: Path) -> None:
 def test_without_a_plan_all_agents_stay(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends without a plan gives a row with the costs of standing still."""
     plan = Plan("unknown", None, None, None, None, 7, 5.0, 3, "cbs")
-    monkeypatch.setattr(playing, "compute_plan", lambda *given: plan)
+    monkeypatch.setattr(_playing, "compute_plan", lambda *given: plan)
     (trial,) = list_trials(clone, "cbs", agents=[4], every=2)
     row = RUNNER(trial)
     names = ("status", "csr", "isr", "sum_of_costs", "makespan", "lower_bound", "seconds")
@@ -220,7 +220,7 @@ def test_without_a_library_the_command_names_the_extra(clone: Path, tmp_path: Pa
 def test_processes_give_the_same_rows(clone: Path) -> None:
     """Two processes play each trial once, and their rows are those of one."""
     trials = list_trials(clone, "random")
-    here, apart = (list(playing.play_trials(RUNNER, trials, processes)) for processes in (1, 2))
+    here, apart = (list(_playing.play_trials(RUNNER, trials, processes)) for processes in (1, 2))
     assert sorted(map(key_of, apart)) == sorted(trial.key for trial in trials)
     by_key = {key_of(row): row for row in apart}
     assert all(by_key[key_of(row)] == {**row, "seconds": by_key[key_of(row)]["seconds"]} for row in here)
@@ -230,7 +230,7 @@ def test_processes_give_the_same_rows(clone: Path) -> None:
 def test_a_process_that_dies_is_an_error(clone: Path) -> None:
     """A process that ends, as for lack of memory, ends the run with an error instead of a wait."""
     with pytest.raises(ChildProcessError, match="ended before its task did"):
-        list(playing.play_trials(Runner(die, 1.0, "0"), list_trials(clone, "random"), 2))
+        list(_playing.play_trials(Runner(die, 1.0, "0"), list_trials(clone, "random"), 2))
 
 
 def die(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from multigrid import benchmark
-from multigrid.evaluation.estimates import Estimate
+from multigrid.evaluation._estimates import Estimate
 
 # Recomputed from the published rows by hand, apart from this package.
 TABLE = {

@@ -14,8 +14,8 @@ from benchmarks.planning.measures import Task
 from benchmarks.planning.rows import Row, append_row, read_rows
 from benchmarks.planning.table import format_table, list_lines
 from multigrid.benchmark import SETS
-from multigrid.planning import Problem, lacam, solver
-from multigrid.planning.search import Found, Interrupted, SearchProblem
+from multigrid.planning import Problem, _lacam, _solver
+from multigrid.planning._search import Found, Interrupted, SearchProblem
 from tiny_clone import EXPERIMENTS, result, trust
 
 
@@ -80,8 +80,8 @@ def test_a_plan_cut_short_is_no_row(clone: Path, tmp_path: Path, monkeypatch: py
     def interrupt(instance: SearchProblem, *_: object) -> Found:
         raise Interrupted(Found(np.stack([instance.starts]), 1, "feasible", 1))
 
-    monkeypatch.setattr(lacam, "search", interrupt)
-    monkeypatch.setattr(solver, "COMPILED", False)
+    monkeypatch.setattr(_lacam, "search", interrupt)
+    monkeypatch.setattr(_solver, "COMPILED", False)
     flags = ["--data", str(clone), "--output", str(tmp_path), "--sets", "puzzles", "--measures", "lacam"]
     assert main(flags) == 130
     assert read_rows(tmp_path / "rows.csv") == []

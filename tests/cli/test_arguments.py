@@ -27,7 +27,7 @@ from multigrid.cli._train_options import RLlibOptions, SB3Options, check_rllib, 
 from multigrid.cli.benchmark import BenchmarkOptions
 from multigrid.cli.evaluate import EvaluateOptions
 from multigrid.cli.play import PlayOptions
-from multigrid.policies.named import built_in_factory
+from multigrid.policies._named import built_in_factory
 from multigrid.runtime.compiled import KERNELS
 from multigrid.scenarios import Scenario, save
 

@@ -15,7 +15,7 @@ from helpers import read_rows
 from multigrid import GridConfig, planning
 from multigrid.cli import main
 from multigrid.cli.evaluate import EvaluateOptions, parse_evaluate
-from multigrid.evaluation.estimates import MEASURES, bootstrap
+from multigrid.evaluation._estimates import MEASURES, bootstrap
 from multigrid.scenarios import Scenario, save
 
 # Two corridors: a needs three steps, b needs two, and there is no other way.

@@ -26,8 +26,8 @@ from multigrid.cli._figures import (
 )
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._train_report import panels
-from multigrid.evaluation.estimates import MEASURES, Estimate, bootstrap, wilson
-from multigrid.rendering.scene import Episode
+from multigrid.evaluation._estimates import MEASURES, Estimate, bootstrap, wilson
+from multigrid.rendering._scene import Episode
 from multigrid.scenarios.tracing import EpisodeTrace
 
 pytestmark = pytest.mark.heavy

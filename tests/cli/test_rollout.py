@@ -26,11 +26,11 @@ from multigrid.cli import main
 from multigrid.cli import rollout as rollout_module
 from multigrid.cli._episodes import play_episode
 from multigrid.cli._models import make_policy_factory, match_observations
-from multigrid.datasets.writer import DatasetWriter
-from multigrid.maps.cells import UNREACHABLE, distances_to
+from multigrid.datasets._writer import DatasetWriter
+from multigrid.maps._cells import UNREACHABLE, distances_to
 from multigrid.policies import random_policy, shortest_path_policy
-from multigrid.rendering.caption import describe_step
-from multigrid.rendering.frame import readable_size
+from multigrid.rendering._caption import describe_step
+from multigrid.rendering._frame import readable_size
 from multigrid.scenarios import Scenario, load, save
 from multigrid.scenarios.tracing import EpisodeTrace, trace_episode
 

@@ -22,7 +22,7 @@ from multigrid import GridConfig, MultiGridEnv
 from multigrid.cli._held_out import HeldOut
 from multigrid.cli._models import load_policy
 from multigrid.cli._train_logs import open_log
-from multigrid.evaluation.estimates import measure_episode
+from multigrid.evaluation._estimates import measure_episode
 from multigrid.integrations.sb3 import MultiGridVecEnv, act
 from read_logs import Points, tensorboard_points, wandb_points, wandb_records
 from trainings import KILL, stop_in_update, train

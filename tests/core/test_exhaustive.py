@@ -14,7 +14,7 @@ import pytest
 from multigrid import GridConfig
 from multigrid.core import rules
 from multigrid.core.worlds import Worlds
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._text import ParsedMap
 from multigrid.runtime import pcg64
 from multigrid.runtime.arrays import LEFT, PARKED, TRAVELLING
 from multigrid.runtime.compiled import COMPILED

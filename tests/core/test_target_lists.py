@@ -10,8 +10,8 @@ import pytest
 import judged
 from multigrid import GridConfig, parallel_env, vector_env
 from multigrid.core.worlds import Worlds
-from multigrid.maps.target_lists import Layout
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._target_lists import Layout
+from multigrid.maps._text import ParsedMap
 from worldgen import COLLISIONS, some_walls
 
 MAP = "...#.\n.#...\n....."

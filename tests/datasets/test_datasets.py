@@ -18,8 +18,8 @@ import multigrid
 from helpers import run_python
 from multigrid import datasets, planning
 from multigrid.cli import main
-from multigrid.datasets import writer as writer_module
-from multigrid.datasets.recipe import read_recipe
+from multigrid.datasets import _writer as writer_module
+from multigrid.datasets._recipe import read_recipe
 from multigrid.policies import random_policy
 from multigrid.wrappers import (
     RecordEpisodeStatistics,

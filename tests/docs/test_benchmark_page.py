@@ -16,8 +16,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from multigrid.benchmark import Line
-from multigrid.benchmark.rows import read_rows
-from multigrid.evaluation.estimates import UNDEFINED, Estimate
+from multigrid.benchmark._rows import read_rows
+from multigrid.evaluation._estimates import UNDEFINED, Estimate
 
 pytestmark = pytest.mark.heavy
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from multigrid.policies.learned import FILE
+from multigrid.policies._learned import FILE
 
 pytestmark = pytest.mark.heavy
 

@@ -12,7 +12,7 @@ from faces import SINGLES, VECTORS, Parallel, Turns, Vector, refused
 from helpers import frozen
 from multigrid import GridConfig, planning
 from multigrid.core.worlds import GAME, Worlds
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._text import ParsedMap
 from multigrid.runtime.compiled import COMPILED
 
 MAP = "....#..\n..#....\n......#\n.#....."

@@ -26,7 +26,7 @@ import helpers
 import judged
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv
 from multigrid.config import OnTarget
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._text import ParsedMap
 from oracle import Oracle, plain
 from reference import STAYED, Reference
 from worldgen import COLLISIONS, PARTS, oracle_layout, room, some_walls

@@ -15,7 +15,7 @@ import pytest
 import multigrid
 from multigrid import GridConfig, GridOptions
 from multigrid.config import Part
-from multigrid.envs.annotations import Info, MaskedObservation, Observation, State, States
+from multigrid.envs._annotations import Info, MaskedObservation, Observation, State, States
 
 FACTORIES: dict[str, Callable[..., Any]] = {
     "parallel_env": multigrid.parallel_env,

@@ -15,8 +15,8 @@ from gymnasium.vector import AutoresetMode
 
 from helpers import address, arrays_in, run_python
 from multigrid import vector_env
-from multigrid.envs import result_arrays
-from multigrid.envs.result_arrays import ResultArrays
+from multigrid.envs import _result_arrays
+from multigrid.envs._result_arrays import ResultArrays
 
 WORLDS, AGENTS = 1024, 9  # 9,216 rows: arrays of floats are large enough to be kept
 ARRAY = np.arange(10_000.0)
@@ -103,7 +103,7 @@ def test_small_and_very_large_arrays_are_new(size: int) -> None:
 
 def test_without_counts_of_references_all_arrays_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where counts of references are missing, or approximate, nothing is kept."""
-    monkeypatch.setattr(result_arrays, "_CAN_COUNT", False)
+    monkeypatch.setattr(_result_arrays, "_CAN_COUNT", False)
     results = ResultArrays(write)
     results.copier("name", ARRAY)()
     results.zeros("zeros", ARRAY.shape, float)
@@ -154,7 +154,7 @@ def trace(frame, event, argument):
         frame.f_locals
     return trace
 sys.settrace(trace)
-from multigrid.envs.result_arrays import ResultArrays
+from multigrid.envs._result_arrays import ResultArrays
 sys.settrace(None)
 import numpy as np
 copy = ResultArrays(np.copyto).copier("name", np.arange(10_000.0))

@@ -8,7 +8,7 @@ import pytest
 import judged
 import multigrid
 from multigrid import GridConfig
-from multigrid.maps.text import ParsedMap
+from multigrid.maps._text import ParsedMap
 from worldgen import walls_of
 
 MAP = """

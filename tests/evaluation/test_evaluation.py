@@ -16,9 +16,9 @@ from pettingzoo.utils import BaseParallelWrapper
 
 import multigrid
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.evaluation.estimates import MEASURES, LowerBounds, bootstrap, estimate_measures, measure_episode
-from multigrid.evaluation.playing import play
-from multigrid.evaluation.results import Evaluation
+from multigrid.evaluation._estimates import MEASURES, LowerBounds, bootstrap, estimate_measures, measure_episode
+from multigrid.evaluation._playing import play
+from multigrid.evaluation._results import Evaluation
 from multigrid.policies import Policy, random_policy
 
 # Two corridors: agent_0 needs three steps, agent_1 two.

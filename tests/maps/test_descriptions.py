@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from multigrid.maps import load_map, maze, random_map, read_map, rooms, warehouse
-from multigrid.maps.descriptions import find_generator, generate_maps
+from multigrid.maps._descriptions import find_generator, generate_maps
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from judging import judge, random_problem, smallest_sum_of_costs
 
-from multigrid.planning import Problem, cbs, solve
-from multigrid.planning.cbs_clusters import IMPOSSIBLE
-from multigrid.planning.cbs_pairs import cover
-from multigrid.planning.cbs_paths import list_conflicts
-from multigrid.planning.cbs_spaces import FORBID_CELL, REQUIRE_CELL
-from multigrid.planning.cbs_world import World
-from multigrid.planning.graph import build_graph
-from multigrid.planning.search import SearchProblem
+from multigrid.planning import Problem, _cbs, solve
+from multigrid.planning._cbs_clusters import IMPOSSIBLE
+from multigrid.planning._cbs_pairs import cover
+from multigrid.planning._cbs_paths import list_conflicts
+from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL
+from multigrid.planning._cbs_world import World
+from multigrid.planning._graph import build_graph
+from multigrid.planning._search import SearchProblem
 
 RULES = ("stay", "leave", "park")
 # A corridor of five cells, with a bay beside the third.
@@ -58,10 +58,10 @@ def test_tree_and_joint_search_agree(monkeypatch, on_target):
     num_proven = 0
     for seed in range(5):
         problem = random_problem(seed, 3 - seed % 2, 4, 3, on_target=on_target)
-        monkeypatch.setattr(cbs, "_MAX_STATES", 10**9)
-        monkeypatch.setattr(cbs, "_STATES_PER_NODE", 10**9)
+        monkeypatch.setattr(_cbs, "_MAX_STATES", 10**9)
+        monkeypatch.setattr(_cbs, "_STATES_PER_NODE", 10**9)
         full = solve(problem, "cbs", None, max_expansions=500)
-        monkeypatch.setattr(cbs, "_MAX_STATES", 0)
+        monkeypatch.setattr(_cbs, "_MAX_STATES", 0)
         plan = solve(problem, "cbs", None, max_expansions=40)
         if full.status == "optimal":
             assert plan.lower_bound <= full.lower_bound

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multigrid import GridConfig, MultiGridEnv, planning
-from multigrid.maps.cells import distances_to
+from multigrid.maps._cells import distances_to
 
 METHODS = ["pibt", "windowed"]
 RULES = ["restart", "stay", "leave", "park"]

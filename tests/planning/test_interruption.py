@@ -7,11 +7,11 @@ import pytest
 from judging import judge, random_problem
 
 from multigrid import GridConfig, MultiGridEnv, planning
-from multigrid.planning import bounds, cbs, lacam, solve, solver
-from multigrid.planning.search import Found, Interrupted
+from multigrid.planning import _cbs, _lacam, _solver, bounds, solve
+from multigrid.planning._search import Found, Interrupted
 
 PACKAGE = Path(planning.__file__).parent
-SEARCHES = {"lacam": (lacam, PACKAGE / "lacam.py"), "cbs": (cbs, PACKAGE / "cbs.py")}
+SEARCHES = {"lacam": (_lacam, PACKAGE / "_lacam.py"), "cbs": (_cbs, PACKAGE / "_cbs.py")}
 
 
 def interrupt_search(monkeypatch, module, file, after):
@@ -36,7 +36,7 @@ def interrupt_search(monkeypatch, module, file, after):
             sys.settrace(before)
 
     # The clock divides the work into chunks; here each has one expansion.
-    monkeypatch.setattr("multigrid.planning.search._SHORTEST_CHUNK", -1.0)
+    monkeypatch.setattr("multigrid.planning._search._SHORTEST_CHUNK", -1.0)
     monkeypatch.setattr(module, "search", watch)
     return lines
 
@@ -76,16 +76,16 @@ def test_loops_over_problems_end(monkeypatch):
     problem = random_problem(3, 6, 5, 6)
     env = MultiGridEnv(GridConfig(walls="a..A\n.#..\nB..b", on_target="leave", allow_stay=True))
     env.reset()
-    load_kernels = solver._load_kernels.__wrapped__
+    load_kernels = _solver._load_kernels.__wrapped__
 
     def interrupt(travellers, method, *_, **__):
         if method == "cbs":
             return Found(None, 1, "unknown", 0)
         raise Interrupted(Found(None, 1, "unknown", 0))
 
-    monkeypatch.setattr(solver, "_search", interrupt)
-    monkeypatch.setattr(solver, "_load_kernels", lambda _: None)
-    monkeypatch.setattr(solver, "COMPILED", True)
+    monkeypatch.setattr(_solver, "_search", interrupt)
+    monkeypatch.setattr(_solver, "_load_kernels", lambda _: None)
+    monkeypatch.setattr(_solver, "COMPILED", True)
     assert solve(problem, "lacam").status == "unknown"
     for ask in (lambda: bounds(problem), lambda: planning.controller("lacam")(env, {}), lambda: load_kernels("lacam")):
         with pytest.raises(KeyboardInterrupt):

@@ -12,11 +12,11 @@ from judging import random_problem
 import multigrid
 from helpers import AROUND, run_python
 from multigrid import parallel_env
-from multigrid.maps.cells import distances_to, label_components
-from multigrid.planning import controller, kernels, solve
-from multigrid.planning.graph import FAR, build_graph, distance_tables
-from multigrid.planning.kernels import draw_below, make_generator
-from multigrid.planning.nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
+from multigrid.maps._cells import distances_to, label_components
+from multigrid.planning import _kernels, controller, solve
+from multigrid.planning._graph import FAR, build_graph, distance_tables
+from multigrid.planning._kernels import draw_below, make_generator
+from multigrid.planning._nodes import NONE, NUM_NODES, find_slot, make_nodes, make_room
 from played import STRICT
 
 PACKAGE = Path(multigrid.__file__).parent
@@ -62,7 +62,7 @@ def test_every_file_that_kernels_are_made_from_is_in_the_key():
         modules = {node.module for node in imports if node.module.startswith("multigrid")}
         files = {Path(importlib.util.find_spec(module).origin) for module in modules}
         waiting += files - made_from
-    assert made_from <= set(kernels.list_sources())
+    assert made_from <= set(_kernels.list_sources())
 
 
 def test_graphs_and_distances():

@@ -6,15 +6,15 @@ from judging import judge, problem_with_optimum, random_problem
 
 from multigrid.core.rules import LEAVE, STAY
 from multigrid.planning import Problem, solve
-from multigrid.planning.expansion import NO_BOUND, add_start, expand, trace_back
-from multigrid.planning.graph import build_graph, distance_tables
-from multigrid.planning.kernels import make_generator
-from multigrid.planning.lacam import Improver, search
-from multigrid.planning.nodes import GOAL, NONE, TOP, make_nodes, make_room
-from multigrid.planning.path_search import find_path
-from multigrid.planning.search import Budget, SearchProblem, count_costs
-from multigrid.planning.team import make_team
-from multigrid.planning.timetable import NO_PATH, enter, make_timetable
+from multigrid.planning._expansion import NO_BOUND, add_start, expand, trace_back
+from multigrid.planning._graph import build_graph, distance_tables
+from multigrid.planning._kernels import make_generator
+from multigrid.planning._lacam import Improver, search
+from multigrid.planning._nodes import GOAL, NONE, TOP, make_nodes, make_room
+from multigrid.planning._path_search import find_path
+from multigrid.planning._search import Budget, SearchProblem, count_costs
+from multigrid.planning._team import make_team
+from multigrid.planning._timetable import NO_PATH, enter, make_timetable
 
 
 def exhaust(problem, seed=0):
@@ -70,7 +70,7 @@ def test_an_interruption_returns_the_best_plan(monkeypatch):
     judge(problem, plan)
     assert plan.status == "feasible"
     assert plan.sum_of_costs >= first.sum_of_costs
-    monkeypatch.setattr("multigrid.planning.lacam.expand", interrupt)
+    monkeypatch.setattr("multigrid.planning._lacam.expand", interrupt)
     with pytest.raises(KeyboardInterrupt):
         solve(problem, "lacam", time_limit=None)
 
@@ -105,7 +105,7 @@ def test_the_speed_of_the_machine_changes_nothing(monkeypatch):
         problem = random_problem(seed, 8, 6, 12)
         plans = []
         for seconds in (-1.0, np.inf):  # one expansion between two looks, or twice as many each time
-            monkeypatch.setattr("multigrid.planning.search._SHORTEST_CHUNK", seconds)
+            monkeypatch.setattr("multigrid.planning._search._SHORTEST_CHUNK", seconds)
             plan = solve(problem, "lacam", time_limit=None, max_expansions=700, seed=seed)
             plans.append((plan.status, plan.lower_bound, plan.actions.tobytes()))
         assert plans[0] == plans[1]

@@ -9,9 +9,9 @@ import pytest
 
 from multigrid import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning.graph import Tables
-from multigrid.planning.network import Patience, Temperatures
-from multigrid.planning.surroundings import Surroundings
+from multigrid.planning._graph import Tables
+from multigrid.planning._network import Patience, Temperatures
+from multigrid.planning._surroundings import Surroundings
 
 WALLS = "....#..\n.##....\n....#.."
 TEMPERATURES = Temperatures(calm=0.25, restless=1.25, patience=2, arrived=0.75)

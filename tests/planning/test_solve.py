@@ -315,9 +315,9 @@ def test_a_limit_lowered_during_the_episode(method):
 
 def test_a_plan_that_the_game_refuses(monkeypatch):
     """If a search gives paths with a conflict, or wrong arrivals, that is an internal error, and no plan."""
-    from multigrid.planning import lacam
+    from multigrid.planning import _lacam
 
-    graph_search = lacam.search
+    graph_search = _lacam.search
 
     def swap(instance, *rest):
         found = graph_search(instance, *rest)
@@ -329,14 +329,14 @@ def test_a_plan_that_the_game_refuses(monkeypatch):
             row.append(graph.index[tuple((here + step).T)])
         return found._replace(paths=np.stack(row))
 
-    monkeypatch.setattr(lacam, "search", swap)
+    monkeypatch.setattr(_lacam, "search", swap)
     with pytest.raises(RuntimeError, match="internal error: the game refuses a move in step"):
         solve(BAY, "lacam", max_expansions=100)
 
     def stand_still(instance, *rest):
         return graph_search(instance, *rest)._replace(paths=np.stack([instance.starts] * 3))
 
-    monkeypatch.setattr(lacam, "search", stand_still)
+    monkeypatch.setattr(_lacam, "search", stand_still)
     with pytest.raises(RuntimeError, match="internal error: the plan has arrivals in"):
         solve(BAY, "lacam", max_expansions=100)
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from multigrid.planning.cbs_spaces import FORBID_CELL, REQUIRE_CELL, is_open, make_blocked
-from multigrid.planning.cbs_tree import Tree
+from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL, is_open, make_blocked
+from multigrid.planning._cbs_tree import Tree
 
 COSTS = (5, 8, 6)
 LARGEST = 99

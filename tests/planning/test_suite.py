@@ -10,7 +10,7 @@ from judging import judge
 from helpers import run_python
 from multigrid import GridConfig, Outcome, scenarios
 from multigrid.maps import ParsedMap, parse_map
-from multigrid.maps.cells import distances_to
+from multigrid.maps._cells import distances_to
 from multigrid.planning import Plan, Problem, solve
 from multigrid.scenarios import ABSENT, replay
 from tools import make_suite

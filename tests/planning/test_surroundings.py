@@ -10,8 +10,8 @@ import pytest
 
 from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
-from multigrid.planning.graph import Tables
-from multigrid.planning.surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
+from multigrid.planning._graph import Tables
+from multigrid.planning._surroundings import NUM_AGENT_BITS, NUM_CELLS, Surroundings
 
 FIELDS = Surroundings.FIELDS
 SHIFTS = [(1, 0), (0, 1), (-1, 0), (0, -1)]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from multigrid.core.rules import ON_TARGET_RULES
-from multigrid.planning.graph import build_graph, distance_tables
-from multigrid.planning.kernels import make_generator
-from multigrid.planning.path_search import find_path_in_window, make_window_states, price
-from multigrid.planning.timetable import NO_PATH, enter, make_timetable, remove
+from multigrid.planning._graph import build_graph, distance_tables
+from multigrid.planning._kernels import make_generator
+from multigrid.planning._path_search import find_path_in_window, make_window_states, price
+from multigrid.planning._timetable import NO_PATH, enter, make_timetable, remove
 
 LENGTH = 4
 WALLS = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)

@@ -17,12 +17,12 @@ from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, policies, vector_env
 from multigrid.actions import BLOCKED
 from multigrid.cli._models import make_policy_factory
-from multigrid.planning.graph import Tables
-from multigrid.planning.network import Weights, score
-from multigrid.planning.surroundings import Surroundings, Windows
+from multigrid.planning._graph import Tables
+from multigrid.planning._network import Weights, score
+from multigrid.planning._surroundings import Surroundings, Windows
 from multigrid.policies import random_policy, shortest_path_policy
-from multigrid.policies.learned import Pretrained
-from multigrid.policies.weights import load_weights, save_weights
+from multigrid.policies._learned import Pretrained
+from multigrid.policies._weights import load_weights, save_weights
 
 # Without Numba, a step takes a second.
 pytestmark = pytest.mark.heavy

@@ -16,7 +16,7 @@ import pytest
 
 from few_labels import produce_few
 from helpers import AROUND, names, read_rows
-from multigrid.policies.weights import load_weights
+from multigrid.policies._weights import load_weights
 from tools.pretraining import command, imitation
 from tools.pretraining.held_out import FIGURES, WORLDS, measure
 from tools.pretraining.network import Network

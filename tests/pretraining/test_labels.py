@@ -10,12 +10,12 @@ import pytest
 
 from helpers import WALLS
 from multigrid import GridConfig, MultiGridEnv, vector_env
-from multigrid.maps.cells import label_components
-from multigrid.planning.batch import Batch
-from multigrid.planning.graph import Tables, build_graph
-from multigrid.planning.network import Weights
-from multigrid.planning.surroundings import ARRIVED, HERE, NUM_CELLS, REFUSED, Surroundings
-from multigrid.planning.windowed import Windowed
+from multigrid.maps._cells import label_components
+from multigrid.planning._batch import Batch
+from multigrid.planning._graph import Tables, build_graph
+from multigrid.planning._network import Weights
+from multigrid.planning._surroundings import ARRIVED, HERE, NUM_CELLS, REFUSED, Surroundings
+from multigrid.planning._windowed import Windowed
 from tools.pretraining import labels as labelling
 from tools.pretraining.labels import Labels, produce
 from tools.pretraining.worlds import sample_world

@@ -17,18 +17,18 @@ import torch
 
 from few_labels import produce_few
 from multigrid import GridConfig, MultiGridEnv
-from multigrid.evaluation.playing import evaluate
-from multigrid.planning.graph import Tables
-from multigrid.planning.network import Weights, describe_ways, score
-from multigrid.planning.surroundings import (
+from multigrid.evaluation._playing import evaluate
+from multigrid.planning._graph import Tables
+from multigrid.planning._network import Weights, describe_ways, score
+from multigrid.planning._surroundings import (
     CAME,
     NUM_AGENT_BITS,
     NUM_CELLS,
     Surroundings,
     Windows,
 )
-from multigrid.policies.learned import Pretrained
-from multigrid.policies.weights import load_weights, save_weights
+from multigrid.policies._learned import Pretrained
+from multigrid.policies._weights import load_weights, save_weights
 from tools.pretraining import imitation
 from tools.pretraining.held_out import sample_held_out
 from tools.pretraining.imitation import Settings, count_rounds, imitate

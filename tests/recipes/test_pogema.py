@@ -17,7 +17,7 @@ from multigrid.actions import Action
 from multigrid.benchmark import SETS, read_instances
 from multigrid.config import GridConfig
 from multigrid.envs.parallel import MultiGridEnv
-from multigrid.maps.generators import random_map
+from multigrid.maps._generators import random_map
 from tiny_clone import trust
 
 PYTHON = python_path(Path(sys.prefix) / "pogema")

@@ -13,11 +13,11 @@ from gymnasium.error import DependencyNotInstalled, ResetNeeded
 
 from benchmarks.documented import DocumentedGridWorld
 from multigrid import GridConfig, GridWorldEnv, MultiGridEnv, env, parallel_env
-from multigrid.maps.text import parse_map
-from multigrid.rendering.frame import Painter
-from multigrid.rendering.palette import colours, contrast, mix, tint
-from multigrid.rendering.scene import Scene, scene_of
-from multigrid.rendering.text import draw_text, text_width
+from multigrid.maps._text import parse_map
+from multigrid.rendering._frame import Painter
+from multigrid.rendering._palette import colours, contrast, mix, tint
+from multigrid.rendering._scene import Scene, scene_of
+from multigrid.rendering._text import draw_text, text_width
 from multigrid.scenarios.tracing import EpisodeTrace
 
 WHITE = (255, 255, 255)

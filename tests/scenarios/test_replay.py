@@ -14,12 +14,12 @@ import pytest
 from helpers import names
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.cli import main
-from multigrid.rendering.palette import colours
+from multigrid.rendering._palette import colours
+from multigrid.rendering._scene import Episode
 from multigrid.rendering.replay import pack, replay_page
-from multigrid.rendering.scene import Episode
 from multigrid.rendering.svg import animated_svg, compare_svg, still_svg
 from multigrid.scenarios import RecordEpisode, Scenario
-from multigrid.scenarios.replay_page import Replay, show_episode
+from multigrid.scenarios._replay_page import Replay, show_episode
 from multigrid.scenarios.tracing import trace_episode
 from worldgen import walk
 

@@ -16,11 +16,11 @@ from playwright.sync_api import Page, sync_playwright
 
 from multigrid import parallel_env
 from multigrid.actions import Outcome
-from multigrid.rendering.palette import colours
+from multigrid.rendering._palette import colours
 from multigrid.rendering.replay import replay_page
 from multigrid.rendering.svg import animated_svg
 from multigrid.scenarios import RecordEpisode
-from multigrid.scenarios.replay_page import Replay, show_episode
+from multigrid.scenarios._replay_page import Replay, show_episode
 from worldgen import walk
 
 pytestmark = pytest.mark.heavy

@@ -18,7 +18,7 @@ from helpers import AROUND, record_random_play, run_python
 from multigrid import GridConfig, parallel_env, scenarios
 from multigrid.core.rules import RULES_VERSION
 from multigrid.scenarios import ABSENT, RecordEpisode, Scenario, replay
-from multigrid.scenarios.scenario import _checksum, _render
+from multigrid.scenarios._scenario import _checksum, _render
 from played import STRICT
 
 GOLDEN = Path(__file__).parents[1] / "golden"

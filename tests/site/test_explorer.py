@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from multigrid import Action, MultiGridEnv, Outcome, parallel_env
 from multigrid.maps import parse_map
-from multigrid.rendering.palette import colours, legible
+from multigrid.rendering._palette import colours, legible
 from multigrid.rendering.replay import FLOORS
 
 pytestmark = pytest.mark.heavy

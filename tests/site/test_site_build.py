@@ -57,14 +57,14 @@ def test_links_inside_the_site_lead_somewhere(site: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("changed", ["README.md", "docs/how_to/maps.md", "multigrid/maps/text.py", None])
+@pytest.mark.parametrize("changed", ["README.md", "docs/how_to/maps.md", "multigrid/maps/_text.py", None])
 def test_a_site_is_built_again_once_a_source_has_changed(changed: str | None, tmp_path: Path) -> None:
     """Tests take a built site only if each page, docstring and setting is older than it; bytecode does not count."""
     names = (
         "README.md",
         "CHANGELOG.md",
         "docs/how_to/maps.md",
-        "multigrid/maps/text.py",
+        "multigrid/maps/_text.py",
         "multigrid/__pycache__/a.pyc",
     )
     last = tmp_path / "site" / "objects.inv"

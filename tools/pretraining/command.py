@@ -12,8 +12,8 @@ import torch
 import tyro
 
 from multigrid.cli._options import Range, check_numbers, parse
-from multigrid.planning.network import Weights
-from multigrid.policies.weights import save_weights
+from multigrid.planning._network import Weights
+from multigrid.policies._weights import save_weights
 from tools.pretraining.held_out import measure
 from tools.pretraining.imitation import Settings, count_rounds, imitate
 from tools.pretraining.progress import Progress

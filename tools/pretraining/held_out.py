@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig, OnTarget
-from multigrid.evaluation.playing import evaluate
+from multigrid.evaluation._playing import evaluate
 from multigrid.maps import maze, random_map
-from multigrid.planning.network import Weights
-from multigrid.policies.learned import Pretrained
+from multigrid.planning._network import Weights
+from multigrid.policies._learned import Pretrained
 from tools.pretraining.worlds import make_world
 
 Kind: TypeAlias = Literal["random", "mazes", "small"]

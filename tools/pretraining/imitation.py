@@ -20,8 +20,8 @@ from torch.nn.functional import cross_entropy
 from multigrid._files import open_file, read_bytes, replace_file
 from multigrid._processes import worker_pool
 from multigrid.cli._options import LARGEST_SEED, Range
-from multigrid.planning.network import Weights
-from multigrid.planning.surroundings import Windows
+from multigrid.planning._network import Weights
+from multigrid.planning._surroundings import Windows
 from tools.pretraining.label_files import labels_file, read_labels, remove_labels, write_labels
 from tools.pretraining.labels import Labels, join
 from tools.pretraining.network import Network

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from multigrid._files import open_file, replace_file
-from multigrid.planning.network import Weights
+from multigrid.planning._network import Weights
 from tools.pretraining.labels import Labels, produce
 
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from multigrid.actions import Action
 from multigrid.config import GridConfig
 from multigrid.envs.vector import MultiGridVectorEnv
-from multigrid.planning.batch import Batch
-from multigrid.planning.graph import Graph, build_graph
-from multigrid.planning.lacam import search
-from multigrid.planning.network import Patience, Temperatures, Weights, score
-from multigrid.planning.search import Budget, SearchProblem, count_costs
-from multigrid.planning.surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
-from multigrid.planning.windowed import Windowed
+from multigrid.planning._batch import Batch
+from multigrid.planning._graph import Graph, build_graph
+from multigrid.planning._lacam import search
+from multigrid.planning._network import Patience, Temperatures, Weights, score
+from multigrid.planning._search import Budget, SearchProblem, count_costs
+from multigrid.planning._surroundings import ARRIVED, NUM_CELLS, Surroundings, Windows
+from multigrid.planning._windowed import Windowed
 from tools.pretraining.worlds import sample_world
 
 # The steps for which the worlds of a configuration are played; those that end begin another episode.

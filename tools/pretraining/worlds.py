@@ -1,4 +1,4 @@
-"""The worlds that the network is trained in: maps of `multigrid.maps.generators`, under POGEMA's rules."""
+"""The worlds that the network is trained in: maps of `multigrid.maps._generators`, under POGEMA's rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multigrid.config import GridConfig, OnTarget
-from multigrid.maps import generators
+from multigrid.maps import _generators
 
 # The sides of small, common and large maps, from the first number to below the second.
 _SMALL, _COMMON, _LARGE = (4, 9), (9, 25), (25, 41)
@@ -77,18 +77,18 @@ def _sample_maps(generator: np.random.Generator) -> NDArray[np.bool_]:
     kind = generator.random() * (_MAZES if is_small else 1)
     if kind < _SCATTERED:
         density = float(generator.uniform(0, _MOST_WALLS_OF_SMALL if is_small else _MOST_WALLS))
-        maps = [generators.random_map(width, height, density, generator) for _ in range(_NUM_MAPS)]
+        maps = [_generators.random_map(width, height, density, generator) for _ in range(_NUM_MAPS)]
     elif kind < _MAZES:
         loops = float(generator.choice(_LOOPS))
         # Mazes have odd sides.
-        maps = [generators.maze(width | 1, height | 1, generator, loops) for _ in range(_NUM_MAPS)]
+        maps = [_generators.maze(width | 1, height | 1, generator, loops) for _ in range(_NUM_MAPS)]
     elif kind < _ROOMS:
         room = int(generator.integers(*_ROOM_SIZES))
-        maps = [generators.rooms(width, height, room, generator) for _ in range(_NUM_MAPS)]
+        maps = [_generators.rooms(width, height, room, generator) for _ in range(_NUM_MAPS)]
     else:
         length, share = int(generator.integers(*_SHELF_LENGTHS)), float(generator.uniform(*_FILL))
         maps = [
-            generators.warehouse(width, height, shelf_length=length, fill=share, seed=generator)
+            _generators.warehouse(width, height, shelf_length=length, fill=share, seed=generator)
             for _ in range(_NUM_MAPS)
         ]
     return np.stack(maps)

@@ -1,0 +1,163 @@
+"""Rows, one for each algorithm and instance: the published ones of the POGEMA benchmark, and checks of any.
+
+A clone holds the published ones in ``raw_data_MAPF/NN-SET/ALGORITHM.json``; ``raw_data_LMAPF`` has the lifelong ones.
+
+Known faults: the rows of the set "warehouse" do not belong to the scenarios in the clone, so single rows of this set
+say nothing about its scenarios. Of the kind "mapf", sums of costs do not vary with the sums of the agents' shortest
+paths: for LaCAM with 32 agents the correlation is 0.01, where it is 0.91 in "random". Of these 128 rows 33 are below
+the sum of shortest paths, which no plan can be. Of the kind "lmapf", all 128 throughputs of RHCR with 32 agents are
+larger than if each agent went from target to target alone. Some algorithms lack rows: DCC has 660 of 768 in "random"
+and 670 in "mazes"; of the kind "lmapf", MATS-LP has 300 of 768 in "warehouse" and 256 of 512 in "movingai".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from multigrid._checks import check_int, check_name, is_int, shorten
+from multigrid.benchmark._clone import Clone
+from multigrid.benchmark._instances import SETS, Instance, Kind, folder_of, read_instances
+
+Row: TypeAlias = dict[str, Any]
+"""What an algorithm reached on an instance; `published` lists the keys."""
+
+OTHER_SCENARIOS = frozenset({("mapf", "warehouse"), ("lmapf", "warehouse")})
+"""The kinds and sets whose published rows belong to other scenarios than those in the clone."""
+
+INSTANCE = ("set", "map", "seed", "agents")
+"""The keys of a row that name its instance."""
+
+_LEAST = {"seed": 0, "agents": 1}
+_EXPECTED = "expected dicts as multigrid.benchmark.published and play return them"
+
+_METRICS = {
+    "csr": "CSR",
+    "isr": "ISR",
+    "sum_of_costs": "SoC",
+    "makespan": "makespan",
+    "throughput": "avg_throughput",
+    "steps": "ep_length",
+    "seconds": "runtime",
+}
+_COLLISIONS = ("a_collisions", "o_collisions")
+
+
+def published(
+    clone: str | PathLike[str], kind: Kind = "mapf", *, sets: Sequence[str] | None = None, check: bool = True
+) -> list[Row]:
+    """Return the published results, sorted by set and file.
+
+    Args:
+        clone: the folder of a clone of CognitiveAISystems/pogema-benchmark at commit 3303133.
+        kind: "mapf" or "lmapf". The lifelong algorithms' rows of the set "pathfinding" are of single episodes.
+        sets: names of sets; None for all.
+        check: as for `multigrid.benchmark.load`.
+
+    Returns:
+        Dicts with the keys "kind", "set", "map", "seed", "agents" and "algorithm", and with floats, or None for what
+        was not measured: "csr", "isr", "sum_of_costs", "makespan" and "throughput", as `multigrid.core.metrics` defines
+        them; "steps", of the episode, which here are one less than those until the last arrival; "collisions", the
+        refused moves of all agents; "seconds", of computing, on machines that were not the same.
+
+    Raises:
+        DataError: a file is missing or differs, or a row is not as expected. The message names it.
+        ModuleNotFoundError: PyYAML is not installed.
+        TypeError: `sets` is no list.
+        ValueError: there is no such set or kind.
+    """
+    check_name("kind", kind, get_args(Kind))
+    if isinstance(sets, str):
+        raise TypeError(f"sets is {shorten(sets)}; expected a list of names, or None for all sets")
+    names = SETS if sets is None else dict.fromkeys(check_name("a set", name, tuple(SETS)) for name in sets)
+    return [row for name in names for row in _read_set(Clone(Path(clone), check), kind, name)]
+
+
+def _read_set(files: Clone, kind: Kind, name: str) -> Iterator[Row]:
+    own: Kind = "mapf" if name == "pathfinding" else kind
+    instances = read_instances(files.folder, name, own, check=files.check)
+    known = {instance.key[2:]: instance for instance in instances}
+    for path in files.list_results(folder_of(name, f"raw_data_{kind.upper()}")):
+        given = files.read_json(path)
+        if not isinstance(given, list):
+            raise files.error(path, "has no list of results")
+        seen = set()
+        for number, result in enumerate(given):
+            try:
+                row = _make_row(result, instances[0], known)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                what = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
+                raise files.error(path, f"has a result (number {number}) that is not as expected: {what}") from error
+            key = row["map"], row["seed"], row["agents"]
+            if key in seen:
+                raise files.error(path, f"has two results for {known[key].name}")
+            seen.add(key)
+            yield {"kind": kind, "set": name, **row}
+
+
+def _make_row(result: Any, first: Instance, known: dict[tuple[Any, ...], Instance]) -> Row:
+    """Return a row without its kind and set; what a result does not name is the same in all instances of its set."""
+    given, metrics = result["env_grid_search"], result["metrics"]
+    seed = check_int("seed", given.get("seed", first.seed), 0)
+    agents = check_int("num_agents", given.get("num_agents", first.num_agents), 1)
+    key = given.get("map_name", first.map), seed, agents
+    if key not in known:
+        raise ValueError(f"it is of {shorten(key)}; expected a map, a seed and a number of agents of the scenarios")
+    figures = {name: _get_number(metrics, other) for name, other in _METRICS.items()}
+    if figures["steps"] is None:
+        figures["steps"] = float(known[key].steps)
+    counts = [_get_number(metrics, name) for name in _COLLISIONS]
+    collisions = None if None in counts else sum(count for count in counts if count is not None)
+    row = {"map": key[0], "seed": seed, "agents": agents, "algorithm": str(result["algorithm"])}
+    return {**row, **figures, "collisions": collisions}
+
+
+def _get_number(metrics: Any, name: str) -> float | None:
+    value = metrics.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} is {shorten(value)}; expected a number")
+    return float(value)
+
+
+def check_rows(rows: Any, *names: str) -> list[dict[str, Any]]:
+    """Return rows as a list, if they are dicts with some keys that name things."""
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise TypeError(f"rows are of type {type(rows).__name__}; {_EXPECTED}, in a list")
+    checked = list(rows)
+    for index, row in enumerate(checked):
+        if not isinstance(row, dict):
+            raise TypeError(f"row {index} is {shorten(row)}; {_EXPECTED}")
+        for name in names:
+            if name not in row:
+                raise ValueError(f"row {index} has no {name!r}; {_EXPECTED}")
+            if name in _LEAST:
+                check_int(f"{name!r} of row {index}", row[name], _LEAST[name])
+            elif not isinstance(row[name], str):
+                raise TypeError(f"{name!r} of row {index} is {shorten(row[name])}; expected a text")
+        if "kind" in names and row["kind"] not in ("mapf", "lmapf"):
+            raise ValueError(f"'kind' of row {index} is {shorten(row['kind'])}; expected 'mapf' or 'lmapf'")
+    return checked
+
+
+def get_number(row: Mapping[str, Any], name: str, *, above: float | None = None, most: float = math.inf) -> float:
+    """Return a number of a row."""
+    value = row.get(name)
+    what = f"the row of {row.get('algorithm')} for {tuple(row.get(key) for key in INSTANCE)}"
+    if value is None:
+        raise ValueError(f"{what} has no {name!r}, which is needed here; expected a number")
+    if isinstance(value, bool) or not (isinstance(value, float) or is_int(value)):
+        raise TypeError(f"{what} has {shorten(value)} as {name!r}; expected a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number) or number < 0 or (above is not None and number <= above) or number > most:
+        least = "of at least 0" if above is None else f"above {above:g}"
+        limit = f", and at most {most:g}" if most < math.inf else ""
+        raise ValueError(f"{what} has {shorten(value)} as {name!r}; expected a number {least}{limit}")
+    return number

@@ -1,0 +1,221 @@
+"""Rows, each the part of a world's episode that one agent plays: how they are played, and what they hold."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core.metrics import METRICS
+from multigrid.evaluation._playing import VectorPolicy, play, play_worlds
+from multigrid.integrations.training import map_parts
+from multigrid.policies._named import PolicyFactory
+from multigrid.scenarios import Step
+
+
+class AgentRow(NamedTuple):
+    """What one agent sees, does and gets in T steps of an episode, from its reset to the agent's own end."""
+
+    seed: int
+    """The seed of the world's reset."""
+    world: int
+    """The number of the world's episode in the dataset: the rows of one number were played together."""
+    agent: int
+    """The agent's index."""
+    observations: Any
+    """(T + 1, ...), or a dict of such arrays: before each step, and after the last one."""
+    actions: NDArray[np.int64]
+    """int64 (T,)."""
+    rewards: NDArray[np.float64]
+    """float64 (T,)."""
+    terminations: NDArray[np.bool_]
+    """bool (T,)."""
+    truncations: NDArray[np.bool_]
+    """bool (T,)."""
+    states: NDArray[Any] | None
+    """(T + 1, ...): the state of the whole world before each step, and after the last one; or None."""
+    metrics: dict[str, Any]
+    """The metrics of the world's whole episode, see `multigrid.core.metrics`; "success" and "arrival_step" are the
+    agent's own."""
+
+    @property
+    def ids(self) -> dict[str, Any]:
+        """The ids and the metrics, by name."""
+        return {"seed": self.seed, "world": self.world, "agent": self.agent, **self.metrics}
+
+    @property
+    def num_bytes(self) -> int:
+        """The size of the arrays."""
+        return sum(array.nbytes for _, array in _flatten(self._asdict()))
+
+
+def make_row(
+    ids: tuple[int, int, int],
+    observations: Mapping[str, Any],
+    steps: Sequence[Any],
+    states: NDArray[Any] | None,
+    metrics: Mapping[str, Any],
+) -> AgentRow:
+    """Return the row of an agent that has played T steps.
+
+    Args:
+        ids: the seed, the number of the episode, and the agent's index.
+        observations: (T + 1, ...) each, by part; a single array is named "".
+        steps: the actions, rewards, terminations and truncations, (T,) each.
+        states: those of the whole episode, (T + 1 or more, ...), or None.
+        metrics: those of the world; the ones by agent are (N,).
+    """
+    seed, world, agent = ids
+    # Copies: a view would keep all agents' arrays in memory.
+    parts = {part: np.array(array) for part, array in observations.items()}
+    actions, rewards, terminations, truncations = steps
+    return AgentRow(
+        seed,
+        world,
+        agent,
+        parts.get("", parts),
+        np.array(actions, np.int64),
+        np.array(rewards, np.float64),
+        np.array(terminations, np.bool_),
+        np.array(truncations, np.bool_),
+        None if states is None else states[: len(actions) + 1].copy(),
+        _metrics_of(metrics, agent),
+    )
+
+
+def _metrics_of(metrics: Mapping[str, Any], agent: int) -> dict[str, Any]:
+    """Return the metrics of a world as plain numbers: those by agent are this agent's."""
+    values = {name: np.asarray(metrics[name]) for name in METRICS if name in metrics}
+    return {name: (value[agent] if value.ndim else value).item() for name, value in values.items()}
+
+
+def update_digest(digest: Any, ids: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Add a row to a running SHA-256: its ids and metrics, and its arrays with their names, types and shapes."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in ids.items()}
+    digest.update(json.dumps(plain, sort_keys=True).encode())
+    for name, array in sorted(_flatten(arrays)):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+
+
+def _flatten(arrays: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    for name, value in arrays.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{name}/")
+        elif value is not None:
+            yield prefix + name, np.asarray(value)
+
+
+class _Snapshot(NamedTuple):
+    """Observations and states of all worlds at one step."""
+
+    observations: Mapping[str, NDArray[Any]]
+    """(num_envs, ...) each, by part; a single array is named ""."""
+    states: NDArray[Any] | None
+    """(num_worlds, ...), or None."""
+
+
+def rows_of_worlds(
+    vector_env: Any, policy: VectorPolicy, seeds: range, read_states: Callable[[], NDArray[Any]] | None
+) -> Iterator[list[AgentRow]]:
+    """Play an episode for each seed, and yield the rows of each, in the order of the seeds."""
+    worlds = vector_env.unwrapped
+    # The last steps of all worlds, as far back as the episodes that are under way: the snapshot before each, and the
+    # actions, rewards, terminations and truncations.
+    steps: deque[tuple[_Snapshot, tuple[Any, ...]]] = deque()
+    now, began = 0, np.zeros(worlds.num_worlds, np.int64)
+    finished: dict[int, list[AgentRow]] = {}
+    following = 0
+    before: Any = None
+    for actions, step, numbers in play_worlds(vector_env, policy, seeds):
+        copied: Any = map_parts(np.copy, step.observations)
+        snapshot = _Snapshot(_name_parts(copied), None if read_states is None else read_states().copy())
+        if actions is not None:
+            steps.append((before, (actions, *step[1:4])))
+            now += 1
+            over = worlds.episode_over
+            metrics = worlds.metrics() if over.any() else {}
+            for world in np.flatnonzero(over & (numbers < len(seeds))).tolist():
+                span = [steps[index - now] for index in range(began[world], now)]
+                of_world = {name: values[world] for name, values in metrics.items()}
+                number = int(numbers[world])
+                finished[number] = list(_cut(span, snapshot, world, (seeds[number], number), of_world))
+            began[over] = now
+            while len(steps) > now - began.min():
+                steps.popleft()
+            while following in finished:
+                yield finished.pop(following)
+                following += 1
+        before = snapshot
+
+
+def _cut(
+    span: list[tuple[_Snapshot, tuple[Any, ...]]],
+    last: _Snapshot,
+    world: int,
+    ids: tuple[int, int],
+    metrics: Mapping[str, Any],
+) -> Iterator[AgentRow]:
+    """Yield the rows of a world's episode, each up to its agent's end."""
+    snapshots = [*(before for before, _ in span), last]
+    num_agents = len(metrics["success"])
+    rows = slice(world * num_agents, (world + 1) * num_agents)
+    stacked = {part: np.stack([one.observations[part][rows] for one in snapshots]) for part in last.observations}
+    states = None if last.states is None else np.stack([one.states[world] for one in snapshots])  # type: ignore[index]
+    played = [np.stack([array[rows] for array in arrays]) for arrays in zip(*(step for _, step in span), strict=True)]
+    *_, terminations, truncations = played
+    lengths = (terminations | truncations).argmax(axis=0) + 1
+    for agent, length in enumerate(lengths.tolist()):
+        parts = {part: array[: length + 1, agent] for part, array in stacked.items()}
+        yield make_row((*ids, agent), parts, [array[:length, agent] for array in played], states, metrics)
+
+
+def rows_of_episodes(env: Any, factory: PolicyFactory, seeds: range, *, with_states: bool) -> Iterator[list[AgentRow]]:
+    """Play an episode of a ParallelEnv for each seed, one after the other, and yield the rows of each."""
+    buffer = EpisodeBuffer(env, with_states=with_states)
+    for world, seed in enumerate(seeds):
+        policy = factory(seed)
+        for actions, step in play(env, lambda _, seen: policy(env.unwrapped, seen), seed):  # noqa: B023 - called at once
+            buffer.note(actions, step)
+        yield list(buffer.rows(seed, world))
+
+
+class EpisodeBuffer:
+    """Store one episode of a ParallelEnv: `note` takes what `multigrid.evaluation._playing.play` yields."""
+
+    def __init__(self, env: Any, *, with_states: bool) -> None:
+        self._env = env
+        self._with_states = with_states
+        self._observations: dict[str, list[Any]] = {}
+        self._steps: dict[str, list[tuple[Any, ...]]] = {}
+        self._states: list[NDArray[Any]] = []
+
+    def note(self, actions: Mapping[str, Any] | None, step: Step) -> None:
+        """Store a step; a reset, without actions, begins another episode."""
+        if actions is None:
+            self._observations, self._states = {agent: [] for agent in step.observations}, []
+            self._steps = {agent: [] for agent in step.observations}
+        for agent, observation in step.observations.items():
+            self._observations[agent].append(observation)
+            if actions is not None:
+                flags = step.terminations[agent], step.truncations[agent]
+                self._steps[agent].append((actions[agent], step.rewards[agent], *flags))
+        if self._with_states:
+            self._states.append(self._env.state())
+
+    def rows(self, seed: int, world: int) -> Iterator[AgentRow]:
+        """Yield the rows of the episode, which has ended; `seed` and `world` are as in a `AgentRow`."""
+        metrics = self._env.unwrapped.metrics()
+        states = np.stack(self._states) if self._with_states else None
+        for index, (agent, observations) in enumerate(self._observations.items()):
+            named = [_name_parts(observation) for observation in observations]
+            stacked = {part: np.stack([one[part] for one in named]) for part in named[0]}
+            yield make_row((seed, world, index), stacked, list(zip(*self._steps[agent], strict=True)), states, metrics)
+
+
+def _name_parts(observation: Any) -> Mapping[str, Any]:
+    return observation if isinstance(observation, Mapping) else {"": observation}

@@ -1,0 +1,55 @@
+"""The observations, rewards, flags and infos of one world, by agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from multigrid._checks import shorten
+from multigrid.envs._annotations import Info
+
+Results: TypeAlias = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]
+"""Observations, rewards, terminations, truncations and infos by agent."""
+
+
+def observations_by_agent(
+    agents: list[str], keys: tuple[str, ...], parts: list[NDArray[Any]], rows: list[int] | None = None
+) -> dict[str, Any]:
+    """Return copies of the observations of the agents in some rows, or in all, of the arrays (N, ...) of each key."""
+    # Each part is copied once, and each agent gets a row of the copy.
+    arrays = [part.copy() if rows is None else part[rows] for part in parts]
+    if not keys:
+        return dict(zip(agents, arrays[0]))
+    # Python creates a dict with written-out keys four times as fast as one from pairs.
+    if len(keys) == 2:
+        one, two = keys
+        return {agent: {one: a, two: b} for agent, a, b in zip(agents, *arrays)}
+    if len(keys) == 3:
+        one, two, three = keys
+        return {agent: {one: a, two: b, three: c} for agent, a, b, c in zip(agents, *arrays)}
+    return {agent: dict(zip(keys, row)) for agent, *row in zip(agents, *arrays)}
+
+
+def infos_by_agent(
+    agents: list[str],
+    distances: NDArray[Any],
+    outcomes: NDArray[Any],
+    arrived: NDArray[Any],
+    rows: list[int] | None = None,
+) -> dict[str, Info]:
+    """Return the infos of the agents in some rows, or in all, of arrays (N,)."""
+    columns = zip(agents, to_list(distances, rows), to_list(outcomes, rows), to_list(arrived, rows))
+    return {agent: {"distance": a, "outcome": b, "arrived": c} for agent, a, b, c in columns}
+
+
+def to_list(values: NDArray[Any], rows: list[int] | None) -> list[Any]:
+    """Return the entries of some rows, or of all, as Python's own numbers."""
+    listed: list[Any] = (values if rows is None else values[rows]).tolist()
+    return listed
+
+
+def unknown_agent_error(agent: object, expected: Iterable[str]) -> KeyError:
+    """Return the error for a name that is none of the expected ones."""
+    return KeyError(f"agent is {shorten(agent)}; expected one of {shorten(list(expected))}")

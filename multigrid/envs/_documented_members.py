@@ -1,0 +1,128 @@
+"""Members of the documented GridWorld that behave as ordinary attributes, though a kernel has their values."""
+
+# ruff: noqa: SLF001 - these are members of GridWorldEnv
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from multigrid._checks import is_int, shorten
+from multigrid.actions import check_action
+from multigrid.envs._exclusive import one_at_a_time
+from multigrid.maps._layouts import check_cell, check_pair
+
+NOWHERE = -1
+"""Both coordinates of the agent and of the target before the first episode, as in the documented code."""
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class Location:
+    """A cell, an attribute of an env that can be read, set, and written into until a step or a reset replaces it.
+
+    What users read is another array than the kernel's. As in the documented code, the agent has another array after
+    each step, and both have others after each reset.
+
+    Args:
+        field: the name in `Arrays`, "location" or "target".
+    """
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, env: Any, owner: type) -> Any:
+        return self if env is None else _read_location(env, self)
+
+    def __set__(self, env: Any, cell: ArrayLike) -> None:
+        _set_location(env, self, cell)
+
+    def is_used(self, env: Any) -> bool:
+        """Return whether users have an array that no step or reset has replaced."""
+        used = vars(env).get(self._name)
+        return used is not None and used[0] == self._moment(env)
+
+    def find(self, env: Any) -> NDArray[Any]:
+        """Return the array that users have, if they have one, or else the world's own."""
+        used = vars(env).get(self._name)
+        array: NDArray[Any]
+        if used is not None and used[0] == self._moment(env):
+            array = used[1]
+        else:
+            array = getattr(env._worlds.arrays, self._field)[0, 0]
+        return array
+
+    def use(self, env: Any, cell: ArrayLike) -> NDArray[Any]:
+        """Use another array, two integers, which may lie outside the grid until `check` is called, and return it."""
+        array = check_pair(self._name, cell, "expected two integers [x, y], a cell of the grid")
+        vars(env)[self._name] = self._moment(env), array
+        return array
+
+    def check(self, env: Any) -> NDArray[Any] | None:
+        """Return the cell, checked, or None if it is the world's own; before the first episode it may be `NOWHERE`."""
+        if not self.is_used(env):
+            return None
+        used = self.find(env)
+        if used.tolist() == getattr(env._worlds.arrays, self._field)[0, 0].tolist():
+            return None
+        may_stay = NOWHERE in used.tolist() and not env._started
+        return used if may_stay else check_cell(self._name, used, env.config.components[0])
+
+    def _moment(self, env: Any) -> tuple[int, int]:
+        """Return two numbers, of which a reset or a step of the agent changes one, even if an exception follows."""
+        arrays = env._worlds.arrays
+        return arrays.commits.item(), 0 if self._field == "target" else arrays.steps.item()
+
+
+@one_at_a_time
+def _read_location(env: Any, location: Location) -> NDArray[Any]:
+    env._is_plain = False
+    array = location.find(env)
+    return array if location.is_used(env) else location.use(env, array.copy())
+
+
+@one_at_a_time
+def _set_location(env: Any, location: Location, cell: ArrayLike) -> None:
+    location.use(env, cell)
+    env._is_plain = False
+
+
+def find_step(directions: Any, action: Any) -> NDArray[Any]:
+    """Return the step ``[dx, dy]`` of an action: a key of a dict, or an index of a list."""
+    key = action if is_int(action) or isinstance(action, enum.Enum | str) else check_action(action, len(directions))
+    try:
+        direction = directions[key]
+    except LookupError:
+        raise ValueError(f"action is {shorten(action)}; expected one of {shorten(list(directions))}") from None
+    if isinstance(direction, np.ndarray) and direction.shape == (2,) and direction.dtype.kind in "iu":
+        return direction
+    return check_pair(f"the direction of action {shorten(key)}", direction, "expected two integers [dx, dy]")
+
+
+class _Replaceable:
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method, self._name, self.__doc__ = method, method.__name__, method.__doc__
+
+    def __get__(self, env: Any, owner: type) -> Any:
+        if env is None:
+            return self._method
+        return vars(env).get(self._name) or types.MethodType(self._method, env)
+
+    def __set__(self, env: Any, method: Any) -> None:
+        vars(env).update({"_is_plain": False, "_is_changed": True, self._name: method})
+
+    def __delete__(self, env: Any) -> None:
+        del vars(env)[self._name]
+
+
+def replaceable(method: _Method) -> _Method:
+    """Set ``_is_plain`` of an env to False, and ``_is_changed`` to True, when the method is replaced on it."""
+    return cast("_Method", _Replaceable(method))

@@ -1,0 +1,230 @@
+"""The base of the environments of one world, `GridWorldEnv` and `MultiGridEnv`."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from typing import Any, cast
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from multigrid._checks import check_seed, shorten
+from multigrid.config import GridConfig
+from multigrid.core.metrics import make_lists, world_metrics
+from multigrid.core.rules import NOT_BEGUN
+from multigrid.core.worlds import Worlds
+from multigrid.envs._annotations import State
+from multigrid.envs._exclusive import Face, one_at_a_time
+from multigrid.envs._reset_arguments import check_options
+from multigrid.maps._target_lists import Layout
+from multigrid.maps._text import format_map
+from multigrid.rendering._frame import WINDOW_SIZE, Painter, check_render_options
+from multigrid.rendering._scene import Scene, scene_in
+from multigrid.rendering._window import Window
+from multigrid.runtime import pcg64
+
+# Writable, for Numba would compile the kernels again for a read-only array.
+_FIRST_WORLD = np.zeros(1, np.int64)
+
+
+class OneWorld(Face):
+    """One world with its random stream, its state and its rendering."""
+
+    metadata: dict[str, Any]
+
+    def __init__(
+        self,
+        config: GridConfig,
+        render_mode: str | None,
+        render_size: int = WINDOW_SIZE,
+        render_trails: int = 0,
+        render_view: int | None = None,
+    ) -> None:
+        # A copy, for wrappers of PettingZoo and Gymnasium's SyncVectorEnv write into the metadata of an env.
+        self.metadata = copy.deepcopy(type(self).metadata)
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(
+                f"render_mode is {shorten(render_mode)}; expected None or one of {', '.join(map(repr, modes))}"
+            )
+        self.render_mode = render_mode
+        self._worlds = Worlds(config)
+        self._record_seed(None, None)
+        self._render_options = check_render_options(config, render_size, render_trails, render_view)
+        # The past locations that trails show, (N, 2) each, with the `Arrays.commits` and steps until then.
+        self._past_cells: deque[tuple[tuple[int, int], NDArray[np.int64]]] = deque(
+            maxlen=self._render_options.trails + 1
+        )
+        self._painter: Painter | None = None
+        self._window: Window | None = None
+
+    @property
+    @one_at_a_time
+    def acting(self) -> NDArray[np.bool_]:
+        """Which agents' actions count, bool (N,): False for those that have left or are parked on their targets."""
+        acting: NDArray[np.bool_] = self._worlds.find_acting()[0]
+        return acting
+
+    @property
+    @one_at_a_time
+    def map_index(self) -> int:
+        """The index in `GridConfig.is_wall` of the map that this episode is played on; 0 before the first reset."""
+        return int(self._worlds.arrays.map_index[0])
+
+    @one_at_a_time
+    def __getstate__(self) -> dict[str, Any]:
+        # What a step changes is copied at once, for the caller copies or pickles the returned dict later. A window and
+        # a painter belong to this process and this object; a copy creates its own.
+        now = {"_worlds": copy.copy(self._worlds), "_past_cells": self._past_cells.copy()}
+        return {**vars(self), **now, "_window": None, "_painter": None, "_call": None}
+
+    @property
+    @one_at_a_time
+    def np_random(self) -> np.random.Generator:
+        """The generator that resets draw from, the same object until ``reset(seed=...)`` creates another.
+
+        Drawing from it, or replacing it, changes later resets.
+        """
+        self._seed_if_needed()
+        return self._worlds.get_generator(0)
+
+    @np_random.setter
+    @one_at_a_time
+    def np_random(self, generator: np.random.Generator) -> None:
+        if not isinstance(generator, np.random.Generator):
+            raise TypeError(f"np_random is of type {type(generator).__name__}; expected a numpy.random.Generator")
+        self._worlds.set_generator(0, generator)
+
+    @property
+    @one_at_a_time
+    def np_random_seed(self) -> int:
+        """The seed of the stream; -1 if the generator was replaced."""
+        self._seed_if_needed()
+        seed = self._current_seed()
+        assert seed is not None
+        return seed
+
+    def _current_seed(self) -> int | None:
+        """Return the seed of the stream, -1 if the generator was replaced, or None before there is a stream."""
+        seed: int | None = -1 if self._worlds.is_generator_replaced(0) else self._recorded_seed()
+        return seed
+
+    def _seed_if_needed(self) -> None:
+        if self._current_seed() is None:
+            generator, seed = seeding.np_random()
+            pcg64.write_stream(self._worlds.arrays.streams[0], generator.bit_generator.state)
+            self._record_seed(seed, seed)
+
+    def _reset_world(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        commit, number, _ = self._seed_record
+        if seed is None and options is None and commit == 0 and number is not None:
+            # The stream goes on, whether or not the reset is played.
+            self._worlds.reset()
+            return
+        map_index, layout = check_options(options, self.config)
+        number = before = self._current_seed()
+        if seed is None and number is not None and layout.cells is None:
+            self._seed_record = 0, number, number
+            self._worlds.reset(map_index)
+            return
+        streams = None
+        if seed is not None or number is None:
+            generator, number = seeding.np_random(None if seed is None else check_seed(seed))
+            streams = np.empty((1, pcg64.STREAM_WORDS), np.uint64)
+            pcg64.write_stream(streams[0], generator.bit_generator.state)
+        if layout.cells is not None:
+            layout = Layout(layout.cells[None], None if layout.lists is None else layout.lists[None])
+        self._record_seed(number, before)
+        seeded = () if streams is None else (0,)
+        self._worlds.begin(_FIRST_WORLD, np.array([map_index]), streams, layout, seeded=seeded)
+
+    @property
+    def _started(self) -> bool:
+        """Whether there was a reset."""
+        return self._worlds.arrays.steps.item() != NOT_BEGUN
+
+    def _check_started(self) -> None:
+        if not self._started:
+            raise ResetNeeded("there is no episode yet; call reset() first")
+        self._worlds.check_consistent()
+
+    @one_at_a_time
+    def get_state(self) -> State:
+        """Return a copy of the whole state of the episode and the random stream: arrays and ints.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        self._check_started()
+        return cast("State", self._worlds.snapshot(0))
+
+    @one_at_a_time
+    def set_state(self, state: State | dict[str, Any]) -> None:
+        """Restore a state that `get_state` returned, of this env or another with the same configuration.
+
+        Raises:
+            TypeError, ValueError: this is no such state, or it cannot be reached by playing; the env is unchanged.
+        """
+        self._restore(state)
+
+    def _restore(self, state: State | dict[str, Any]) -> None:
+        seed = self._current_seed()
+        self._record_seed(-1 if seed is None else seed, seed)
+        self._worlds.restore(_FIRST_WORLD, [state], any_generator=True)
+
+    @one_at_a_time
+    def metrics(self, *, as_lists: bool = False) -> dict[str, Any]:
+        """Return the metrics of the episode so far, as `multigrid.core.metrics.world_metrics` defines them.
+
+        Args:
+            as_lists: return lists in place of arrays, as JSON needs them.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        self._check_started()
+        metrics = world_metrics(self._worlds.measure(np.array([0])))
+        return make_lists(metrics) if as_lists else metrics
+
+    def _record_trail(self) -> None:
+        """Record the locations that trails show; called before each step, in case the step is interrupted."""
+        arrays = self._worlds.arrays
+        moment = arrays.commits.item(), arrays.steps.item()
+        if not self._past_cells or self._past_cells[-1][0] != moment:
+            self._past_cells.append((moment, arrays.location[0].copy()))
+
+    def _update_window(self) -> None:
+        """Show the frame of this state in human mode; called after each reset and step."""
+        if self.render_mode == "human":
+            if self._window is None:
+                self._window = Window(self.metadata["render_fps"])
+            self._window.show(self._get_painter().surface(self._get_scene()))
+
+    def _get_painter(self) -> Painter:
+        if self._painter is None:
+            self._painter = Painter(self.config, *self._render_options)
+        return self._painter
+
+    def _get_scene(self) -> Scene:
+        commits, steps = self._worlds.arrays.commits.item(), self._worlds.arrays.steps.item()
+        # If an exception prevented the step, the last one is of this state.
+        past = [cells for (begun, played), cells in self._past_cells if begun == commits and played < steps]
+        past = past[-self._render_options.trails :]
+        return scene_in(self._worlds.config, self._worlds.arrays, 0, np.stack(past) if past else None)
+
+    def _draw_frame(self) -> NDArray[np.uint8]:
+        return self._get_painter().frame(self._get_scene())
+
+    def _format_text(self) -> str:
+        scene = self._get_scene()
+        cells = (np.where(scene.present[:, None], cells, -1) for cells in (scene.agents, scene.targets))
+        return format_map(scene.walls, *cells)
+
+    def close(self) -> None:
+        """Close the window, if there is one. The episode can be continued; closing twice is allowed."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None

@@ -1,0 +1,278 @@
+"""Check the arguments of `reset`, for one world and for many, and what other calls of many worlds need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int, check_seed, find_nearest, is_int, shorten
+from multigrid.config import GridConfig
+from multigrid.core.rules import NOT_BEGUN
+from multigrid.maps._cells import NO_TARGET
+from multigrid.maps._target_lists import RANDOM_LAYOUT, Layout, holds_lists, is_listed, make_layout
+from multigrid.runtime import pcg64
+from multigrid.runtime.arrays import RANDOM
+
+NO_SEED = -2
+"""Stands for None in an array of seeds."""
+
+_LARGEST = 2**63 - 1
+_KEYS = ("agents", "targets", "map", "reset_mask")
+# Below it lie keys of other libraries, such as "mode".
+_LEAST_SIMILARITY = 0.8
+
+
+def check_autoreset_mode(mode: Any) -> AutoresetMode:
+    """Return the autoreset mode with a name, or the mode itself; ValueError if there is none."""
+    for one in AutoresetMode:
+        if mode is one or (isinstance(mode, str) and mode == one.value):
+            return one
+    names = ", ".join(repr(one.value) for one in AutoresetMode)
+    raise ValueError(f"autoreset_mode is {shorten(mode)}; expected an AutoresetMode or one of {names}")
+
+
+def check_options(options: Any, config: GridConfig) -> tuple[int, Layout]:
+    """Check the reset options of one world, and return the map, or `RANDOM`, and the layout.
+
+    >>> check_options({"agents": [[0, 1]], "targets": [[2, 0]]}, GridConfig(num_agents=1))
+    (0, Layout(cells=array([[0, 1, 2, 0]]), lists=None))
+    """
+    if options is None:
+        return RANDOM, RANDOM_LAYOUT
+    options = _check_mapping(options)
+    map_index = RANDOM if options.get("map") is None else _check_map(options["map"], config)
+    cells = _read_cells(options)
+    if cells is None:
+        return map_index, RANDOM_LAYOUT
+    map_index = _check_single_map(config) if map_index == RANDOM else map_index
+    return map_index, _check_layout(config, map_index, *cells)
+
+
+def check_options_of_worlds(
+    options: Any, config: GridConfig, num_worlds: int, worlds: NDArray[np.int64]
+) -> tuple[NDArray[np.int64] | None, Layout]:
+    """Check the reset options of many worlds, and return maps, int64 (K,) or None, and stacked layouts of K of them.
+
+    Each option is that of one world, for all, or has an entry for each of the `num_worlds`.
+
+    >>> check_options_of_worlds({"map": 0}, GridConfig(), 3, np.array([0, 2]))
+    (array([0, 0]), Layout(cells=None, lists=None))
+    """
+    options = _check_mapping(options)
+    maps: NDArray[np.int64] | None = None
+    if options.get("map") is not None:
+        given = options["map"]
+        many = given if is_listed(given) else [given] * num_worlds
+        if len(many) != num_worlds:
+            raise ValueError(f"options['map'] has {len(many)} entries; expected one, or one for each world")
+        maps = np.array([_check_map(one, config) for one in many])
+    cells = _read_cells(options)
+    if cells is None:
+        return None if maps is None else maps[worlds], RANDOM_LAYOUT
+    if maps is None:
+        maps = np.full(num_worlds, _check_single_map(config))
+    agents, targets = cells
+    by_world = _is_stacked(agents, num_worlds), _has_targets_by_world(agents, targets, config, num_worlds)
+    layouts, on_map = [], {}
+    for e in worlds.tolist():
+        map_index = int(maps[e])
+        if any(by_world) or map_index not in on_map:
+            own = (one[e] if many else one for one, many in zip(cells, by_world, strict=True))
+            on_map[map_index] = _check_layout(config, map_index, *own)
+        layouts.append(on_map[map_index])
+    return maps[worlds], _stack_layouts(layouts)
+
+
+def check_reset_mask(options: Any, num_worlds: int, num_agents: int) -> NDArray[np.int64]:
+    """Check ``options["reset_mask"]``, and return the worlds to reset, int64 (K,); all without a mask.
+
+    >>> check_reset_mask({"reset_mask": np.array([False, False, True, True])}, 2, 2)
+    array([1])
+    """
+    mask = _check_mapping(options).get("reset_mask")
+    if mask is None:
+        return np.arange(num_worlds)
+    expected = f"expected a boolean array of shape ({num_worlds * num_agents},), with at least one True"
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+        raise TypeError(f"options['reset_mask'] is of {kind}; {expected}")
+    if mask.shape != (num_worlds * num_agents,) or not mask.any():
+        what = f"has the shape {mask.shape}" if mask.any() else "is False everywhere"
+        raise ValueError(f"options['reset_mask'] {what}; {expected}")
+    by_world = mask.reshape(num_worlds, num_agents)
+    mixed = np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))
+    if len(mixed):
+        raise ValueError(
+            f"options['reset_mask'] differs between the agents of world {mixed[0]}; a world resets as a whole"
+        )
+    return np.flatnonzero(by_world[:, 0])
+
+
+def check_seeds(seed: Any, num_worlds: int) -> NDArray[Any]:
+    """Return the seed of each world, (num_worlds,): s + i for an integer s, those of a list, or `NO_SEED`.
+
+    They are int64, or objects if one does not fit into 64 bits.
+    """
+    if seed is None:
+        return np.full(num_worlds, NO_SEED)
+    if is_int(seed):
+        first = check_seed(seed)
+        if first + num_worlds - 1 <= _LARGEST:
+            return first + np.arange(num_worlds)
+        return np.array([first + world for world in range(num_worlds)], dtype=object)
+    if not is_listed(seed):
+        raise TypeError(f"seed is of type {type(seed).__name__}; expected an integer, a list of them, or None")
+    if len(seed) != num_worlds:
+        raise ValueError(f"there are {len(seed)} seeds; expected one for each of {num_worlds} worlds")
+    seeds = [NO_SEED if one is None else check_seed(one) for one in seed]
+    return np.array(seeds, dtype=np.int64 if max(seeds) <= _LARGEST else object)
+
+
+def start_streams(
+    seed: Any, worlds: NDArray[np.int64], seeds: NDArray[Any], streams: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64] | None, NDArray[Any], NDArray[np.bool_]]:
+    """Return the streams of K worlds, uint64 (K, 6), or None if all continue; the seeds of all; which of the K are new.
+
+    A world without a new seed goes on with its stream, or if it has none, has a random seed. `seeds` and `streams` are
+    those of all worlds until now, and stay unchanged.
+    """
+    given = check_seeds(seed, len(seeds))[worlds]
+    needed = (given == NO_SEED) & (seeds[worlds] == NO_SEED)
+    if needed.any():
+        entropy = np.random.SeedSequence().generate_state(len(worlds), np.uint64) >> np.uint64(1)
+        given = np.where(needed, entropy.astype(np.int64), given)
+    is_new: NDArray[np.bool_] = given != NO_SEED
+    if not is_new.any():
+        return None, seeds, is_new
+    new, own = given[is_new], streams[worlds]
+    own[is_new] = pcg64.seed_streams(new if new.dtype == object else new.astype(np.uint64))
+    seeds = seeds.astype(object) if new.dtype == object else seeds.copy()
+    seeds[worlds[is_new]] = new
+    return own, seeds, is_new
+
+
+def check_worlds(worlds: Any, num_worlds: int) -> NDArray[np.int64]:
+    """Return the indices of some worlds, int64 (K,); of all if `worlds` is None."""
+    if worlds is None:
+        return np.arange(num_worlds)
+    array = np.asarray(worlds)
+    expected = f"expected integers (K,) from 0 to {num_worlds - 1}"
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"worlds are {array.dtype} of shape {array.shape}; {expected}")
+    if array.size and not (array.min() >= 0 and array.max() < num_worlds):
+        raise ValueError(f"worlds go from {array.min()} to {array.max()}; {expected}")
+    return array.astype(np.int64)
+
+
+def check_states(states: Any, worlds: NDArray[np.int64]) -> Any:
+    """Return the states for some worlds, each named once; a list has one for each."""
+    if len(np.unique(worlds)) < len(worlds):
+        raise ValueError(f"worlds are {worlds.tolist()}; name each once")
+    if not isinstance(states, list | tuple):
+        return states
+    if len(states) != len(worlds):
+        raise ValueError(f"there are {len(states)} states; expected one for each of {len(worlds)} worlds")
+    return list(states)
+
+
+def check_begun(steps: NDArray[np.int64]) -> None:
+    """Raise ResetNeeded if a world has no episode, given the numbers of steps played."""
+    if (steps == NOT_BEGUN).any():
+        raise ResetNeeded("there are worlds without an episode; call reset() first")
+
+
+def check_none_over(episode_over: NDArray[Any]) -> None:
+    """Raise ResetNeeded if the episode of a world is over."""
+    if episode_over.any():
+        over = np.flatnonzero(episode_over)
+        raise ResetNeeded(
+            f"the episodes of {len(over)} worlds are over, the first is world {over[0]}; "
+            "reset them with options={'reset_mask': ...}, or use another autoreset_mode"
+        )
+
+
+def _check_mapping(options: Any) -> Mapping[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options are of type {type(options).__name__}; expected a dict or None")
+    for key in options:
+        # Other keys are ignored, for wrappers and other environments have keys of their own.
+        if isinstance(key, str) and key not in _KEYS:
+            meant = find_nearest(key, _KEYS, _LEAST_SIMILARITY)
+            if meant is not None:
+                raise ValueError(f"options has the key {shorten(key)}; expected {meant!r}")
+    return options
+
+
+def _check_map(value: Any, config: GridConfig) -> int:
+    map_index = check_int("options['map']", value, 0)
+    if map_index >= config.num_maps:
+        raise ValueError(f"options['map'] is {map_index}, but there are {config.num_maps} maps")
+    return map_index
+
+
+def _read_cells(options: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    agents, targets = options.get("agents"), options.get("targets")
+    if agents is None and targets is None:
+        return None
+    if agents is None or targets is None:
+        one, other = ("agents", "targets") if targets is None else ("targets", "agents")
+        raise ValueError(f"options has {one!r} without {other!r}; give both, or neither for a random layout")
+    return agents, targets
+
+
+def _check_single_map(config: GridConfig) -> int:
+    if config.num_maps > 1:
+        raise ValueError(f"options has a layout for one of {config.num_maps} maps; say which with options['map']")
+    return 0
+
+
+def _check_layout(config: GridConfig, map_index: int, agents: Any, targets: Any) -> Layout:
+    components = config.components[map_index]
+    return make_layout(components, config.num_agents, agents, targets, config.on_target, label="options['{}']")
+
+
+def _stack_layouts(layouts: list[Layout]) -> Layout:
+    cells = np.stack([layout.cells for layout in layouts if layout.cells is not None])
+    longest = max((layout.lists.shape[1] for layout in layouts if layout.lists is not None), default=0)
+    if not longest:
+        return Layout(cells, None)
+    stack = np.full((*cells.shape[:2], longest, 2), NO_TARGET)
+    for lists, layout in zip(stack, layouts, strict=True):
+        if layout.lists is not None:
+            lists[:, : layout.lists.shape[1]] = layout.lists
+    return Layout(cells, stack)
+
+
+def _has_targets_by_world(agents: Any, targets: Any, config: GridConfig, num_worlds: int) -> bool:
+    """Return whether there are targets for each world, rather than for all worlds."""
+    if is_listed(targets) and any(holds_lists(one) for one in targets):
+        if len(targets) != num_worlds:
+            raise ValueError(f"options['targets'] has lists for {len(targets)} worlds; expected {num_worlds}")
+        return True
+    if not _is_stacked(targets, num_worlds):
+        return False
+    if config.on_target != "restart" or config.num_agents != num_worlds:
+        return True
+    # As many worlds as agents: these may be a target for each agent of each world, or a list for each agent.
+    if np.shape(targets)[1] != num_worlds:
+        return False
+    if not _is_stacked(agents, num_worlds):
+        raise ValueError(
+            f"options['targets'] has the shape {np.shape(targets)}: a target for each agent of each world, or a list "
+            "for each agent; give options['agents'] for each world, too, or the lists for each world"
+        )
+    return True
+
+
+def _is_stacked(cells: Any, count: int) -> bool:
+    try:
+        return np.ndim(cells) == 3 and len(cells) == count
+    except ValueError:  # ragged
+        return False

@@ -1,0 +1,170 @@
+"""The results of policies over episodes with equal seeds, and how they differ in pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.evaluation._estimates import UNDEFINED, Estimate, bootstrap, estimate_measures
+
+_COSTS = ("sum_of_costs", "makespan", "gap")
+FEWEST_PAIRS = 6
+"""Of fewer differences, all have one sign by chance in more than 5 % of cases: no 95 % interval can exclude 0."""
+
+
+class Difference(NamedTuple):
+    """How a metric differs between two policies, over pairs of episodes with equal seeds."""
+
+    estimate: Estimate
+    """The mean of the differences, the first policy's value minus the second's, and its 95 % bootstrap interval; no
+    interval for fewer than 6 pairs, or if all pairs differ by the same number."""
+    episodes: int
+    """The number of pairs: those in which both values are defined; for costs, those that both policies solved."""
+    wins: int
+    """The number of pairs in which the first policy is better: it has the larger rate, or the smaller cost."""
+    losses: int
+    """The number of pairs in which the second policy is better."""
+
+    @property
+    def ties(self) -> int:
+        """The number of pairs with equal values."""
+        return self.episodes - self.wins - self.losses
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether 0 lies outside the interval; without one, whether at least 6 pairs all have the same winner."""
+        is_one_sided = self.episodes >= FEWEST_PAIRS and self.episodes in (self.wins, self.losses)
+        return is_one_sided or self.estimate.low > 0 or self.estimate.high < 0
+
+
+class _Differences(dict[str, Difference]):
+    """A dict with a `Difference` for each metric, whose text has a line for each."""
+
+    def __str__(self) -> str:
+        """Return a line for each metric: the mean difference, its interval, and the numbers of pairs."""
+        return "\n".join(
+            f"{name:<13} {_show(one.estimate, '+')}  {one.episodes} pairs, {one.wins} better, {one.losses} worse"
+            for name, one in self.items()
+        )
+
+
+class Evaluation(dict[str, Estimate]):
+    """The results of K episodes: a dict with an `Estimate` for each metric, and the metrics of each episode.
+
+    Args:
+        config: the world.
+        seeds: the K seeds of the episodes.
+        episodes: the metrics of each, as `measure_episode` returns them, with "gap" or without.
+
+    Raises:
+        ValueError: the numbers of seeds and episodes differ, or are 0.
+
+    >>> import multigrid
+    >>> config = GridConfig(walls="a..A", max_cycles=9)
+    >>> result = multigrid.evaluate(config, lambda env, observations: {"agent_0": 0}, seeds=[4, 7])
+    >>> result["makespan"].mean, result.seeds, result.episodes[1]["makespan"]
+    (3.0, (4, 7), 3.0)
+    """
+
+    def __init__(self, config: GridConfig, seeds: Sequence[int], episodes: Sequence[Mapping[str, float]]) -> None:
+        if len(seeds) != len(episodes) or not episodes:
+            raise ValueError(f"there are {len(seeds)} seeds and {len(episodes)} episodes; expected as many, at least 1")
+        super().__init__(estimate_measures(episodes))
+        self.config = config
+        self.seeds = tuple(seeds)
+        self.episodes = tuple(dict(episode) for episode in episodes)
+
+    def __str__(self) -> str:
+        """Return a line for each metric: its mean and interval, or "undefined".
+
+        >>> import multigrid
+        >>> config = GridConfig(walls="a..A", max_cycles=9)
+        >>> print(multigrid.evaluate(config, lambda env, observations: {"agent_0": 0}, range(2)))
+        success       1.00 [0.34, 1.00]
+        csr           1.00 [0.34, 1.00]
+        isr           1.00
+        sum_of_costs  3.00
+        makespan      3.00
+        throughput    undefined
+        """
+        return "\n".join(f"{name:<13} {_show(estimate)}" for name, estimate in self.items())
+
+    def difference(self, other: Evaluation) -> dict[str, Difference]:
+        """Return the paired differences of each metric, these values minus the other evaluation's.
+
+        Both policies played the same layouts, so the differences vary less than the two means do. "sum_of_costs",
+        "makespan" and "gap" are compared over the episodes in which all agents arrived under both policies; the other
+        metrics over all episodes.
+
+        Args:
+            other: an evaluation in the same world, with the same seeds in the same order. The observations and
+                `allow_stay` may differ.
+
+        Returns:
+            A dict with a `Difference` for each metric that both evaluations have; ``print`` shows a line for each.
+
+        Raises:
+            TypeError: `other` is not an Evaluation.
+            ValueError: the worlds or the seeds differ.
+
+        >>> import multigrid
+        >>> from multigrid.policies import random_policy, shortest_path_policy
+        >>> config, seeds = GridConfig(size=(6, 4), max_cycles=30), range(40)
+        >>> policies = shortest_path_policy(np.random.default_rng(0)), random_policy(np.random.default_rng(0))
+        >>> shortest, random = (multigrid.evaluate(config, policy, seeds) for policy in policies)
+        >>> differences = shortest.difference(random)
+        >>> print(differences)  # doctest: +ELLIPSIS
+        success       +... pairs, ... better, 0 worse
+        ...
+        >>> difference = differences["success"]
+        >>> difference.excludes_zero, difference.losses, difference.wins + difference.ties
+        (True, 0, 40)
+        """
+        if not isinstance(other, Evaluation):
+            raise TypeError(f"other is of type {type(other).__name__}; expected an Evaluation")
+        if self.seeds != other.seeds:
+            raise ValueError("the seeds differ; expected two evaluations with the same seeds, in the same order")
+        if _rules_of(self.config) != _rules_of(other.config):
+            raise ValueError(
+                "the worlds differ; expected two evaluations in one world, with any observations and actions"
+            )
+        solved = self._values("success") * other._values("success") == 1
+        names = [name for name in self if name in other]
+        return _Differences({name: _compare(name, self._values(name), other._values(name), solved) for name in names})
+
+    def _values(self, name: str) -> NDArray[np.float64]:
+        """Return a metric of each episode: float64 (K,)."""
+        return np.array([episode[name] for episode in self.episodes], dtype=np.float64)
+
+
+def _show(estimate: Estimate, sign: str = "") -> str:
+    """Return a mean and its interval in square brackets; without the interval if there is none."""
+    if np.isnan(estimate.mean):
+        return "undefined"
+    mean, low, high = (format(value, f"{sign}.2f") for value in estimate)
+    return mean if np.isnan(estimate.low) else f"{mean} [{low}, {high}]"
+
+
+def _compare(
+    name: str, first: NDArray[np.float64], second: NDArray[np.float64], solved: NDArray[np.bool_]
+) -> Difference:
+    """Return the difference of a metric; `solved` is bool (K,), whether both policies solved an episode."""
+    differences = first - second
+    if name in _COSTS:
+        differences = differences[solved]
+    differences = differences[~np.isnan(differences)]
+    count, greater, less = len(differences), int((differences > 0).sum()), int((differences < 0).sum())
+    estimate = bootstrap(differences) if count else UNDEFINED
+    if count < FEWEST_PAIRS:
+        estimate = UNDEFINED._replace(mean=estimate.mean)
+    return Difference(estimate, count, *((less, greater) if name in _COSTS else (greater, less)))
+
+
+def _rules_of(config: GridConfig) -> GridConfig:
+    """Return a configuration without what agents see, and whether they can stay: policies may differ in these."""
+    return dataclasses.replace(config, observe=("agent",), view_radius=0, flatten=False, allow_stay=False)

@@ -1,0 +1,264 @@
+"""The pairs of costs that two agents can have at once, without a conflict between them.
+
+Rectangles, corridors, targets and all other causes of conflicts are treated alike: by costs, as in the increasing cost
+tree search of Sharon et al. (AIJ 2013), and for two agents at a time, as in the pairwise symmetry reasoning of Li et
+al. (AIJ 2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning._cbs_spaces import is_open, is_stop
+from multigrid.planning._kernels import inlined, kernel
+
+
+class Side(NamedTuple):
+    """One agent of a pair: its nodes, and the costs that are considered."""
+
+    offsets: NDArray[np.int32]
+    """Its nodes up to its largest cost, as `trace_nodes` returns them, and so are the next two."""
+    cells: NDArray[np.int32]
+    costs: NDArray[np.int32]
+    blocked: NDArray[np.uint8]  # as `make_blocked` returns it
+    goal: int
+    smallest: int  # its smallest cost
+    largest: int  # the largest cost that is considered
+    earliest: int  # the first step in which it may stop
+    leaves: bool  # whether it leaves its goal when it has stopped
+
+
+@inlined
+def index_nodes(offsets: Any, cells: Any, step: int, index: Any) -> None:
+    """Write the place of each cell of a step's nodes in the list of that step."""
+    if step + 1 < offsets.shape[0]:
+        for n in range(offsets[step], offsets[step + 1]):
+            index[cells[n]] = n - offsets[step]
+
+
+@kernel
+def list_options(neighbours: Any, side: Any, step: int, code: int, scratch: Any) -> int:
+    """Write the options of one agent in a step, int32 (6, 2), and return their number.
+
+    Of each: the cell after the step, -1 if the agent is gone; the code after it. A code is the place in the list of the
+    step's nodes, or -1 - d after a stop with d more than the smallest cost. Scratch is the place of each cell in the
+    list of the next step's nodes, int32 (C,), and the options.
+    """
+    index, options = scratch
+    if code < 0:
+        options[0, 0] = -1 if side.leaves else side.goal
+        options[0, 1] = code
+        return 1
+    cell = side.cells[side.offsets[step] + code]
+    count = 0
+    for a in range(5):
+        after = neighbours[cell, a]
+        if after < 0 or not is_open(side.blocked, step, cell, a, after):
+            continue
+        if step + 1 <= side.largest and is_stop(step, cell, after, side.goal, side.earliest):
+            options[count, 0] = after
+            options[count, 1] = side.smallest - step - 2
+            count += 1
+        if step + 1 < side.largest and side.costs[step + 1, after] <= side.largest:
+            options[count, 0] = after
+            options[count, 1] = index[after]
+            count += 1
+    return count
+
+
+@inlined
+def is_conflict(cell: int, after: int, other_cell: int, other_after: int) -> bool:
+    """Return whether two agents are in one cell after a step, or swap in it; -1 in place of a cell: it has left."""
+    if after >= 0 and after == other_after:
+        return True
+    return cell >= 0 and other_cell >= 0 and after == other_cell and other_after == cell
+
+
+@inlined
+def find_combination(cells: Any, options: Any, counts: Any, chosen: Any, k: int) -> bool:
+    """Go on from the option of agent k to the next ones of all n agents without a conflict; False if none are left.
+
+    Cells are int32 (n,), -1 for an agent that has left; options int32 (n, most, 3), the cell after each comes first;
+    the numbers of options and the option of each agent up to k, which are overwritten, int32 (n,).
+    """
+    while k >= 0:
+        if chosen[k] == counts[k]:
+            k -= 1
+            if k >= 0:
+                chosen[k] += 1
+        elif _has_conflict(cells, options, chosen, k):
+            chosen[k] += 1
+        elif k + 1 < chosen.shape[0]:
+            k += 1
+            chosen[k] = 0
+        else:
+            return True
+    return False
+
+
+@inlined
+def _has_conflict(cells: Any, options: Any, chosen: Any, k: int) -> bool:
+    """Return whether the option of agent k is in conflict with that of an agent with a smaller index."""
+    after = options[k, chosen[k], 0]
+    for j in range(k):
+        if is_conflict(cells[k], after, cells[j], options[j, chosen[j], 0]):
+            return True
+    return False
+
+
+@inlined
+def widest(offsets: Any) -> int:
+    """Return the largest number of nodes of a step."""
+    width = 1
+    for step in range(offsets.shape[0] - 1):
+        width = max(width, offsets[step + 1] - offsets[step])
+    return int(width)
+
+
+@kernel
+def find_joint_costs(neighbours: Any, one: Any, other: Any, max_states: int, found: Any) -> int:
+    """Find the pairs of costs that two agents, each a `Side`, can have without a conflict between them.
+
+    Set `found`, uint8 (largest - smallest + 1 of the first, the same of the second), to 1 where both can have these
+    costs at once. Return the number of joint states, -1 if there are more than `max_states`.
+    """
+    width, other_width = widest(one.offsets), widest(other.offsets)
+    columns = other_width + found.shape[1]
+    capacity = (width + found.shape[0]) * columns
+    stamps = np.zeros(capacity, np.int32)
+    now, later = np.empty((capacity, 2), np.int32), np.empty((capacity, 2), np.int32)
+    num_cells = neighbours.shape[0]
+    scratch = np.zeros(num_cells, np.int32), np.empty((6, 2), np.int32)
+    other_scratch = np.zeros(num_cells, np.int32), np.empty((6, 2), np.int32)
+    now[0] = 0
+    count, total, step = 1, 0, 0
+    while count > 0:
+        total += count
+        if total > max_states:
+            return -1
+        index_nodes(one.offsets, one.cells, step + 1, scratch[0])
+        index_nodes(other.offsets, other.cells, step + 1, other_scratch[0])
+        new_count = 0
+        for n in range(count):
+            p, q = now[n]
+            u = one.cells[one.offsets[step] + p] if p >= 0 else -1
+            v = other.cells[other.offsets[step] + q] if q >= 0 else -1
+            num_options = list_options(neighbours, one, step, p, scratch)
+            other_num_options = list_options(neighbours, other, step, q, other_scratch)
+            for i in range(num_options):
+                u_after, p_after = scratch[1][i]
+                for j in range(other_num_options):
+                    v_after, q_after = other_scratch[1][j]
+                    if is_conflict(u, u_after, v, v_after):
+                        continue
+                    if p_after < 0 and q_after < 0:
+                        found[-1 - p_after, -1 - q_after] = 1
+                        continue
+                    row = p_after if p_after >= 0 else width - 1 - p_after
+                    place = row * columns + (q_after if q_after >= 0 else other_width - 1 - q_after)
+                    if stamps[place] != step + 1:
+                        stamps[place] = step + 1
+                        later[new_count, 0] = p_after
+                        later[new_count, 1] = q_after
+                        new_count += 1
+        now, later = later, now
+        count = new_count
+        step += 1
+    return total
+
+
+@kernel
+def make_staircase(found: Any) -> Any:
+    """Return the smallest surplus of the second agent for each of the first, from what `find_joint_costs` found.
+
+    A surplus is the cost of an agent above its smallest cost. Entry a, of int32 (A + 2,), is the smallest surplus of
+    the second if that of the first is at most a, or B + 1 if it is more than B. The entries never rise: a staircase.
+    The last one, for a = A + 1, is 0, because nothing is known there.
+    """
+    stairs = np.zeros(found.shape[0] + 1, np.int32)
+    best = found.shape[1]
+    for a in range(found.shape[0]):
+        for b in range(best):
+            if found[a, b]:
+                best = b
+                break
+        stairs[a] = best
+    return stairs
+
+
+@kernel
+def find_violated(surplus: Any, pairs: Any, stairs: Any) -> int:
+    """Return the pair that lacks most: the surplus of its second agent is furthest below its staircase; -1 for none."""
+    worst, most = -1, 0
+    for p in range(pairs.shape[0]):
+        u, v, begin, length = pairs[p]
+        if surplus[u] < length:
+            lack = stairs[begin + surplus[u]] - surplus[v]
+            if lack > most:
+                worst, most = p, lack
+    return worst
+
+
+@kernel
+def bound_rest(surplus: Any, pairs: Any, stairs: Any, is_used: Any) -> int:
+    """Return a lower bound on the sum that is still to be added to the surpluses, by pairs without a common agent."""
+    is_used[:] = False
+    total = 0
+    while True:
+        best, most = -1, 0
+        for p in range(pairs.shape[0]):
+            u, v, begin, length = pairs[p]
+            if is_used[u] or is_used[v]:
+                continue
+            least = max(0, length - surplus[u])
+            for a in range(surplus[u], length):
+                least = min(least, a - surplus[u] + max(0, stairs[begin + a] - surplus[v]))
+            if least > most:
+                best, most = p, least
+        if best < 0:
+            return total
+        is_used[pairs[best, 0]] = True
+        is_used[pairs[best, 1]] = True
+        total += most
+
+
+@kernel
+def cover(num_agents: int, pairs: Any, stairs: Any, max_nodes: int) -> int:
+    """Return the smallest sum of surpluses that all staircases allow, or after `max_nodes` nodes a lower bound on it.
+
+    Pairs are int32 (P, 4): two agents, where the pair's staircase begins in `stairs`, and its length.
+    """
+    stack = np.zeros((max_nodes + 2, num_agents), np.int32)
+    is_used = np.zeros(num_agents, np.bool_)
+    best = 2**30
+    depth, nodes = 1, 0
+    while depth > 0:
+        depth -= 1
+        surplus = stack[depth].copy()
+        total = surplus.sum()
+        if total + bound_rest(surplus, pairs, stairs, is_used) >= best:
+            continue
+        p = find_violated(surplus, pairs, stairs)
+        if p < 0:
+            best = total
+            continue
+        nodes += 1
+        if nodes > max_nodes:
+            best = min(best, total + bound_rest(surplus, pairs, stairs, is_used))
+            for other in range(depth):
+                rest = bound_rest(stack[other], pairs, stairs, is_used)
+                best = min(best, stack[other].sum() + rest)
+            return int(best)
+        u, v, begin, length = pairs[p]
+        a = surplus[u]
+        while a < length and stairs[begin + a] == stairs[begin + surplus[u]]:
+            a += 1
+        stack[depth] = surplus
+        stack[depth, u] = a
+        stack[depth + 1] = surplus
+        stack[depth + 1, v] = stairs[begin + surplus[u]]
+        depth += 2
+    return int(best)

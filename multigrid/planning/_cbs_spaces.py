@@ -1,0 +1,184 @@
+"""The paths of one agent under constraints: its smallest cost, and all its paths of that cost (its MDD).
+
+The paths of one agent from its start to its goal are nodes (step, cell). An agent *stops* when it comes to its goal for
+good; the step in which it does is its cost. Constraints are rows ``(step, cell, kind)``: kinds 0 - 4 forbid that action
+in that cell at that step, `FORBID_CELL` forbids the cell at that step, `REQUIRE_CELL` all other cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning._graph import FAR
+from multigrid.planning._kernels import inlined, kernel
+
+Constraint = tuple[int, int, int]  # a step, a cell, and the kind of the constraint
+
+FORBID_CELL = 5  # the kind of a constraint that forbids a cell at a step
+REQUIRE_CELL = 6  # the kind of a constraint that forbids all other cells at a step
+DEAD = FAR - 1
+"""In place of the smallest cost through a node: the node can be reached, but the goal cannot be reached from it."""
+
+
+class SpaceLimits(NamedTuple):
+    """The start, goal, constraints and limits of one agent."""
+
+    distances: NDArray[np.int32]  # int32 (C,): the number of moves from each cell to the goal
+    start: int
+    goal: int
+    blocked: NDArray[np.uint8]  # uint8 (steps, C), as `make_blocked` returns it
+    earliest: int  # the first step in which it may stop
+    high: int  # the largest cost that is allowed
+    absorbing: bool  # whether it stops in the first step on its goal
+
+
+def make_blocked(constraints: frozenset[Constraint], num_cells: int) -> NDArray[np.uint8]:
+    """Return constraints as a table, uint8 (steps, C): bits 0 - 4 are for forbidden actions, 5 for the cell."""
+    blocked = np.zeros((1 + max((step for step, _, _ in constraints), default=-1), num_cells), np.uint8)
+    for step, cell, kind in constraints:
+        if kind == REQUIRE_CELL:
+            kept = blocked[step, cell]
+            blocked[step] |= 1 << FORBID_CELL
+            blocked[step, cell] = kept
+    for step, cell, kind in constraints:
+        if kind != REQUIRE_CELL:
+            blocked[step, cell] |= 1 << kind
+    return blocked
+
+
+def first_stop(constraints: frozenset[Constraint], goal: int, low: int, *, leaves: bool) -> int:
+    """Return the first step in which an agent may stop."""
+    first = max(1, low)
+    for step, cell, kind in constraints:
+        if kind == REQUIRE_CELL:
+            if cell != goal:
+                first = max(first, step + 1)
+            elif leaves:
+                first = max(first, step)
+        elif kind == FORBID_CELL and cell == goal and not leaves:
+            first = max(first, step + 1)
+    return first
+
+
+@inlined
+def is_open(blocked: Any, step: int, cell: int, action: int, after: int) -> bool:
+    """Return whether constraints allow an action in a cell at a step, which leads to the cell `after`."""
+    if step < blocked.shape[0] and (blocked[step, cell] >> action) & 1:
+        return False
+    return not (step + 1 < blocked.shape[0] and (blocked[step + 1, after] >> FORBID_CELL) & 1)
+
+
+@inlined
+def is_stop(step: int, cell: int, after: int, goal: int, earliest: int) -> bool:
+    """Return whether an agent that goes from a cell to another may stop there.
+
+    An agent that rests on its goal has stopped before, except in the first step.
+    """
+    return after == goal and step + 1 >= earliest and (cell != goal or step == 0)
+
+
+@kernel
+def reach(neighbours: Any, limits: Any, cap: int, costs: Any) -> Any:
+    """List the nodes that can be reached on paths with a cost of at most `cap`, and mark them as `DEAD` in `costs`.
+
+    Returns:
+        int32 (cap + 2,): where each step's nodes begin; int32: their cells; the next cap with more nodes, or `FAR`.
+    """
+    offsets = np.zeros(cap + 2, np.int32)
+    cells = np.empty(cap * neighbours.shape[0] + 1, np.int32)
+    cells[0] = limits.start
+    costs[0, limits.start] = DEAD
+    last, next_cap = 1, FAR
+    offsets[1] = 1
+    for step in range(cap):
+        for n in range(offsets[step], offsets[step + 1]):
+            cell = cells[n]
+            for a in range(5):
+                after = neighbours[cell, a]
+                if after < 0 or not is_open(limits.blocked, step, cell, a, after):
+                    continue
+                if after == limits.goal:
+                    if limits.absorbing:
+                        continue
+                    cost = step + 3  # An agent that passes over its goal comes back two steps later at the earliest.
+                else:
+                    cost = step + 1 + limits.distances[after]
+                if cost > cap:
+                    next_cap = min(next_cap, cost)
+                elif costs[step + 1, after] == FAR:
+                    costs[step + 1, after] = DEAD
+                    cells[last] = after
+                    last += 1
+        offsets[step + 2] = last
+    return offsets, cells[:last].copy(), next_cap
+
+
+@kernel
+def trace_nodes(neighbours: Any, limits: Any, cap: int) -> Any:
+    """Find the nodes on paths of an agent with a cost of at most `cap`.
+
+    Return int32 (cap + 2,): where each step's nodes begin; int32: their cells; int32 (cap + 1, C): the smallest cost of
+    a path through a node, `DEAD` or `FAR` without one; the next cap with more nodes, or `FAR`.
+    """
+    costs = np.full((cap + 1, neighbours.shape[0]), FAR, np.int32)
+    offsets, cells, next_cap = reach(neighbours, limits, cap, costs)
+    for step in range(cap - 1, -1, -1):
+        for n in range(offsets[step], offsets[step + 1]):
+            cell = cells[n]
+            best = DEAD
+            for a in range(5):
+                after = neighbours[cell, a]
+                if after < 0 or not is_open(limits.blocked, step, cell, a, after):
+                    continue
+                if is_stop(step, cell, after, limits.goal, limits.earliest):
+                    best = min(best, step + 1)
+                best = min(best, costs[step + 1, after])
+            costs[step, cell] = best
+    return offsets, cells, costs, next_cap
+
+
+@kernel
+def find_cheapest(neighbours: Any, limits: Any) -> Any:
+    """Find all paths of an agent with its smallest cost.
+
+    Return the cost, `FAR` if there is no path; int32 (cost + 1,): where each step's nodes begin; int32: their cells;
+    uint8: the actions of each node that lead to another node or to the goal, as bits.
+    """
+    cap = max(limits.earliest, limits.distances[limits.start])
+    while cap <= limits.high:
+        offsets, cells, costs, next_cap = trace_nodes(neighbours, limits, cap)
+        if costs[0, limits.start] != DEAD:
+            first, kept, actions = keep_cheapest(neighbours, limits, offsets, cells, costs)
+            return cap, first, kept, actions
+        cap = next_cap
+    return FAR, np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8)
+
+
+@kernel
+def keep_cheapest(neighbours: Any, limits: Any, offsets: Any, cells: Any, costs: Any) -> Any:
+    """Return the nodes on paths of the smallest cost, and their actions, as `find_cheapest` does."""
+    cost = costs[0, limits.start]
+    first = np.zeros(cost + 1, np.int32)
+    kept = np.empty(cells.shape[0], np.int32)
+    actions = np.zeros(cells.shape[0], np.uint8)
+    last = 0
+    for step in range(cost):
+        for n in range(offsets[step], offsets[step + 1]):
+            cell = cells[n]
+            if costs[step, cell] != cost:
+                continue
+            bits = 0
+            for a in range(5):
+                after = neighbours[cell, a]
+                if after >= 0 and is_open(limits.blocked, step, cell, a, after):
+                    ends = step + 1 == cost and is_stop(step, cell, after, limits.goal, limits.earliest)
+                    if ends or (step + 1 < cost and costs[step + 1, after] == cost):
+                        bits |= 1 << a
+            kept[last] = cell
+            actions[last] = bits
+            last += 1
+        first[step + 1] = last
+    return first, kept[:last].copy(), actions[:last].copy()

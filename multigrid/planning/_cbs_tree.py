@@ -1,0 +1,306 @@
+"""The constraint tree: the optimal plan of a group of agents.
+
+Conflict-based search (Sharon et al., AIJ 2015). A node has for each agent a `Space`: limits of its cost and
+constraints. The paths of a node are chosen to have few conflicts, which is bypassing (Boyarski et al., IJCAI 2015) for
+all agents at once. Two agents that cannot both have their smallest costs are in a cardinal conflict. It is split by
+costs: either the first agent's cost is above a limit, or it is not, and then the second agent's cost is above another.
+Other conflicts are split as in disjoint splitting (Li et al., ICAPS 2019): either an agent is in a cell at a step, or
+it is not. In all splits, no plan is in two children.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning._cbs_clusters import GAVE_UP, IMPOSSIBLE
+from multigrid.planning._cbs_pairs import cover
+from multigrid.planning._cbs_spaces import FORBID_CELL, REQUIRE_CELL, Constraint
+from multigrid.planning._cbs_world import KnownPaths, Node, Single, Space, World
+from multigrid.planning._graph import FAR
+
+Changes = list[tuple[int, Space | None]]
+"""How a child differs from its node: positions of agents, with their new spaces; None for a space without a path."""
+
+_COVER_NODES = 2000
+_MAX_CLUSTERS = 4
+_MAX_MEMBERS = 3
+_STAY = 4
+
+
+class Tree:
+    """A search for the optimal plan of a group of agents, which consists of two solved parts."""
+
+    def __init__(
+        self, world: World, parts: tuple[Single | Tree, Single | Tree], fixed: NDArray[np.int32], seed: int
+    ) -> None:
+        self._world, self._fixed, self._seed, self._parts = world, fixed, seed, parts
+        self.agents: list[int] = [*parts[0].agents, *parts[1].agents]
+        self.paths: NDArray[np.int32] | None = None  # int32 (n, T + 1): the best plan so far
+        self.cost = FAR  # its sum of costs
+        self.expansions = 0
+        self._best: Node | None = None
+        self._open: list[tuple[int, int, int, Node | tuple[int, int]]] = []
+        self._leaves: list[Node] = []
+        self._count = 0
+        self._least = 0
+        self._push_both(0, 0)
+
+    @property
+    def bound(self) -> int:
+        """No plan has a smaller sum of costs; `FAR` if there is none."""
+        return min(max(self._least, self._open[0][0] if self._open else FAR), self.cost)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the best plan is optimal, or there is none."""
+        return not self._open or self._open[0][0] >= self.cost
+
+    def settle(self, paths: NDArray[np.int32], cost: int) -> None:
+        """Set the optimal plan, int32 (n, T + 1), which joint search has found, and its sum of costs."""
+        self.paths, self.cost, self._least = paths, cost, cost
+
+    def leaf(self, number: int) -> Node | None:
+        """Return a subset that is not divided, in the order of their bounds; None if there are not so many.
+
+        The search has to be over.
+        """
+        if not self._leaves and self._best is not None:
+            self._leaves.append(self._best)
+        while len(self._leaves) <= number and self._open:
+            bound, _, _, item = heapq.heappop(self._open)
+            node = self._open_both(*item) if isinstance(item, tuple) else item
+            node.bound = max(bound, self.cost)
+            self._leaves.append(node)
+        return self._leaves[number] if number < len(self._leaves) else None
+
+    def expand(self) -> None:
+        """Expand the node with the smallest bound: replace it by its children, or raise its bound."""
+        bound, _, _, item = heapq.heappop(self._open)
+        self._least = max(self._least, bound)
+        self.expansions += 1
+        if isinstance(item, tuple):
+            self._add(self._open_both(*item))
+            return
+        node = item
+        if not node.has_paths:
+            self._add(node)
+            return
+        if not node.is_judged:
+            self._judge(node)
+            if not node.conflicts:
+                self._keep(node)
+                return
+            if node.bound > bound:
+                self._push(node)
+                return
+        for changes in self._split(node):
+            self._make_child(node, changes)
+
+    def _push(self, node: Node) -> None:
+        self._count += 1
+        rank = len(node.conflicts) if node.has_paths else FAR
+        heapq.heappush(self._open, (node.bound, rank, -self._count, node))
+
+    def _push_both(self, i: int, j: int) -> None:
+        """Push the pair of a leaf of the first part and one of the second, if both exist."""
+        one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
+        if one is not None and other is not None:
+            self._count += 1
+            heapq.heappush(self._open, (one.bound + other.bound, FAR + 1, -self._count, (i, j)))
+
+    def _open_both(self, i: int, j: int) -> Node:
+        """Return the node of a pair of leaves, and push the pairs that come next."""
+        one, other = self._parts[0].leaf(i), self._parts[1].leaf(j)
+        assert one is not None
+        assert other is not None
+        self._push_both(i, j + 1)
+        if j == 0:
+            self._push_both(i + 1, 0)
+        return Node([*one.spaces, *other.spaces], one.bound + other.bound, self._join(one, other))
+
+    def _join(self, one: Node, other: Node) -> KnownPaths | None:
+        """Return the paths of two nodes together, and the positions of agents without one."""
+        known = [node.paths for node in (one, other) if node.has_paths]
+        if not known:
+            return None
+        last = max(paths.shape[1] for paths in known) - 1
+        paths = np.zeros((len(self.agents), last + 1), np.int32)
+        missing = []
+        position = 0
+        for node in (one, other):
+            for k, space in enumerate(node.spaces):
+                if not node.has_paths:
+                    missing.append(position)
+                else:
+                    paths[position] = self._world.pad(node.paths[k], space.agent, last)
+                position += 1
+        return paths, missing
+
+    def _add(self, node: Node) -> None:
+        """Push a node; choose its paths before, unless its bound excludes a better plan."""
+        if node.bound < self.cost:
+            seed, tries = self._seed + self._count, 2 * len(node.spaces) + 4
+            paths = self._world.choose_paths(node.spaces, self._fixed, seed=seed, max_tries=tries, old=node.old)
+            node.paths, node.old = paths, None
+            node.conflicts = self._world.conflicts(paths).tolist()
+            if not node.conflicts:
+                self._keep(node)
+                return
+        self._push(node)
+
+    def _keep(self, node: Node) -> None:
+        """Keep the plan of a node without conflicts if it is the best so far; push the node that is not the best."""
+        node.bound = node.cost
+        if node.cost >= self.cost:
+            self._push(node)
+            return
+        if self._best is not None:
+            self._push(self._best)
+        self._best, self.paths, self.cost = node, node.paths, node.cost
+
+    def _make_child(self, node: Node, changes: Changes) -> None:
+        spaces = list(node.spaces)
+        for k, space in changes:
+            if space is None:
+                return
+            spaces[k] = space
+        cost = sum(space.cost for space in spaces)
+        self._add(Node(spaces, max(cost, node.bound), (node.paths, [k for k, _ in changes])))
+
+    def _judge(self, node: Node) -> None:
+        """Raise the bound of a node by the pairs of agents that cannot both have their smallest costs."""
+        node.is_judged = True
+        for i, j in {(int(min(row)), int(max(row))): None for row in ((i, j) for i, j, _, _ in node.conflicts)}:
+            stairs = self._world.stairs(node.spaces[i], node.spaces[j])
+            if stairs is not None:
+                node.stairs.append((i, j, stairs))
+        if node.stairs:
+            begins = np.cumsum([0] + [len(stairs) for _, _, stairs in node.stairs])
+            pairs = [(i, j, begins[p], len(stairs)) for p, (i, j, stairs) in enumerate(node.stairs)]
+            surplus = cover(
+                len(node.spaces),
+                np.array(pairs, np.int32),
+                np.concatenate([stairs for _, _, stairs in node.stairs]),
+                _COVER_NODES,
+            )
+            node.bound = max(node.bound, node.cost + surplus)
+        else:
+            self._plan_clusters(node)
+
+    def _plan_clusters(self, node: Node) -> None:
+        """Plan agents that are in conflict together, with the agents that they are in conflict with after that."""
+        for _ in range(_MAX_CLUSTERS):
+            members = node.conflicts[0][:2]
+            weight = GAVE_UP
+            while len(members) <= _MAX_MEMBERS:
+                members.sort()
+                weight = self._world.plan_cluster(node.spaces, self._fixed, node.paths, members)
+                if weight < 0:
+                    break
+                node.conflicts = self._world.conflicts(node.paths).tolist()
+                involved = [row[:2] for row in node.conflicts if (row[0] in members) != (row[1] in members)]
+                if not involved:
+                    break
+                members += [k for k in involved[0] if k not in members]
+            if weight == IMPOSSIBLE:
+                node.cluster = members
+                node.bound = max(node.bound, node.cost + 1)
+            if weight < 0 or len(members) > _MAX_MEMBERS or not node.conflicts:
+                return
+
+    def _split(self, node: Node) -> Iterator[Changes]:
+        if node.stairs:
+            yield from self._split_costs(node)
+        elif node.cluster:
+            yield from self._split_cluster(node)
+        else:
+            yield from self._split_cells(node)
+
+    def _split_costs(self, node: Node) -> Iterator[Changes]:
+        best: tuple[int, int, int, int, int, int] | None = None
+        for i, j, stairs in node.stairs:
+            sums = np.arange(len(stairs)) + stairs
+            for a in range(1, len(stairs)):
+                if stairs[a] == stairs[a - 1]:
+                    continue
+                low, high = sorted((int(sums[:a].min()), int(sums[a:].min())))
+                choice = (low, high, i, j, a, int(stairs[a - 1]))
+                if best is None or choice[:2] > best[:2]:
+                    best = choice
+        assert best is not None
+        _, _, i, j, more, surplus = best
+        one, other = node.spaces[i], node.spaces[j]
+        yield [(i, self._limit(one, low=one.cost + more))]
+        yield [(i, self._limit(one, high=one.cost + more - 1)), (j, self._limit(other, low=other.cost + surplus))]
+
+    def _split_cluster(self, node: Node) -> Iterator[Changes]:
+        """Split by the first agent of the cluster whose cost is above its smallest one."""
+        before: Changes = []
+        for k in node.cluster:
+            space = node.spaces[k]
+            yield [*before, (k, self._limit(space, low=space.cost + 1))]
+            before.append((k, self._limit(space, high=space.cost)))
+
+    def _split_cells(self, node: Node) -> Iterator[Changes]:
+        agent, conflict = min(
+            ((k, tuple(row)) for row in node.conflicts for k in row[:2]),
+            key=lambda choice: self._rank(node, *choice),
+        )
+        step, is_swap = conflict[2], conflict[3]
+        path = node.paths[agent]
+        cells = [int(cell) for cell in path[step : step + 2]]
+        space = node.spaces[agent]
+        required: set[Constraint] = {(step, cells[0], REQUIRE_CELL)}
+        if is_swap:
+            action = self._action(cells[0], cells[1])
+            forbidden = (step, cells[0], action)
+            required.add((step + 1, cells[1], REQUIRE_CELL))
+        else:
+            forbidden = (step, cells[0], FORBID_CELL)
+        yield [(agent, self._constrain(space, {forbidden}))]
+        changes: Changes = [(agent, self._constrain(space, required))]
+        for k, other in enumerate(node.spaces):
+            if k == agent:
+                continue
+            added: set[Constraint] = set()
+            for when, cell, _ in required:
+                if self._can_be(other, when, cell):
+                    added.add((when, cell, FORBID_CELL))
+            if is_swap and self._can_be(other, step, cells[1]) and self._can_be(other, step + 1, cells[0]):
+                added.add((step, cells[1], self._action(cells[1], cells[0])))
+            if added:
+                changes.append((k, self._constrain(other, added)))
+        yield changes
+
+    def _rank(self, node: Node, agent: int, conflict: tuple[int, ...]) -> tuple[int, int]:
+        """Rank a conflict by the number of cells that the agent can be in at its step; stopped agents come last."""
+        space, step = node.spaces[agent], conflict[2]
+        if step > space.cost - conflict[3]:
+            return FAR, step
+        width = len(self._world.layer(space, step))
+        if conflict[3]:
+            width = max(width, len(self._world.layer(space, step + 1)))
+        return width, step
+
+    def _can_be(self, space: Space, step: int, cell: int) -> bool:
+        if step > space.cost and self._world.leaves:
+            return False
+        return cell in self._world.layer(space, step)
+
+    def _action(self, cell: int, after: int) -> int:
+        return int(np.flatnonzero(self._world.moves.neighbours[cell, :_STAY] == after)[0])
+
+    def _limit(self, space: Space, low: int | None = None, high: int | None = None) -> Space | None:
+        return self._world.space(
+            space.agent,
+            space.low if low is None else low,
+            space.high if high is None else min(high, space.high),
+            space.constraints,
+        )
+
+    def _constrain(self, space: Space, added: set[Constraint]) -> Space | None:
+        return self._world.space(space.agent, space.low, space.high, space.constraints | added)

@@ -1,0 +1,183 @@
+"""Controllers plan the next actions in each step, also in lifelong episodes; the expert does so for many worlds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_name, check_seed
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.planning._batch import Batch
+from multigrid.planning._memory import Memory, name_actions, read_state
+from multigrid.planning._solver import Plan, compute_plan
+from multigrid.planning._windowed import Windowed
+from multigrid.runtime.arrays import LEFT
+
+ControllerMethod: TypeAlias = Literal["pibt", "windowed", "lacam"]
+"""The planners of `controller`."""
+
+_MAX_EXPANSIONS = 10_000
+
+_Controller: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
+
+
+def controller(method: ControllerMethod = "windowed", seed: int = 0) -> _Controller:
+    r"""Return a policy that plans for all agents; if all follow it, each of their moves is granted.
+
+    It notices by itself that another environment or episode has begun. Under "symmetric" and "soft" collisions, agents
+    must be able to stay; under "none" they take shortest paths. To play one environment, use a controller; to label the
+    states of many worlds at once, use `expert`, which returns the actions of ``controller("pibt")``.
+
+    Args:
+        method: "pibt", priority inheritance with backtracking (Okumura, Machida, Defago and Tamura, Artificial
+            Intelligence 310, 2022): plans one step, in microseconds, from the present state alone. "windowed": plans
+            the next 20 steps again in each step, by PIBT and large-neighbourhood search (Jiang, Zhang, Veerapaneni and
+            Li, SoCS 2024), in milliseconds; under ``on_target="restart"`` it brings more arrivals than "pibt". "lacam":
+            plans the whole episode at its beginning, as `solve` does with 10,000 expansions, and plays as "pibt" if
+            that finds no plan; not for "restart".
+        seed: breaks ties; equal seeds give equal actions in equal states and episodes.
+
+    Returns:
+        A function of an environment and its last observations (which are not used) that returns an action for each
+        agent in ``env.agents``. It raises a ValueError if the environment's rules are not supported.
+
+    Raises:
+        ValueError: there is no such method, or the seed is negative.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(walls="a.bA.B", on_target="restart", allow_stay=True)
+    >>> observations, _ = env.reset()
+    >>> controller("windowed")(env, observations)
+    {'agent_0': 0, 'agent_1': 0}
+    """
+    check_name("method", method, get_args(ControllerMethod))
+    seed = check_seed(seed, "")
+    if method == "lacam":
+        return _Planned(seed)
+    if method == "pibt":
+        return _StepByStep(lambda env: Batch(env.config, 1, seed))
+    return _StepByStep(lambda env: _Ahead(env.config, seed))
+
+
+class _StepByStep:
+    """Choose the next step in each step; graphs and distances are computed once for an environment."""
+
+    def __init__(self, make: Callable[[MultiGridEnv], Batch | _Ahead]) -> None:
+        self._memory: Memory[Batch | _Ahead] = Memory(make)
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        del observations
+        states = read_state(env, Batch.FIELDS)
+        return name_actions(env, self._memory.of(env).choose(states).tolist())
+
+
+class _Ahead:
+    """Plan the next steps again in each step, beginning with the plan of the step before."""
+
+    def __init__(self, config: GridConfig, seed: int) -> None:
+        self._config, self._seed = config, seed
+        self._batch = Batch(config, 1, seed)
+        self._plan: Windowed | None = None
+        self._last = 0, 0
+
+    def choose(self, states: Mapping[str, Any]) -> NDArray[np.int64]:
+        """Return the actions of all agents, as `Batch.choose` does."""
+        if self._config.collisions == "none":
+            return self._batch.choose(states)
+        map_index, steps = int(states["map_index"][0]), int(states["steps"][0])
+        last_map, last_steps = self._last
+        if self._plan is None or map_index != last_map or steps <= last_steps:
+            self._plan = Windowed(self._batch.make_team(map_index), self._config.on_target, self._seed)
+        self._last = map_index, steps
+        cells, goals, rows = (part[0] for part in self._batch.tables.locate(states))
+        after = self._plan.advance(cells, goals, rows, states["arrival_step"][0], steps)
+        return self._batch.find_actions(map_index, cells, after)
+
+
+@dataclasses.dataclass
+class _Played:
+    """A plan that is played, and since and until which step of which episode."""
+
+    plan: Plan | None = None
+    began: int = 0
+    last: int = 0
+    map_index: int = 0
+    targets: Any = None
+
+    def fits(self, state: Mapping[str, Any]) -> bool:
+        """Return whether a state is the one that the plan expects next."""
+        if self.plan is None or state["steps"] <= self.last or state["map_index"] != self.map_index:
+            return False
+        if not np.array_equal(state["target"], self.targets):
+            return False
+        if self.plan.cells is None:
+            # Where no plan was found, PIBT plays to the end of the episode.
+            return True
+        step = int(state["steps"]) - self.began
+        is_here = state["status"] != LEFT
+        return step < len(self.plan.cells) - 1 and bool((self.plan.cells[step] == state["location"])[is_here].all())
+
+
+class _Planned:
+    """Play a plan for the rest of the episode; plan again when the state is not the one that the plan expects."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._fallback = controller("pibt", seed)
+        self._memory = Memory(lambda _: _Played())
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        state: Mapping[str, Any] = env.get_state()
+        played, steps = self._memory.of(env), int(state["steps"])
+        if not played.fits(state):
+            played.plan = compute_plan(env, "lacam", None, self._seed, _MAX_EXPANSIONS)
+            played.began, played.map_index = steps, int(state["map_index"])
+            played.targets = np.array(state["target"])
+        played.last = steps
+        if played.plan is None or played.plan.actions is None:
+            return self._fallback(env, observations)
+        return name_actions(env, played.plan.actions[steps - played.began].tolist())
+
+
+# Graphs and distances, which no result depends on. The function has no object of its own to keep them in.
+_BATCHES: Memory[Batch] = Memory(lambda worlds: Batch(worlds.config, worlds.num_worlds), of_many=True)
+
+
+def expert(vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
+    r"""Return PIBT's actions for all agents of all worlds in their present states, int64 (num_envs,).
+
+    The actions depend on the present states alone, so that states can be labelled whatever policy led to them. They are
+    those of ``controller("pibt")``: to label many worlds at once, use this function; to play one environment, use
+    `controller`. Agents that have left or parked, and worlds that the next step resets, get *stay*, or 0 where agents
+    cannot stay.
+
+    PIBT: Okumura, Machida, Defago and Tamura, Artificial Intelligence 310, 2022.
+
+    Args:
+        vector_env: an environment after its reset, with agents that can stay, and "symmetric" or "soft" collisions;
+            or with "none", where agents take shortest paths.
+
+    Raises:
+        TypeError: `vector_env` is something else.
+        ResetNeeded: a world had no reset yet.
+        ValueError: the rules are not supported.
+
+    >>> from multigrid import vector_env
+    >>> envs = vector_env(2, walls="a..A\nb..B", allow_stay=True)
+    >>> _ = envs.reset()
+    >>> expert(envs).tolist()
+    [0, 0, 0, 0]
+    """
+    worlds = getattr(vector_env, "unwrapped", None)
+    if not isinstance(worlds, MultiGridVectorEnv):
+        raise TypeError(
+            f"vector_env is of type {type(vector_env).__name__}; expected what multigrid.vector_env returns"
+        )
+    states = worlds.get_state()
+    return _BATCHES.of(worlds).choose(states)

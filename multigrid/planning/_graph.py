@@ -1,0 +1,152 @@
+"""Maps as graphs of their free cells, and the distances to goals, for one map or a pool of maps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import DIRECTIONS, MOVES
+from multigrid.planning._kernels import kernel
+from multigrid.runtime.arrays import LEFT
+
+FAR = 2**30  # the distance to a goal that cannot be reached; two of them can be added without overflow
+NOWHERE = -1  # in place of a cell: outside the grid, a wall, or where an agent is that has left
+_NUM_MOVES = len(MOVES)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Graph:
+    """The free cells of a map, numbered 0 .. C - 1 in the order of ``np.argwhere(~walls)``, and their neighbours."""
+
+    cells: NDArray[np.int64]  # int64 (C, 2): each cell's ``[x, y]``
+    index: NDArray[np.int32]  # int32 (W, H): the number of each cell, `NOWHERE` at walls
+    neighbours: NDArray[np.int32]
+    """int32 (C, 5): the cell after each `multigrid.Action`, `NOWHERE` for a move into a wall or over the edge."""
+
+
+def build_graph(walls: NDArray[np.bool_]) -> Graph:
+    """Return the graph of a map's free cells; walls are bool (W, H)."""
+    cells = np.argwhere(~walls)
+    index = np.full(walls.shape, NOWHERE, dtype=np.int32)
+    index[tuple(cells.T)] = np.arange(len(cells), dtype=np.int32)
+    after = cells[:, None] + DIRECTIONS + 1
+    neighbours = np.pad(index, 1, constant_values=NOWHERE)[after[..., 0], after[..., 1]]
+    return Graph(cells, index, np.ascontiguousarray(neighbours))
+
+
+@kernel
+def distance_tables(neighbours: Any, goals: Any) -> Any:
+    """Return the number of moves from each cell to each goal, int32 (N, C), `FAR` where it cannot be reached."""
+    num_cells = neighbours.shape[0]
+    tables = np.empty((goals.shape[0], num_cells), np.int32)
+    queue = np.empty(num_cells, np.int32)
+    for i in range(goals.shape[0]):
+        fill_distances(neighbours, goals[i], tables[i], queue)
+    return tables
+
+
+@kernel
+def fill_distances(neighbours: Any, goal: int, distances: Any, queue: Any) -> None:
+    """Write the number of moves from each cell to a goal, int32 (C,); the queue is scratch of the same form."""
+    distances[:] = FAR
+    distances[goal] = 0
+    queue[0] = goal
+    first, last = 0, 1
+    while first < last:
+        cell = queue[first]
+        first += 1
+        for a in range(_NUM_MOVES):
+            other = neighbours[cell, a]
+            if other != NOWHERE and distances[other] == FAR:
+                distances[other] = distances[cell] + 1
+                queue[last] = other
+                last += 1
+
+
+_MOST_BYTES = 2**28
+_NO_SLOT = -1
+
+
+Places: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+"""Cells, goals and the rows of the goals' distances, int32 (E, N) each."""
+
+
+class Tables:
+    """The graphs of M maps, and tables of the distances to their cells, each computed when it is first needed.
+
+    The tables take at most 256 MiB, unless `at_least` needs more; when they are full, all are dropped.
+    """
+
+    def __init__(self, walls: NDArray[np.bool_], at_least: int) -> None:
+        num_maps, width, height = walls.shape
+        num_cells = int((~walls).sum(axis=(1, 2)).max())
+        self._walls = walls
+        self._is_built = np.zeros(num_maps, bool)
+        self.index: NDArray[np.int32] = np.full((num_maps, width, height), NOWHERE, np.int32)
+        """int32 (M, W, H): the number of each cell, as in `Graph`, once `build` has built its map."""
+        self.neighbours: NDArray[np.int32] = np.full((num_maps, num_cells, 5), NOWHERE, np.int32)
+        """int32 (M, C, 5): the neighbours of each cell; C cells are as many as the largest map has."""
+        self.degrees: NDArray[np.int32] = np.zeros((num_maps, num_cells), np.int32)
+        """int32 (M, C): the number of other cells next to each cell."""
+        count = min(num_maps * num_cells, max(at_least, _MOST_BYTES // (4 * num_cells)))
+        # Memory that is not written to is not used.
+        self.distances: NDArray[np.int32] = np.empty((count, num_cells), np.int32)  # int32 (K, C): the tables
+        self._slots = np.full(num_maps * num_cells, _NO_SLOT, np.int32)
+        self._num_used = 0
+        self._queue = np.empty(num_cells, np.int32)
+
+    def build(self, maps: NDArray[np.int64]) -> None:
+        """Build the graphs of some maps, int64 (E,), unless they are built already."""
+        if self._is_built[maps].all():
+            return
+        for m in np.unique(maps[~self._is_built[maps]]).tolist():
+            graph = build_graph(self._walls[m])
+            num_cells = len(graph.cells)
+            self.index[m] = graph.index
+            self.neighbours[m, :num_cells] = graph.neighbours
+            self.degrees[m, :num_cells] = (graph.neighbours != NOWHERE).sum(axis=1) - 1
+            self._is_built[m] = True
+
+    def locate(self, states: Mapping[str, Any]) -> Places:
+        """Return the cells of agents and targets, and the rows of `distances` for these, int32 (E, N) each.
+
+        The cell of an agent that has left is `NOWHERE`.
+        """
+        maps = np.asarray(states["map_index"])[:, None]
+        self.build(maps[:, 0])
+        location, target = states["location"], states["target"]
+        cells = self.index[maps, location[..., 0], location[..., 1]]
+        goals = self.index[maps, target[..., 0], target[..., 1]]
+        cells[states["status"] == LEFT] = NOWHERE
+        rows = self.find_rows(np.repeat(maps, goals.shape[1], axis=1).ravel(), goals.ravel())
+        return cells, goals, rows.reshape(goals.shape)
+
+    def find_rows(self, maps: NDArray[np.int64], goals: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the rows of `distances` for some goals, int32 (R,), given their maps, which are built."""
+        wanted = maps * self.neighbours.shape[1] + goals
+        rows: NDArray[np.int32] = self._slots[wanted]
+        if rows.min() != _NO_SLOT:
+            return rows
+        missing = np.unique(wanted[rows == _NO_SLOT])
+        if self._num_used + len(missing) > len(self.distances):
+            self._slots[:] = _NO_SLOT
+            self._num_used = 0
+            missing = np.unique(wanted)
+        last = self._num_used + len(missing)
+        self._slots[missing] = np.arange(self._num_used, last)
+        _fill(self.neighbours, missing, self.distances[self._num_used : last], self._queue)
+        self._num_used = last
+        rows[:] = self._slots[wanted]
+        return rows
+
+
+@kernel
+def _fill(neighbours: Any, wanted: Any, distances: Any, queue: Any) -> None:
+    """Write the tables of some goals, each map * C + cell."""
+    num_cells = neighbours.shape[1]
+    for k in range(wanted.shape[0]):
+        fill_distances(neighbours[wanted[k] // num_cells], wanted[k] % num_cells, distances[k], queue)

@@ -1,0 +1,236 @@
+"""LaCAM*: a complete search of configurations, which improves its plan until the time is over.
+
+LaCAM: Okumura, AAAI 2023, "LaCAM: search-based algorithm for quick multi-agent pathfinding". LaCAM*: IJCAI 2023,
+"Improving LaCAM for scalable eventually optimal multi-agent pathfinding"; AAMAS 2024, "Engineering LaCAM*". A
+depth-first search of configurations: PIBT chooses the next one, under constraints that differ each time a
+configuration is expanded. When a cheaper path to a known configuration is found, the costs behind it are updated.
+
+What LaCAM* minimises is the sum of the steps in which an agent moves, or is not on its target. Under *park* and *leave*
+that is the sum of costs; under *stay* the sum of costs can be larger, because an agent that leaves its target again
+pays for the steps that it was there, too. So plans are compared by the sum of costs, and a plan is *optimal* only if
+its sum of costs is the lower bound.
+
+Between its expansions, large-neighbourhood search improves the plan, see `Improver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.core.rules import ON_TARGET_RULES, STAY
+from multigrid.planning._expansion import NO_BOUND, add_start, expand, trace_back
+from multigrid.planning._graph import NOWHERE, distance_tables
+from multigrid.planning._kernels import kernel, make_generator
+from multigrid.planning._neighbourhoods import improve, make_group
+from multigrid.planning._nodes import GOAL, NONE, TOP, make_nodes, make_room
+from multigrid.planning._search import Budget, Found, Interrupted, Rule, SearchProblem, Status, count_costs, run_chunks
+from multigrid.planning._team import make_team
+from multigrid.planning._timetable import FOREVER, Timetable, enter, make_timetable, remove
+
+_NODES_BETWEEN_LOOKS = 4096
+_GROUPS_IN_TURN = 100
+# The number of nodes expanded between two turns of the improvement: few while the plan improves, then more and more.
+_FEWEST_IN_TURN, _MOST_IN_TURN = 200, 20_000
+_MOST_BYTES = 2**30
+
+
+def search(problem: SearchProblem, budget: Budget, seed: int) -> Found:
+    """Search with LaCAM*; see `multigrid.planning._search`.
+
+    An expansion is the expansion of a configuration, or the search of new paths for a group of agents.
+    """
+    return _Search(problem, budget, seed).run()
+
+
+class _Search:
+    def __init__(self, problem: SearchProblem, budget: Budget, seed: int) -> None:
+        graph, starts, goals, on_target, horizon = problem
+        self.goals, self.on_target, self.horizon, self.budget = goals, on_target, horizon, budget
+        self.starts = starts
+        distances = distance_tables(graph.neighbours, goals)
+        away = distances[np.arange(len(starts)), starts]
+        self.lower_bound = int(np.maximum(away, on_target == "stay").sum())
+        self.is_too_far = horizon is not None and int(away.max(initial=0)) > horizon
+        self.team = make_team(graph.neighbours, distances, goals, on_target, seed)
+        self.team.now[:] = starts
+        self.team.order[:] = np.argsort(-away, kind="stable")
+        self.nodes = make_nodes(len(starts))
+        add_start(self.nodes, self.team)
+        self.improver = Improver(graph.neighbours, distances, goals, on_target=on_target, horizon=horizon, seed=seed)
+        self.expansions = 0
+        # Paths and costs in one attribute: an interruption never comes between the two.
+        self.best: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
+        self.can_improve = False
+
+    def run(self) -> Found:
+        if self.is_too_far:
+            return Found(None, self.lower_bound, "unsolvable", 0)
+        try:
+            self._search()
+            return self._result()
+        except KeyboardInterrupt as error:
+            found = self._result()
+            if found.paths is None:
+                raise
+            raise Interrupted(found) from error
+
+    def _search(self) -> None:
+        if (self.starts == self.goals).all():
+            # Under "stay" the first step is played all the same.
+            self._take(np.stack([self.goals] * (1 + (self.on_target == "stay"))))
+        while self.best is None and self._goes_on():
+            self._expand(_NODES_BETWEEN_LOOKS)
+        nodes = _FEWEST_IN_TURN
+        while self._goes_on():
+            before = self.best
+            if self.can_improve:
+                self._improve()
+            self._expand(nodes)
+            nodes = min(2 * nodes, _MOST_IN_TURN) if self.best is before else _FEWEST_IN_TURN
+
+    def _goes_on(self) -> bool:
+        """Return whether there is time and something to do."""
+        if self.budget.is_over(self.expansions) or self._sum() == self.lower_bound:
+            return False
+        return self.is_open or self.can_improve
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are configurations to expand, and memory for more."""
+        nodes = self.nodes
+        # The room of the arrays depends on the speed of the machine, the nodes in them do not.
+        used = int(nodes.state[:TOP].max())
+        return int(nodes.state[TOP]) != NONE and used * nodes.bytes_of_a_node <= _MOST_BYTES
+
+    def _sum(self) -> int:
+        """Return the sum of costs of the best plan, `NO_BOUND` without one."""
+        if self.best is None:
+            return NO_BOUND
+        lateness, total = self._rank(self.best[1])
+        return NO_BOUND if lateness else total
+
+    def _cost_of_goal(self) -> int:
+        goal = int(self.nodes.state[GOAL])
+        return NO_BOUND if goal == NONE else int(self.nodes.cost[goal])
+
+    def _expand(self, count: int) -> None:
+        if not self.is_open:
+            return
+        before = self._cost_of_goal()
+
+        def run(chunk: int) -> tuple[int, bool]:
+            self.nodes = make_room(self.nodes, chunk + 1)
+            num_expanded = int(expand(self.nodes, self.team, self._sum(), chunk))
+            return num_expanded, self._cost_of_goal() < before or int(self.nodes.state[TOP]) == NONE
+
+        self.expansions += run_chunks(run, self.budget, self.expansions, count)
+        cost = self._cost_of_goal()
+        if cost < before:
+            self._take(trace_back(self.nodes))
+        if int(self.nodes.state[TOP]) == NONE and cost < NO_BOUND:
+            # No open configuration is left, so no plan costs less by the measure of LaCAM*.
+            self.lower_bound = max(self.lower_bound, min(cost, self._sum()))
+
+    def _improve(self) -> None:
+        self.expansions += run_chunks(self.improver.run, self.budget, self.expansions, _GROUPS_IN_TURN)
+        self._take_costs(self.improver.costs(), self.improver.paths)
+
+    def _take(self, paths: NDArray[np.int32]) -> None:
+        """Keep a plan that the expansion has found, if it is better than the best, and load it to be improved."""
+        costs = count_costs(paths, self.goals, self.on_target)
+        if self._take_costs(costs, lambda: paths):
+            self.can_improve = len(self.goals) > 1 and self.improver.load(paths)
+
+    def _take_costs(self, costs: NDArray[np.int64], make_paths: Callable[[], NDArray[np.int32]]) -> bool:
+        """Keep a plan with these costs if it is better than the best, see `_rank`; return whether it is."""
+        if self.best is not None and self._rank(costs) >= self._rank(self.best[1]):
+            return False
+        self.best = make_paths(), costs
+        return True
+
+    def _rank(self, costs: NDArray[np.int64]) -> tuple[int, int]:
+        """Return by how many steps agents arrive after the horizon, and the sum of costs; the smallest is the best."""
+        late = 0 if self.horizon is None else int(np.maximum(costs - self.horizon, 0).sum())
+        return late, int(costs.sum())
+
+    def _result(self) -> Found:
+        total = self._sum()
+        if self.best is not None and total < NO_BOUND:
+            paths, costs = self.best
+            status: Status = "optimal" if total == self.lower_bound else "feasible"
+            return Found(paths[: int(costs.max()) + 1], self.lower_bound, status, self.expansions)
+        has_searched_all = int(self.nodes.state[TOP]) == NONE and self.best is None
+        status = "unsolvable" if has_searched_all else "unknown"
+        return Found(None, self.lower_bound, status, self.expansions)
+
+
+class Improver:
+    """A plan that large-neighbourhood search improves; one that is longer than the horizon is made shorter first."""
+
+    def __init__(
+        self,
+        neighbours: NDArray[np.int32],
+        distances: NDArray[np.int32],
+        goals: NDArray[np.int32],
+        *,
+        on_target: Rule,
+        horizon: int | None,
+        seed: int,
+    ) -> None:
+        self._team = (neighbours, distances, np.arange(len(goals), dtype=np.int32), goals)
+        self._on_target, self._rule, self._goals = on_target, ON_TARGET_RULES.index(on_target), goals
+        self._horizon = FOREVER if horizon is None else horizon
+        self._group = make_group(len(goals))
+        self._generator = make_generator(seed)
+        self._table: Timetable | None = None
+
+    def load(self, paths: NDArray[np.int32]) -> bool:
+        """Load the plan to improve, int32 (T + 1, N); return False if that would need too much memory."""
+        steps = len(paths) - 1
+        if self._table is None or self._table.paths.shape[1] <= steps:
+            if 8 * len(self._team[0]) * (steps + 2) > _MOST_BYTES:
+                return False
+            self._table = make_timetable(self._team, self._rule, steps, self._generator, horizon=self._horizon)
+        else:
+            _remove_all(self._table)
+        there = paths == self._goals
+        self._table.paths[:, : steps + 1] = paths.T
+        # An agent that never leaves its target is there from the beginning on.
+        self._table.costs[:] = np.where(there.all(axis=0), 0, count_costs(paths, self._goals, self._on_target))
+        _enter_all(self._table)
+        return True
+
+    def run(self, count: int) -> tuple[int, bool]:
+        """Search the paths of `count` groups again; return `count`, and False, as `run_chunks` expects it."""
+        assert self._table is not None
+        improve(self._table, None, self._group, count)
+        return count, False
+
+    def costs(self) -> NDArray[np.int64]:
+        """Return the cost of each agent, int64 (N,), as `count_costs` does."""
+        assert self._table is not None
+        costs: NDArray[np.int64] = np.maximum(self._table.costs, int(self._rule == STAY))
+        return costs
+
+    def paths(self) -> NDArray[np.int32]:
+        """Return the plan, int32 (T + 1, N)."""
+        assert self._table is not None
+        steps = int(self.costs().max())
+        after = np.arange(steps + 1)[:, None] > self._table.costs
+        rest = np.where(self._on_target == "leave", NOWHERE, self._goals)
+        return np.where(after, rest, self._table.paths[:, : steps + 1].T).astype(np.int32)
+
+
+@kernel
+def _enter_all(table: Timetable) -> None:
+    for agent in range(table.goals.shape[0]):
+        enter(table, agent)
+
+
+@kernel
+def _remove_all(table: Timetable) -> None:
+    for agent in range(table.goals.shape[0]):
+        remove(table, agent)

@@ -1,0 +1,224 @@
+"""The search of one agent's path that is in conflict with no path in a timetable.
+
+Both searches are A* over cells and steps. Costs are small integers, so the open states are kept in one stack for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multigrid.core.rules import LEAVE, PARK, STAY
+from multigrid.planning._graph import NOWHERE
+from multigrid.planning._kernels import borrowed, draw_below, inlined, kernel
+from multigrid.planning._timetable import NO_PATH, Timetable
+from multigrid.runtime.arrays import NOBODY
+
+_LARGEST_LABEL = 2**30
+_NUM_COLUMNS = 5
+_STAY_COLUMN = 4
+
+
+class WindowStates(NamedTuple):
+    """What the S states of a search in a window have besides their cells and steps."""
+
+    arrived: Any  # int32 (S,): whether the agent has arrived
+    costs: Any  # int32 (S,): the cost so far and the distance that is left, above the least cost
+
+
+def make_window_states(table: Timetable) -> WindowStates:
+    """Return the arrays for the searches in a window."""
+    return WindowStates(np.empty_like(table.state_cells), np.empty_like(table.state_cells))
+
+
+@inlined
+def find_path(table: Timetable, agent: int, limit: int) -> int:
+    """Find the path to its goal with the earliest arrival, at most `limit`, and write it to `paths`.
+
+    Return the step of the arrival, or `NO_PATH`, and then `paths` is unchanged. The timetable is without the agent.
+    """
+    start, goal = table.paths[agent, 0], table.goals[agent]
+    limit = min(limit, table.paths.shape[1] - 1)
+    earliest = _find_last_visit(table, goal) + 1 if table.rule[0] != LEAVE else 0
+    estimate = max(table.distances[table.rows[agent], start], earliest)
+    if estimate > limit:
+        return NO_PATH
+    first = _begin_search(table, estimate, limit)
+    _push(table, 0, start, 0, NO_PATH, estimate)
+    table.labels[0, 0, start] = first
+    count, arrival = 1, NO_PATH
+    while estimate <= limit:
+        state = table.tops[estimate]
+        if state == NO_PATH:
+            estimate += 1
+            continue
+        table.tops[estimate] = table.state_below[state]
+        if table.state_cells[state] == goal and table.state_times[state] >= earliest:
+            arrival = int(table.state_times[state])
+            _write_path(table, agent, state)
+            break
+        if count + _NUM_COLUMNS > table.state_cells.shape[0]:
+            break
+        if table.state_times[state] < limit:
+            count = _push_next(table, agent, state, count, earliest, limit)
+    table.next_label[0] = first + count
+    return arrival
+
+
+@inlined
+def _push_next(table: Timetable, agent: int, state: int, count: int, earliest: int, limit: int) -> int:
+    """Push the states one step after a state; return how many there are in all."""
+    cell, t = table.state_cells[state], table.state_times[state] + 1
+    first, row = table.next_label[0], table.rows[agent]
+    for a in range(_NUM_COLUMNS):
+        other_cell = table.neighbours[cell, a]
+        if other_cell == NOWHERE or t >= table.held_from[other_cell] or table.agents[t, other_cell] != NOBODY:
+            continue
+        if a != _STAY_COLUMN and _is_swap(table, t, cell, other_cell):
+            continue
+        # Except under *stay*, an agent does not move on from its target.
+        if table.rule[0] != STAY and other_cell == table.goals[agent] and t < earliest:
+            continue
+        estimate = max(t + table.distances[row, other_cell], earliest)
+        if estimate > limit or table.labels[0, t, other_cell] >= first:
+            continue
+        table.labels[0, t, other_cell] = first + count
+        _push(table, count, other_cell, t, state, estimate)
+        count += 1
+    return count
+
+
+@inlined
+def _find_last_visit(table: Timetable, cell: int) -> int:
+    """Return the last step in which an agent of the table is in a cell, or -1."""
+    t = table.agents.shape[0] - 1
+    while t >= 0 and table.agents[t, cell] == NOBODY:
+        t -= 1
+    return int(t)
+
+
+@kernel
+def find_path_in_window(table: Timetable, states: WindowStates, agent: int, limit: int) -> int:
+    """Find a path of least cost, at most `limit`, through a window, and write it to `paths`.
+
+    The cost is the step in which the agent arrives or, if it does not, the length of the window plus the distance that
+    is left; under *stay*, the number of steps away from the target. Return it, or `NO_PATH`, and then `paths` is
+    unchanged. The window is without the agent, which has not left.
+    """
+    table, states = borrowed(table), borrowed(states)
+    start, goal, last = table.paths[agent, 0], table.goals[agent], table.paths.shape[1] - 1
+    least = int(table.distances[table.rows[agent], start])
+    most = min(limit - least, table.tops.shape[0] - 1)
+    first = _begin_search(table, 0, most)
+    arrived = int(table.rule[0] == PARK and start == goal)
+    table.labels[arrived, 0, start] = first
+    if most >= 0:
+        _push_in_window(table, states, 0, start, 0, arrived, NO_PATH, 0)
+    count, cost, extra = 1, NO_PATH, 0
+    while extra <= most:
+        state = table.tops[extra]
+        if state == NO_PATH:
+            extra += 1
+            continue
+        table.tops[extra] = table.state_below[state]
+        cell, t, arrived = table.state_cells[state], table.state_times[state], states.arrived[state]
+        if table.labels[arrived, t, cell] != first + state:
+            continue
+        if t == last or (arrived == 1 and table.rule[0] == LEAVE):
+            table.paths[agent, t + 1 :] = NOWHERE
+            _write_path(table, agent, state)
+            cost = least + extra
+            break
+        if count + _NUM_COLUMNS > table.state_cells.shape[0]:
+            break
+        count = _push_next_in_window(table, states, agent, state, count, most)
+    table.next_label[0] = first + count
+    return cost
+
+
+@inlined
+def _push_next_in_window(table: Timetable, states: WindowStates, agent: int, state: int, count: int, most: int) -> int:
+    """Push the states one step after a state; return how many there are in all."""
+    cell, t = table.state_cells[state], table.state_times[state] + 1
+    arrived, extra = states.arrived[state], states.costs[state]
+    goal, rule, row = table.goals[agent], table.rule[0], table.rows[agent]
+    here = 0 if arrived == 1 else table.distances[row, cell]
+    first, turn = table.next_label[0], draw_below(table.generator, _NUM_COLUMNS)
+    for k in range(_NUM_COLUMNS):
+        column = (k + turn) % _NUM_COLUMNS
+        other_cell = table.neighbours[cell, column]
+        if other_cell == NOWHERE or table.agents[t, other_cell] != NOBODY:
+            continue
+        if rule == PARK and arrived == 1 and column != _STAY_COLUMN:
+            continue
+        if column != _STAY_COLUMN and _is_swap(table, t, cell, other_cell):
+            continue
+        is_free = arrived == 1 or (rule == STAY and cell == goal and other_cell == goal)
+        there = 0 if arrived == 1 else table.distances[row, other_cell]
+        other_extra = extra + there - here + (0 if is_free else 1)
+        if other_extra > most:
+            continue
+        has_arrived = int(arrived == 1 or (rule != STAY and other_cell == goal))
+        label = table.labels[has_arrived, t, other_cell]
+        if label >= first and states.costs[label - first] <= other_extra:
+            continue
+        table.labels[has_arrived, t, other_cell] = first + count
+        _push_in_window(table, states, count, other_cell, t, has_arrived, state, other_extra)
+        count += 1
+    return count
+
+
+@inlined
+def price(table: Timetable, agent: int) -> Any:
+    """Return the cost of an agent's path in a window."""
+    goal, rule, last = table.goals[agent], table.rule[0], table.paths.shape[1] - 1
+    cost = 0
+    for t in range(last + 1):
+        cell = table.paths[agent, t]
+        is_there = cell == goal
+        if rule != STAY and (cell == NOWHERE or (is_there and (t > 0 or rule == PARK))):
+            return t
+        if t < last and not (rule == STAY and is_there and table.paths[agent, t + 1] == goal):
+            cost += 1
+    return cost + table.distances[table.rows[agent], table.paths[agent, last]]
+
+
+@inlined
+def _is_swap(table: Timetable, t: int, cell: int, other_cell: int) -> bool:
+    """Return whether an agent comes from `other_cell` to `cell` in the step to t."""
+    leaving = table.agents[t - 1, other_cell]
+    return bool(leaving != NOBODY and leaving == table.agents[t, cell])
+
+
+@inlined
+def _begin_search(table: Timetable, lowest: int, highest: int) -> Any:
+    """Clear the stacks for some costs, and return the number of the first state."""
+    if table.next_label[0] > _LARGEST_LABEL:
+        table.labels[:] = 0
+        table.next_label[0] = 1
+    for cost in range(lowest, highest + 1):
+        table.tops[cost] = NO_PATH
+    return table.next_label[0]
+
+
+@inlined
+def _push(table: Timetable, state: int, cell: int, time: int, parent: int, cost: int) -> None:
+    table.state_cells[state], table.state_times[state], table.state_parents[state] = cell, time, parent
+    table.state_below[state] = table.tops[cost]
+    table.tops[cost] = state
+
+
+@inlined
+def _push_in_window(
+    table: Timetable, states: WindowStates, state: int, cell: int, time: int, arrived: int, parent: int, extra: int
+) -> None:
+    states.arrived[state], states.costs[state] = arrived, extra
+    _push(table, state, cell, time, parent, extra)
+
+
+@inlined
+def _write_path(table: Timetable, agent: int, state: int) -> None:
+    while state != NO_PATH:
+        table.paths[agent, table.state_times[state]] = table.state_cells[state]
+        state = table.state_parents[state]

@@ -1,0 +1,159 @@
+"""What all searches have in common: the problem and the budget that they take, and the result that they return.
+
+A search is a function ``search(problem, budget, seed) -> Found`` of a `SearchProblem`, a `Budget` that was started, and
+a seed that breaks ties. In its result no two agents are in one cell at the same time, and no two swap their cells;
+following and cycles are allowed. After Ctrl-C a search that has a result already raises `Interrupted` with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.planning._graph import NOWHERE, Graph, distance_tables
+
+Status = Literal["optimal", "feasible", "unsolvable", "unknown"]
+Rule = Literal["stay", "leave", "park"]
+
+_SUPPORTED = ("symmetric", "soft", "none")
+
+
+def check_collisions(collisions: str, kind: str) -> None:
+    """Raise a ValueError if no planner supports a rule of collisions."""
+    if collisions not in _SUPPORTED:
+        raise ValueError(
+            f"collisions is {collisions!r}, which no {kind} supports; "
+            f"expected one of {', '.join(map(repr, _SUPPORTED))}"
+        )
+
+
+class SearchProblem(NamedTuple):
+    """What a search gets: agents on a graph."""
+
+    graph: Graph  # the cells
+    starts: NDArray[np.int32]  # int32 (N,), cells, no two equal
+    goals: NDArray[np.int32]  # int32 (N,), cells, no two equal
+    on_target: Rule  # as in `multigrid.core.rules`
+    horizon: int | None  # the largest makespan of a plan, or None
+
+
+class Found(NamedTuple):
+    """The result of a search."""
+
+    paths: NDArray[np.int32] | None
+    """int32 (T + 1, N): the cell of each agent after each step, -1 from the step after it has left; or None."""
+    lower_bound: int  # no plan has a smaller sum of costs
+    status: Status
+    """*optimal*: the sum of costs is the lower bound; *feasible*: it may be larger; *unsolvable*: no plan keeps
+    the horizon, which is proven; *unknown*: no plan was found."""
+    expansions: int  # the number of nodes that were expanded
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search that has a result already."""
+
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self.found = found
+
+
+@dataclasses.dataclass
+class Budget:
+    """The time and the number of expansions that a search may use; None is no limit.
+
+    A search that is bound by expansions alone is deterministic.
+    """
+
+    time_limit: float | None  # seconds from `start` on
+    max_expansions: int | None  # the number of expansions
+    _started: float = dataclasses.field(default=0.0, init=False, repr=False)
+
+    def start(self) -> Budget:
+        """Start the clock, and return the budget."""
+        self._started = time.perf_counter()
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since `start`."""
+        return time.perf_counter() - self._started
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is over; infinite without a limit."""
+        return np.inf if self.time_limit is None else self.time_limit - self.seconds
+
+    def expansions_left(self, expansions: int, at_most: int) -> int:
+        """Return how many expansions to do before the clock is read again."""
+        return at_most if self.max_expansions is None else min(at_most, self.max_expansions - expansions)
+
+    def is_over(self, expansions: int) -> bool:
+        """Return whether the search has to end."""
+        return self.seconds_left <= 0 or (self.max_expansions is not None and expansions >= self.max_expansions)
+
+
+def count_costs(paths: NDArray[np.int32], goals: NDArray[np.int32], on_target: str) -> NDArray[np.int64]:
+    """Return the cost of each agent, int64 (N,): the step of its arrival, as `multigrid.core.metrics` counts it.
+
+    Under *stay* it is the first step of the last stay on the target, and at least 1. After the paths, int32 (T + 1, N),
+    each agent has arrived.
+    """
+    there = paths == goals
+    costs: NDArray[np.int64] = there.argmax(axis=0)
+    if on_target == "stay":
+        away = ~there
+        last_away = len(paths) - 1 - away[::-1].argmax(axis=0)
+        costs = np.where(away.any(axis=0), last_away + 1, 1)
+    return costs
+
+
+_SHORTEST_CHUNK = 0.01
+
+
+def run_chunks(run: Callable[[int], tuple[int, bool]], budget: Budget, done: int, count: int) -> int:
+    """Call a kernel for a few expansions at a time, so that the clock is read every few hundredths of a second.
+
+    The number of expansions of a call depends on the speed of the machine; the result must not depend on it.
+
+    Returns:
+        The number of expansions done.
+    """
+    chunk, total = 1, 0
+    while total < count and not budget.is_over(done + total):
+        asked = budget.expansions_left(done + total, min(chunk, count - total))
+        began = budget.seconds
+        count_done, is_over = run(asked)
+        total += count_done
+        if is_over:
+            break
+        if budget.seconds - began < _SHORTEST_CHUNK:
+            chunk *= 2
+    return total
+
+
+def search_alone(
+    problem: SearchProblem,
+    budget: Budget,  # noqa: ARG001 - all searches have these
+    seed: int,  # noqa: ARG001
+) -> Found:
+    """Return the shortest path of each agent, as if it were alone; see `multigrid.planning._search`."""
+    graph, starts, goals, on_target, horizon = problem
+    distances = distance_tables(graph.neighbours, goals)
+    agents = np.arange(len(starts))
+    away = distances[agents, starts]
+    charged = np.maximum(away, on_target == "stay")
+    steps = int(charged.max())
+    if horizon is not None and steps > horizon:
+        return Found(None, int(charged.sum()), "unsolvable", 0)
+    paths = [starts]
+    for step in range(steps):
+        options = graph.neighbours[paths[-1]]
+        reachable = np.where(options == NOWHERE, np.iinfo(np.int32).max, distances[agents[:, None], options])
+        moved = options[agents, reachable.argmin(axis=1)]
+        paths.append(np.where((on_target == "leave") & (step >= away), NOWHERE, moved).astype(np.int32))
+    return Found(np.stack(paths), int(charged.sum()), "optimal", 0)

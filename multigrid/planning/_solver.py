@@ -1,0 +1,276 @@
+"""Solve a problem with one of the methods, check the plan by playing it, and bound the optimum."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int, check_name, check_seed, shorten
+from multigrid.config import GridConfig, OnTarget
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.planning._kernels import COMPILED
+from multigrid.planning._problem import Problem
+from multigrid.planning._search import (
+    Budget,
+    Found,
+    Interrupted,
+    Rule,
+    SearchProblem,
+    Status,
+    check_collisions,
+    count_costs,
+    search_alone,
+)
+from multigrid.planning._travellers import Travellers
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """The result of `solve`. If no plan was found, its arrays, its sum of costs and its makespan are None.
+
+    The cost of an agent is the step of its arrival, as `multigrid.core.metrics` counts it. For a problem in the middle
+    of an episode, steps are counted from the present state, and agents that have parked or left cost nothing.
+    """
+
+    status: Status
+    """*optimal*: no plan has a smaller sum of costs; *feasible*: one may have; *unsolvable*: it is proven that there is
+    no plan; *unknown*: no plan was found, but there may be one."""
+    actions: NDArray[np.int8] | None
+    """int8 (T, N): the `multigrid.Action` of each agent in each step. After an agent has parked or left, its actions
+    have no effect; they are *stay*, or 0 where agents cannot stay."""
+    cells: NDArray[np.int64] | None
+    """int64 (T + 1, N, 2): the cell of each agent before the first step and after each step; [-1, -1] once it has
+    left."""
+    sum_of_costs: int | None
+    """The sum of the agents' arrival steps."""
+    makespan: int | None
+    """The step of the last arrival, T."""
+    lower_bound: int
+    """No plan has a smaller sum of costs. If the status is *unsolvable*, the number means nothing."""
+    seconds: float
+    """The time of the search, without the time to load kernels and to play the plan."""
+    expansions: int
+    """The number of expansions: for "pibt" steps, for "lacam" configurations or groups of agents whose paths are
+    searched again, for "cbs" nodes of a tree or joint states."""
+    method: str
+    """The method, as `solve` takes it."""
+
+    @property
+    def gap(self) -> float:
+        """The sum of costs over the lower bound, minus 1: 0.1 is at most 10 % above the optimum; NaN without a plan."""
+        if self.sum_of_costs is None:
+            return np.nan
+        return self.sum_of_costs / self.lower_bound - 1 if self.lower_bound else 0.0
+
+    def __repr__(self) -> str:
+        rest = f"lower_bound={self.lower_bound}, seconds={self.seconds:.3f}, expansions={self.expansions}"
+        costs = "" if self.actions is None else f"sum_of_costs={self.sum_of_costs}, makespan={self.makespan}, "
+        return f"Plan({self.status!r}, {costs}{rest}, method={self.method!r})"
+
+
+Method = Literal["pibt", "lacam", "cbs"]
+"""The planners of `solve`."""
+
+# Its problems are crowded, so that a search calls all of its kernels.
+_HALL = """
+    .#.............
+    ...#.....#.....
+    ....#.##.......
+    .#......#..#..#
+    .....#.......#.
+    ..#.....#......
+    ......#...#..#.
+"""
+_EXAMPLES: tuple[tuple[OnTarget, int], ...] = (("stay", 8), ("leave", 20), ("stay", 14))
+# Two agents that have to pass each other: in so small a world, conflict-based search turns to joint states.
+_NARROW = "....\n.#.."
+_LONGEST_LOAD, _FEW_EXPANSIONS = 60.0, 60
+
+
+def solve(
+    problem: Any,
+    method: Method = "lacam",
+    time_limit: float | None = 10.0,
+    seed: int = 0,
+    max_expansions: int | None = None,
+) -> Plan:
+    r"""Plan the actions of all agents until each has arrived.
+
+    The plan is played with the kernels of the game before it is returned: each move is granted, and the metrics are
+    the plan's. Ctrl-C ends the search: "lacam" returns the best plan so far, and "cbs" its lower bound, with the best
+    plan so far if there is one. Before there is anything to return, and under "pibt", Ctrl-C raises KeyboardInterrupt.
+
+    The first call of a process with a method loads that method's kernels, or compiles them, which can take minutes the
+    first time; the clock of `time_limit` starts after that.
+
+    Args:
+        problem: a `MultiGridEnv` in its present state, a scenario, a `GridConfig` with a layout, or a `Problem`. Under
+            ``collisions="none"`` every method gives the shortest paths, which are optimal.
+        method: "pibt", priority inheritance with backtracking: takes milliseconds, and may find no plan; "lacam",
+            LaCAM*: finds a first plan fast, improves it as long as there is time, and is complete; "cbs",
+            conflict-based search: finds the optimal sum of costs, for fewer agents.
+        time_limit: the seconds for the search; None for no limit.
+        seed: breaks ties.
+        max_expansions: the largest number of expansions, see `Plan`; None for no limit. With `time_limit` None, equal
+            arguments give equal plans on every machine.
+
+    Raises:
+        TypeError, ValueError: an argument is not as described; `problem` is refused, see `Problem`; its collisions are
+            "priority" or "block_both", which no method supports; or agents cannot stay, but have to wait in the plan.
+        ResetNeeded: `problem` is an environment that was not reset.
+
+    >>> problem = Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]])
+    >>> plan = solve(problem, "cbs", time_limit=None)
+    >>> plan.status, plan.sum_of_costs, plan.makespan
+    ('optimal', 8, 5)
+
+    See the page "Planning" (docs/planning.md in the source).
+    """
+    return compute_plan(problem, method, time_limit, seed, max_expansions, returns_after_interruption=True)
+
+
+def compute_plan(
+    problem: Any,
+    method: Method,
+    time_limit: float | None,
+    seed: int,
+    max_expansions: int | None,
+    *,
+    returns_after_interruption: bool = False,
+) -> Plan:
+    """Do what `solve` does, but let Ctrl-C raise KeyboardInterrupt, as loops over many problems need it."""
+    problem = Problem.of(problem)
+    method = check_name("method", method, get_args(Method))  # type: ignore[assignment]
+    budget = check_budget(time_limit, max_expansions)
+    seed = check_seed(seed, "")
+    check_collisions(problem.collisions, "method")
+    travellers = Travellers(problem)
+    _load_kernels(method)
+    budget.start()
+    try:
+        found = _search(travellers, method, budget, seed)
+    except Interrupted as interruption:
+        if not returns_after_interruption:
+            raise
+        found = interruption.found
+    seconds = budget.seconds
+    if found.paths is None:
+        return Plan(found.status, None, None, None, None, found.lower_bound, seconds, found.expansions, method)
+    costs = count_costs(found.paths, travellers.goals, problem.on_target)
+    steps = int(costs.max())
+    paths = found.paths[: steps + 1]
+    actions = travellers.find_actions(paths)
+    travellers.check_plan(paths, actions, costs)
+    total = int(np.sum(costs))
+    return Plan(
+        "optimal" if total == found.lower_bound else found.status,
+        *travellers.widen(paths, actions),
+        total,
+        steps,
+        found.lower_bound,
+        seconds,
+        found.expansions,
+        method,
+    )
+
+
+@functools.cache
+def _load_kernels(method: str) -> None:
+    """Solve small problems, so that the kernels are loaded or compiled before the clock of a search starts."""
+    if not COMPILED:
+        return
+    for on_target, num_agents in _EXAMPLES:
+        env = MultiGridEnv(GridConfig(walls=_HALL, num_agents=num_agents, on_target=on_target, allow_stay=True))
+        env.reset(seed=0)
+        _search(Travellers(Problem.of(env)), method, Budget(_LONGEST_LOAD, _FEW_EXPANSIONS).start(), seed=0)
+    problem = Problem(_NARROW, starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]])
+    _search(Travellers(problem), method, Budget(_LONGEST_LOAD, _FEW_EXPANSIONS).start(), seed=0)
+
+
+def check_budget(time_limit: Any, max_expansions: Any) -> Budget:
+    """Check the limits of a search, each of which may be None, and return its budget.
+
+    Raises:
+        TypeError: `time_limit` is no real number, or `max_expansions` no integer.
+        ValueError: a limit is negative, or `time_limit` is NaN or infinite.
+    """
+    if time_limit is not None:
+        expected = "expected a number of seconds of at least 0, or None for no limit"
+        if not isinstance(time_limit, int | float | np.integer | np.floating) or isinstance(time_limit, bool):
+            raise TypeError(f"time_limit is {shorten(time_limit)} of type {type(time_limit).__name__}; {expected}")
+        try:
+            seconds = float(time_limit)
+        except OverflowError:
+            seconds = math.inf
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"time_limit is {shorten(time_limit)}; {expected}")
+        time_limit = seconds
+    if max_expansions is not None:
+        max_expansions = check_int("max_expansions", max_expansions, 0)
+    return Budget(time_limit, max_expansions)
+
+
+def _search(travellers: Travellers, method: str, budget: Budget, seed: int) -> Found:
+    problem = travellers.problem
+    if not travellers.are_connected:
+        return Found(None, 0, "unsolvable", 0)
+    search: Callable[..., Found] = search_alone
+    if problem.collisions != "none":
+        search = importlib.import_module(f"multigrid.planning.{method}").search
+    rule = cast("Rule", problem.on_target)  # a Problem refuses "restart"
+    instance = SearchProblem(travellers.graph, travellers.starts, travellers.goals, rule, problem.max_cycles)
+    return search(instance, budget, seed)
+
+
+# The share of the time for LaCAM*: good plans are found fast, and proofs take long.
+_SHARE_OF_PLANS = 0.2
+
+
+class Bounds(NamedTuple):
+    """A lower and an upper bound of the optimal sum of costs; both are infinite if there is provably no plan."""
+
+    lower: float
+    """No plan has a smaller sum of costs."""
+    upper: float
+    """A plan has this sum of costs; infinite if none was found."""
+
+
+def bounds(problem: Any, time_limit: float | None = 10.0, seed: int = 0, max_expansions: int | None = None) -> Bounds:
+    r"""Return a lower and an upper bound of the optimal sum of costs of a problem.
+
+    LaCAM* searches for plans, and then conflict-based search for a proof. Both let agents wait. So the lower bound also
+    holds where agents cannot stay; the upper one is infinite there. Unlike in `solve`, Ctrl-C raises KeyboardInterrupt.
+
+    Args:
+        problem: as for `solve`.
+        time_limit: the seconds for both; None for no limit, and then a proof may take for ever.
+        seed: breaks ties.
+        max_expansions: the largest number of expansions of each; None for no limit. With `time_limit` None, equal
+            arguments give equal bounds on every machine.
+
+    Raises:
+        TypeError, ValueError, ResetNeeded: as `solve`.
+
+    >>> bounds(Problem("....\n.#..", starts=[[0, 0], [3, 0]], targets=[[3, 0], [0, 0]]), time_limit=5.0)
+    Bounds(lower=8.0, upper=8.0)
+    """
+    check_budget(time_limit, max_expansions)
+    given = Problem.of(problem)
+    problem = dataclasses.replace(given, allow_stay=True)
+    share = None if time_limit is None else _SHARE_OF_PLANS * time_limit
+    first = compute_plan(problem, "lacam", share, seed, max_expansions)
+    found = [first]
+    if first.status not in ("optimal", "unsolvable"):
+        rest = None if time_limit is None else max(0.0, time_limit - first.seconds)
+        found.append(compute_plan(problem, "cbs", rest, seed, max_expansions))
+    if any(plan.status == "unsolvable" for plan in found):
+        return Bounds(math.inf, math.inf)
+    costs = [plan.sum_of_costs for plan in found if plan.sum_of_costs is not None and given.allow_stay]
+    return Bounds(float(max(plan.lower_bound for plan in found)), float(min(costs, default=math.inf)))

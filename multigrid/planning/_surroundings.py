@@ -1,0 +1,207 @@
+"""What agents see of their surroundings: walls, the ways to their own targets, and the agents in sight.
+
+An agent sees a window of 11 x 11 cells with itself in the middle. Of each cell it knows two codes:
+
+- The code of the ground. 0: a wall, a cell outside the grid, or a cell without a way to its target; `OWN_TARGET`: its
+  target; otherwise 10 and the number of steps by which the way from there is longer than its own, limited to -8 and 8.
+  Ways are shortest paths around the walls: to know their lengths is to know the map, but nothing of other agents.
+- The code of the agents in the cell, a sum of bits: an agent is `HERE`; the moves that lead it `NEARER` to its target;
+  it has `ARRIVED`, or is `CLOSE`, at most three steps away; it is `FARTHER` from its target than the observer from its
+  own; its last move was `REFUSED` because of another agent; the move with which it `CAME`; the cell is the `TARGET` of
+  another agent, unless it is the observer's. In the middle of the window is the observer's own code.
+
+It also knows the length of its way, see `Windows.ways`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.actions import BLOCKED_BY_AGENT, Outcome
+from multigrid.planning._graph import FAR, NOWHERE, Places, Tables
+from multigrid.planning._kernels import inlined, kernel
+
+RADIUS = 5  # how far an agent sees along each axis
+SIDE = 2 * RADIUS + 1  # the number of cells along each side of a window
+NUM_CELLS = SIDE * SIDE  # the number of cells of a window; cell ``[i, j]`` has the number ``SIDE * i + j``
+
+_AS_FAR, _MOST = 10, 8
+OWN_TARGET = 19  # the code of the ground of the observer's target
+NUM_GROUNDS = 20  # codes of the ground are below this number
+
+HERE, NEARER, ARRIVED, REFUSED, TARGET, CAME, CLOSE, FARTHER = 1, 2, 32, 64, 128, 256, 4096, 8192
+"""Bits of agents' codes. `NEARER` and `CAME` are the bits of the first of the four moves; the others follow."""
+NUM_AGENT_BITS = 14  # the number of bits
+_NUM_MOVES = 4
+_CLOSEST = 3
+_FIRST_REFUSAL, _LAST_REFUSAL = int(min(BLOCKED_BY_AGENT)), int(max(BLOCKED_BY_AGENT))
+
+
+class Windows(NamedTuple):
+    """The windows of the agents of E worlds, in the order of the rows of a vector environment."""
+
+    grounds: NDArray[np.uint8]  # uint8 (E * N, 121): the code of the ground of each cell
+    agents: NDArray[np.uint16]  # uint16 (E * N, 121): the code of the agents of each cell
+    ways: NDArray[np.int32]
+    """int32 (E * N,): the number of steps to the target; -1 for an agent that has left, whose codes are all 0."""
+
+
+class Surroundings:
+    """Windows of the agents of up to E worlds, in each step of their episodes.
+
+    The moves with which agents came are known if `observe` was called before the last step, too. A world whose map has
+    changed since then, or whose locations do not fit the outcomes of the last step, has begun another episode.
+    """
+
+    FIELDS: ClassVar = ("map_index", "steps", "location", "target", "status", "outcomes")
+    """The parts of a state that the windows depend on."""
+
+    def __init__(self, tables: Tables, num_worlds: int, num_agents: int) -> None:
+        self._tables = tables
+        self._before = np.full((num_worlds, num_agents), NOWHERE, np.int32)
+        self._came_from = self._before.copy()
+        self._steps, self._maps = np.full(num_worlds, -1), np.full(num_worlds, -1)
+        self._states: Mapping[str, Any] = {}
+        num_cells = tables.neighbours.shape[1]
+        self._boards = np.zeros(num_cells, np.uint16), np.zeros(num_cells, np.int32)
+        self._codes = np.zeros(num_agents, np.uint16)
+
+    def observe(self, states: Mapping[str, Any], places: Places | None = None) -> Windows:
+        """Return the windows of all agents; `places` is what `Tables.locate` returns for the states, if known."""
+        cells, goals, rows = self._tables.locate(states) if places is None else places
+        maps = np.asarray(states["map_index"])
+        before = self._came_from[: len(maps)] = self._find_before(cells, maps, states)
+        self._before[: len(maps)], self._maps[: len(maps)], self._steps[: len(maps)] = cells, maps, states["steps"]
+        self._states = states
+        return self._look(maps, (cells, goals, rows, before, states["outcomes"]), states)
+
+    def _find_before(
+        self, cells: NDArray[np.int32], maps: NDArray[np.int64], states: Mapping[str, Any]
+    ) -> NDArray[np.int32]:
+        """Return the agents' cells before the last step, int32 (E, N); where they are not known, the present ones."""
+        num_worlds = len(maps)
+        last, steps = self._before[:num_worlds], np.asarray(states["steps"])
+        passed = np.where(maps == self._maps[:num_worlds], steps - self._steps[:num_worlds], -1)
+        has_moved, is_gone = states["outcomes"] == Outcome.MOVED, cells == NOWHERE
+        is_next = (passed == 1) & (steps > 0) & (((last != cells) == has_moved) | is_gone).all(axis=1)
+        is_again = (passed == 0) & (last == cells).all(axis=1)
+        known = np.where(is_again[:, None], self._came_from[:num_worlds], cells)
+        return np.where(is_next[:, None], last, known)
+
+    def follow(self, plan: NDArray[np.int64], world: int = 0) -> Windows:
+        """Return the windows of the N agents of one world in each of the T steps of a plan, one step after the other.
+
+        Args:
+            plan: int64 (T + 1, N, 2), the agents' locations before the first step, which are those of the last call of
+                `observe`, and after each step. No agent leaves.
+            world: the number of the world.
+        """
+        states, num_steps = self._states, len(plan) - 1
+        many = {name: np.repeat(np.asarray(states[name])[world : world + 1], num_steps, axis=0) for name in self.FIELDS}
+        many["location"] = plan[:-1]
+        cells, goals, rows = self._tables.locate(many)
+        before = np.concatenate([self._came_from[world : world + 1], cells[:-1]])
+        many["outcomes"][1:] = Outcome.MOVED
+        return self._look(many["map_index"], (cells, goals, rows, before, many["outcomes"]), many)
+
+    def _look(self, maps: NDArray[np.int64], agents: tuple[Any, ...], states: Mapping[str, Any]) -> Windows:
+        count = agents[0].size
+        windows = Windows(
+            np.zeros((count, NUM_CELLS), np.uint8),
+            np.zeros((count, NUM_CELLS), np.uint16),
+            np.full(count, -1, np.int32),
+        )
+        tables = self._tables
+        arrays = (tables.index, tables.neighbours, tables.distances)
+        _look(arrays, maps, (*agents, states["location"]), (*self._boards, self._codes), windows)
+        return windows
+
+
+@kernel
+def _look(tables: Any, maps: Any, agents: Any, scratch: Any, windows: Windows) -> None:
+    """Write the windows of E worlds.
+
+    Args:
+        tables: index int32 (M, W, H), neighbours int32 (M, C, 5), and distances int32 (K, C), as in `Tables`.
+        maps: int64 (E,).
+        agents: cells, goals, tables, cells before the last step, and outcomes, (E, N) each; locations, (E, N, 2).
+        scratch: zeros, uint16 (C,) and int32 (C,), and uint16 (N,).
+        windows: is written; all codes are 0 before.
+    """
+    index, neighbours, distances = tables
+    cells, goals, rows, before, outcomes, locations = agents
+    board, lengths, codes = scratch
+    num_agents = cells.shape[1]
+    for e in range(maps.shape[0]):
+        m = maps[e]
+        for i in range(num_agents):
+            if cells[e, i] == NOWHERE:
+                continue
+            codes[i] = _describe(
+                neighbours[m], distances[rows[e, i]], cells[e, i], goals[e, i], before[e, i], outcomes[e, i]
+            )
+            board[cells[e, i]] |= codes[i]
+            lengths[cells[e, i]] = max(lengths[cells[e, i]], distances[rows[e, i], cells[e, i]])
+            board[goals[e, i]] |= np.uint16(TARGET)
+        for i in range(num_agents):
+            if cells[e, i] == NOWHERE:
+                continue
+            k = e * num_agents + i
+            way = distances[rows[e, i]]
+            windows.ways[k] = way[cells[e, i]]
+            boards = board, lengths
+            _fill(index[m], way, boards, locations[e, i], goals[e, i], windows.grounds[k], windows.agents[k])
+            windows.agents[k, NUM_CELLS // 2] = codes[i]
+        for i in range(num_agents):
+            if cells[e, i] != NOWHERE:
+                board[cells[e, i]] = 0
+                lengths[cells[e, i]] = 0
+                board[goals[e, i]] = 0
+
+
+@inlined
+def _describe(neighbours: Any, way: Any, cell: int, goal: int, before: int, outcome: int) -> Any:
+    """Return the code of an agent."""
+    code = HERE
+    for a in range(_NUM_MOVES):
+        after = neighbours[cell, a]
+        if after != NOWHERE and way[after] < way[cell]:
+            code |= NEARER << a
+        if before != NOWHERE and before != cell and neighbours[before, a] == cell:
+            code |= CAME << a
+    if cell == goal:
+        code |= ARRIVED
+    elif way[cell] <= _CLOSEST:
+        code |= CLOSE
+    if _FIRST_REFUSAL <= outcome <= _LAST_REFUSAL:
+        code |= REFUSED
+    return np.uint16(code)
+
+
+@inlined
+def _fill(index: Any, way: Any, boards: Any, location: Any, goal: int, grounds: Any, agents: Any) -> None:
+    """Write the window around a location."""
+    width, height = index.shape
+    board, lengths = boards
+    own = way[index[location[0], location[1]]]
+    for i in range(SIDE):
+        x = location[0] + i - RADIUS
+        if x < 0 or x >= width:
+            continue
+        for j in range(SIDE):
+            y = location[1] + j - RADIUS
+            if y < 0 or y >= height or index[x, y] == NOWHERE:
+                continue
+            cell = index[x, y]
+            agents[SIDE * i + j] = board[cell]
+            if lengths[cell] > own:
+                agents[SIDE * i + j] |= np.uint16(FARTHER)
+            if cell == goal:
+                grounds[SIDE * i + j] = OWN_TARGET
+                agents[SIDE * i + j] &= np.uint16(~TARGET & 0xFFFF)
+            elif way[cell] < FAR:
+                grounds[SIDE * i + j] = _AS_FAR + min(max(way[cell] - own, -_MOST), _MOST)

@@ -1,0 +1,111 @@
+"""Policies that need no training: random actions, and shortest paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import shorten
+from multigrid.actions import BLOCKED_BY_AGENT, DIRECTIONS
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.maps._cells import UNREACHABLE, WALL, distances_to
+from multigrid.planning._memory import Memory, name_actions
+
+Policy: TypeAlias = Callable[[MultiGridEnv, dict[str, Any]], dict[str, int]]
+"""A function of an environment and its last observations that returns an action for each agent in ``env.agents``."""
+
+
+def random_policy(generator: np.random.Generator) -> Policy:
+    """Return a policy that samples the action of each agent uniformly.
+
+    Args:
+        generator: samples the actions.
+
+    Raises:
+        TypeError: `generator` is something else, such as a seed.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(num_agents=2)
+    >>> observations, _ = env.reset(seed=0)
+    >>> random_policy(np.random.default_rng(0))(env, observations)
+    {'agent_0': 3, 'agent_1': 2}
+    """
+    _check_generator(generator)
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        del observations
+        actions = generator.integers(env.config.num_actions, size=len(env.agents)).tolist()
+        return dict(zip(env.agents, actions, strict=True))
+
+    return choose
+
+
+def shortest_path_policy(generator: np.random.Generator, sidestep: float = 0.5) -> Policy:
+    r"""Return a policy under which every agent follows a shortest path around the walls, as if it were alone.
+
+    An agent moves to the neighbouring cell that is nearest to its target; ties are broken at random. On its target it
+    stays; without the stay action, it moves against a wall or the edge if there is one. An agent whose last move was
+    blocked by another agent makes, with probability `sidestep`, a random move that neither a wall nor the edge blocks.
+    Without such moves, two agents could block each other forever.
+
+    Args:
+        generator: samples the actions.
+        sidestep: the probability of a random move after a block, from 0 to 1.
+
+    Raises:
+        TypeError: `generator` is something else, such as a seed, or `sidestep` is no number.
+        ValueError: `sidestep` is below 0 or above 1.
+
+    >>> from multigrid import parallel_env
+    >>> env = parallel_env(walls="a#A\n...")
+    >>> observations, _ = env.reset()
+    >>> shortest_path_policy(np.random.default_rng(0))(env, observations)
+    {'agent_0': 1}
+    """
+    _check_generator(generator)
+    if not isinstance(sidestep, Real) or isinstance(sidestep, bool):
+        raise TypeError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
+    if not 0 <= sidestep <= 1:
+        raise ValueError(f"sidestep is {shorten(sidestep)}; expected a number from 0 to 1")
+    memory: Memory[dict[tuple[int, ...], NDArray[np.int64]]] = Memory(lambda _: {})
+
+    def choose(env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        del observations
+        state = env.get_state()
+        cache = memory.of(env)
+        if len(cache) > 4 * env.config.num_agents + 64:
+            cache.clear()
+        map_index, cells = int(state["map_index"]), state["location"]
+        components = env.config.components[map_index]
+        ahead = cells[:, None] + DIRECTIONS[: env.config.num_actions]
+        inside = np.clip(ahead, 0, np.array(components.shape) - 1)
+        free = (inside == ahead).all(axis=2) & (components[inside[..., 0], inside[..., 1]] != WALL)
+        reached = np.where(free[..., None], ahead, cells[:, None])
+        distances = np.empty(free.shape, dtype=np.int64)
+        for row, target in enumerate(state["target"].tolist()):
+            key = (map_index, *target)
+            if key not in cache:
+                cache[key] = distances_to(components, target)
+            distances[row] = cache[key][reached[row, :, 0], reached[row, :, 1]]
+        if env.config.allow_stay:
+            # An agent that can stay need not move against a wall to do so.
+            distances[~free] = UNREACHABLE
+        sidesteps = np.isin(state["outcomes"], BLOCKED_BY_AGENT) & (generator.random(len(cells)) < sidestep)
+        nearest = distances == distances.min(axis=1, keepdims=True)
+        options = np.where(sidesteps[:, None], free, nearest)
+        actions = np.where(options, generator.random(options.shape), -1.0).argmax(axis=1).tolist()
+        return name_actions(env, actions)
+
+    return choose
+
+
+def _check_generator(generator: object) -> None:
+    if not isinstance(generator, np.random.Generator):
+        raise TypeError(
+            f"generator is {shorten(generator)} of type {type(generator).__name__}; expected a numpy.random.Generator, "
+            "such as np.random.default_rng(0)"
+        )

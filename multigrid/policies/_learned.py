@@ -1,0 +1,154 @@
+"""The learned policy that comes with this package, alone or with a shield."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import check_bool, check_seed, shorten
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.envs.vector import MultiGridVectorEnv
+from multigrid.planning._batch import Batch
+from multigrid.planning._graph import Tables
+from multigrid.planning._memory import Memory, name_actions, read_state
+from multigrid.planning._network import Patience, Temperatures, Weights, score
+from multigrid.planning._surroundings import Surroundings
+from multigrid.policies._weights import load_weights
+
+FILE = Path(__file__).with_name("pretrained.npz")
+"""The weights."""
+TEMPERATURES = Temperatures(calm=0.2, restless=0.6, patience=8, arrived=0.3)
+"""How random its actions are."""
+POLICY_STREAM = 2
+"""Seeds of policies include this number, so that a policy's samples are independent of a world's with the same seed."""
+_FIELDS = {*Batch.FIELDS, *Surroundings.FIELDS}
+
+
+def pretrained(*, shield: bool = False, seed: int | np.random.Generator = 0) -> Pretrained:
+    r"""Return the learned policy that comes with this package.
+
+    One small network acts for each agent. It sees a window of 11 x 11 cells around the agent: walls, how much nearer
+    each cell is to its target, the other agents and where they want to go; see `multigrid.planning._surroundings`. The
+    lengths of ways are knowledge of the map. Each agent samples its action by itself: nearly always the best one, but
+    the longer it has come no nearer to its target, the more at random. A policy plays one environment at a time: with
+    another one it forgets the past, so make one for each.
+
+    Args:
+        shield: let priority inheritance with backtracking make the agents' choices compatible, so that each move is
+            granted: then agents coordinate, as under ``planning.controller("pibt")`` (Veerapaneni et al., 2024, call it
+            CS-PIBT). Where two agents have to exchange places in a corridor, one goes backwards, whatever its choice.
+            The collisions must be "symmetric" or "soft", and agents able to stay if there are several; under "none",
+            where agents never block one another, all take shortest paths.
+        seed: a seed of the actions, which may be that of the world, too: their streams differ; or a generator that
+            samples the actions.
+
+    Raises:
+        TypeError, ValueError: `seed` is no integer and no generator, or negative.
+
+    >>> from multigrid import parallel_env
+    >>> env, policy = parallel_env(walls="a..A\nb..B", allow_stay=True), pretrained(shield=True)
+    >>> observations, _ = env.reset()
+    >>> while env.agents:
+    ...     observations, *_ = env.step(policy(env, observations))
+    >>> env.metrics()["csr"]
+    1.0
+
+    See the page "The pretrained policy" (docs/pretrained.md in the source).
+    """
+    return Pretrained(_load(), shield=shield, seed=seed)
+
+
+@functools.cache
+def _load() -> Weights:
+    return load_weights(FILE)
+
+
+class Pretrained:
+    """A policy of a network: a function of an environment and its last observations, which are not used.
+
+    Args:
+        weights: of the network.
+        shield: as for `pretrained`.
+        seed: as for `pretrained`.
+        temperatures: how random the actions are; None for those of `pretrained`.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        shield: bool = False,
+        seed: int | np.random.Generator = 0,
+        temperatures: Temperatures | None = None,
+    ) -> None:
+        if not isinstance(weights, Weights):
+            raise TypeError(f"weights are {shorten(weights)}; expected what load_weights returns")
+        self._weights = weights
+        self._shield = check_bool("shield", shield)
+        if not isinstance(seed, np.random.Generator):
+            seed = np.random.default_rng([check_seed(seed, ""), POLICY_STREAM])
+        self._generator = seed
+        self._temperatures = TEMPERATURES if temperatures is None else temperatures
+        self._memory = Memory(self._begin)
+
+    def __call__(self, env: MultiGridEnv, observations: dict[str, Any]) -> dict[str, int]:
+        """Return an action for each agent in ``env.agents``.
+
+        Call it before each step: agents remember with which moves they came, and since when they have come no nearer.
+
+        Raises:
+            ValueError: a shield does not support the environment's rules.
+            ResetNeeded: the environment had no reset yet.
+        """
+        del observations
+        states = read_state(env, _FIELDS)
+        return name_actions(env, self._choose(env, states).tolist())
+
+    def act(self, vector_env: MultiGridVectorEnv) -> NDArray[np.int64]:
+        """Return the actions of all agents of all worlds, int64 (num_envs,).
+
+        Call it before each step: agents remember with which moves they came, and since when they have come no nearer.
+
+        Args:
+            vector_env: an environment after its reset.
+
+        Raises:
+            TypeError: it is something else.
+            ValueError: a shield does not support the environment's rules.
+            ResetNeeded: a world had no reset yet.
+
+        >>> from multigrid import vector_env
+        >>> envs, policy = vector_env(2, size=(6, 4), num_agents=3), pretrained()
+        >>> _ = envs.reset(seed=0)
+        >>> policy.act(envs).shape
+        (6,)
+        """
+        worlds = getattr(vector_env, "unwrapped", None)
+        if not isinstance(worlds, MultiGridVectorEnv):
+            raise TypeError(f"vector_env is {shorten(vector_env)}; expected what multigrid.vector_env returns")
+        return self._choose(worlds, worlds.get_state())
+
+    def _choose(self, env: Any, states: Mapping[str, Any]) -> NDArray[np.int64]:
+        tables, batch, surroundings, patience = self._memory.of(env)
+        places = tables.locate(states)
+        windows = surroundings.observe(states, places)
+        scores = score(self._weights, windows)
+        temperatures = patience.observe(states, windows.ways)
+        scores += temperatures[:, None] * self._generator.gumbel(size=scores.shape).astype(np.float32)
+        if batch is not None:
+            return batch.choose(states, scores, places)
+        actions: NDArray[np.int64] = scores[:, : env.config.num_actions].argmax(axis=1)
+        return actions
+
+    def _begin(self, env: Any) -> tuple[Tables, Batch | None, Surroundings, Patience]:
+        config: GridConfig = env.config
+        num_worlds = getattr(env, "num_worlds", 1)
+        batch = Batch(config, num_worlds) if self._shield else None
+        tables = Tables(config.is_wall, num_worlds * config.num_agents) if batch is None else batch.tables
+        return tables, batch, Surroundings(tables, num_worlds, config.num_agents), Patience(self._temperatures)

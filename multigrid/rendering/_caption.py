@@ -1,0 +1,53 @@
+"""Write a line of text below the frames of a film: the step, the arrivals, and in the end the verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.rendering._backend import surface_on
+from multigrid.rendering._palette import Colour
+from multigrid.rendering._scene import Episode
+from multigrid.rendering._text import draw_text, text_width
+
+_PAPER: Colour = (255, 255, 255)
+_INK: Colour = (31, 35, 43)
+_GOOD: Colour = (20, 119, 74)
+_BAD: Colour = (193, 18, 31)
+# The height of the text as a share of the frame's longer side, its least and its largest height in pixels; the height
+# of the line by that of the text.
+_TEXT, _LEAST_TEXT, _LARGEST_TEXT, _LINE = 1 / 25, 11, 26, 1.4
+
+
+def describe_step(episode: Episode, step: int) -> tuple[str, Colour]:
+    """Return the text below a frame, and its colour: the verdict from the step on that it names.
+
+    >>> import multigrid.scenarios
+    >>> from multigrid.scenarios.tracing import trace_episode
+    >>> episode = trace_episode(multigrid.scenarios.get("empty-9x7-2"))
+    >>> describe_step(episode, 2)[0], describe_step(episode, 6)[0]
+    ('step 2: 1 of 2 arrived', 'solved at step 6')
+    """
+    verdict = episode.verdict
+    if step >= verdict.step:
+        return verdict.text, _GOOD if verdict.solved else _BAD
+    if episode.config.on_target == "restart":
+        arrivals = int(episode.arrivals[step].sum())
+        return f"step {step}: {arrivals} arrival{'s' * (arrivals != 1)}", _INK
+    there = int((episode.settled[step] | ~episode.present[step]).sum())
+    return f"step {step}: {there} of {episode.config.num_agents} arrived", _INK
+
+
+def add_caption(frame: NDArray[np.uint8], text: str, colour: Colour) -> NDArray[np.uint8]:
+    """Return a frame, uint8 (height, width, 3), with a line of text below it; a long text is smaller."""
+    height, width, _ = frame.shape
+    longer = max(height, width)
+    size = min(max(_LEAST_TEXT, round(_TEXT * longer)), _LARGEST_TEXT)
+    line = round(_LINE * size)
+    while size > 6 and text_width(text, size) > width - 8:
+        size -= 1
+    strip = np.full((line, width, 3), _PAPER, np.uint8)
+    written = draw_text(text, size, colour)
+    surface_on(strip).blit(written, written.get_rect(midleft=(max(4, round(0.01 * width)), line // 2 + 1)))
+    captioned: NDArray[np.uint8] = np.concatenate([frame, strip])
+    return captioned

@@ -1,0 +1,223 @@
+"""Draw the frame of any world: walls, N agents and their targets, trails, and the view of an agent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid.config import GridConfig
+from multigrid.rendering._backend import Sprite, import_pygame, sprite, surface_on
+from multigrid.rendering._palette import Colour, colours, contrast, legible, mix, tint
+from multigrid.rendering._scene import Scene
+
+TARGET_TINT = 0.55
+"""The share of white in a target's colour; the rest is its agent's colour."""
+
+_WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
+_WALL, _LINE, _BORDER = (70, 70, 78), (196, 196, 202), (120, 120, 128)
+# The share of black in the rim of a disc.
+_SHADE = 0.3
+# In pixels per cell: from the first on, lines have their full colour; at the second they have faded to white.
+_LINES_FULL, _LINES_GONE = 28.0, 5.0
+# In cells: radius of a disc, half side and corner radius of a square, width of a ring and of a trail.
+_DISC, _SQUARE, _CORNER, _RING, _TRAIL = 0.36, 0.42, 0.16, 0.06, 0.14
+# In pixels per cell: up to the first, discs and squares fill their cell; from the second on, they have the size above.
+_ALL_OF_IT, _SPACED = 4.0, 12.0
+# In pixels: smaller digits and rings are not drawn.
+_SMALLEST_DIGIT, _SMALLEST_RING = 6.0, 12.0
+# pygame's own font: the width of a digit per height, its height per font size; then the share of its space that a
+# number fills.
+_DIGIT_WIDTH, _DIGIT_HEIGHT, _FILLED = 0.62, 0.64, 0.92
+_NUMBER_CONTRAST = 4.5
+_TRAIL_OPACITY = 230
+_VEIL = (255, 255, 255, 165)
+_CACHED_MAPS = 8
+
+
+class GeneralStyle:
+    """Draw agents as numbered discs, targets as numbered rounded squares in a tint.
+
+    An agent on its target is a ringed disc in a square of its colour.
+
+    Width and height are those of the frame in pixels; the others are as in `multigrid.rendering._frame.RenderOptions`.
+    """
+
+    def __init__(self, config: GridConfig, width: int, height: int, trails: int, view_of: int | None) -> None:
+        self._config, self._size, self._trails, self._view_of = config, (width, height), trails, view_of
+        self._game = import_pygame()
+        self._side = max(width, height) / max(config.width, config.height)
+        self._sprite_side = max(1, int(self._side))
+        spaced = float(np.clip((self._side - _ALL_OF_IT) / (_SPACED - _ALL_OF_IT), 0, 1))
+        self._disc, self._square = (self._sprite_side * (0.5 + (half - 0.5) * spaced) for half in (_DISC, _SQUARE))
+        self._colours = colours(config.num_agents)
+        self._canvas = self._game.Surface((width, height), depth=32)
+        self._backgrounds: dict[bytes, Any] = {}
+        self._sprites: dict[tuple[str, int], Any] = {}
+
+    def frame(self, scene: Scene) -> NDArray[np.uint8]:
+        """Draw a scene: uint8 (height, width, 3), a new array."""
+        self._canvas.blit(self._background(scene.walls), (0, 0))
+        self._canvas.blits(self._place_sprites(scene), doreturn=False)
+        width, height = self._size
+        frame = np.empty((height, width, 3), np.uint8)
+        surface_on(frame).blit(self._canvas, (0, 0))
+        return frame
+
+    def _background(self, walls: NDArray[np.bool_]) -> Any:
+        key = walls.tobytes()
+        if key not in self._backgrounds:
+            if len(self._backgrounds) == _CACHED_MAPS:
+                self._backgrounds.clear()
+            self._backgrounds[key] = self._draw_background(walls)
+        return self._backgrounds[key]
+
+    def _draw_background(self, walls: NDArray[np.bool_]) -> Any:
+        """Draw the map without agents and targets."""
+        width, height = self._size
+        pixels = np.full((height, width, 3), _WHITE, np.uint8)
+        columns, rows = (self._edges(cells, end) for cells, end in zip(walls.shape, self._size, strict=True))
+        strength = np.clip((self._side - _LINES_GONE) / (_LINES_FULL - _LINES_GONE), 0, 1)
+        if strength:
+            line = mix(_LINE, _WHITE, 1 - strength)
+            pixels[:, columns[1:-1]] = line
+            pixels[rows[1:-1], :] = line
+        pixels[np.repeat(np.repeat(walls, np.diff(columns), axis=0), np.diff(rows), axis=1).T] = _WALL
+        for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+            edge[(edge != _WALL).any(axis=1)] = _BORDER
+        background = self._canvas.copy()
+        background.blit(surface_on(pixels), (0, 0))
+        return background
+
+    def _place_sprites(self, scene: Scene) -> list[Sprite]:
+        """Return the sprites of a scene, in the order in which they are drawn."""
+        settled = np.zeros(len(scene.agents), bool) if scene.settled is None else scene.settled
+        travelling = np.flatnonzero(scene.present & ~settled).tolist()
+        present = np.flatnonzero(scene.present).tolist()
+        agents, targets = self._corners(scene.agents), self._corners(scene.targets)
+        sprites = [(self._sprite("target", index), targets[index]) for index in travelling]
+        if self._trails and scene.trail is not None and len(scene.trail):
+            sprites.append((self._trail_layer(scene, present), (0, 0)))
+        kinds = np.where(settled, "settled", "agent").tolist()
+        sprites += [(self._sprite(kinds[index], index), agents[index]) for index in present]
+        if self._view_of is not None and scene.present[self._view_of]:
+            sprites += self._veils(scene.agents[self._view_of].tolist())
+        return sprites
+
+    def _edges(self, cells: int, end: int) -> NDArray[np.int64]:
+        """Return the pixel at which each cell begins, and the one at which the last cell ends."""
+        edges: NDArray[np.int64] = np.rint(np.arange(cells + 1) * self._side).astype(np.int64)
+        # The rounding of the frame's size, which may differ at half a pixel.
+        edges[-1] = end
+        return edges
+
+    def _corners(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Return the upper left corners of sprites in these cells, in pixels."""
+        corners = np.rint(cells * self._side + (self._side - self._sprite_side) / 2).astype(np.int64)
+        return [(x, y) for x, y in corners.tolist()]
+
+    def _sprite(self, kind: str, index: int) -> Any:
+        if (kind, index) not in self._sprites:
+            self._sprites[kind, index] = self._draw(kind, index)
+        return self._sprites[kind, index]
+
+    def _draw(self, kind: str, index: int) -> Any:
+        side, colour = self._sprite_side, self._colours[index]
+        square = _cover(_from_square(side, self._square, _CORNER * side))
+        if kind == "target":
+            pale = tint(colour, TARGET_TINT)
+            target = sprite(pale, square)
+            self._write_number(target, index, legible(colour, pale, _NUMBER_CONTRAST))
+            return target
+        distance = _from_centre(side) - self._disc
+        ring = max(1.0, _RING * side)
+        if kind == "settled":
+            disc = sprite(colour, square)
+            if side >= _SMALLEST_RING:
+                around = _cover(distance + ring / 2) - _cover(distance + ring * 1.5)
+                disc.blit(sprite(contrast(colour), around), (0, 0))
+        elif side >= _SMALLEST_RING:
+            disc = sprite(mix(colour, _BLACK, _SHADE), _cover(distance))
+            disc.blit(sprite(colour, _cover(distance + ring / 2)), (0, 0))
+        else:
+            disc = sprite(colour, _cover(distance))
+        self._write_number(disc, index, contrast(colour))
+        return disc
+
+    def _write_number(self, disc: Any, index: int, ink: Colour) -> None:
+        """Write the agent's number on a sprite, unless there is one agent only or the longest number does not fit."""
+        digits = len(str(self._config.num_agents - 1))
+        # The diagonal of the text fills the circle inside the ring.
+        height = 2 * (self._disc - _RING * self._sprite_side) * _FILLED / math.hypot(_DIGIT_WIDTH * digits, 1)
+        if self._config.num_agents == 1 or height < _SMALLEST_DIGIT:
+            return
+        self._game.font.init()
+        font = self._game.font.Font(None, round(height / _DIGIT_HEIGHT))
+        text = font.render(str(index), True, ink)  # noqa: FBT003 - by position only
+        inked = text.get_bounding_rect()
+        centred = inked.copy()
+        centred.center = disc.get_rect().center
+        disc.blit(text, centred, inked)
+
+    def _trail_layer(self, scene: Scene, present: list[int]) -> Any:
+        """Draw the trails of all agents that are present; older parts are drawn first and paler."""
+        assert scene.trail is not None
+        past = scene.trail[-self._trails :]
+        way = np.rint((np.concatenate([past, scene.agents[None]]) + 0.5) * self._side).astype(np.int64)
+        half = max(_TRAIL * self._side / 2, 0.5)
+        low = np.rint(np.minimum(way[:-1], way[1:]) - half).astype(np.int64)
+        spans = np.maximum(np.rint(np.maximum(way[:-1], way[1:]) + half).astype(np.int64) - low, 1)
+        moved = (way[:-1] != way[1:]).any(axis=2)
+        layer = self._game.Surface(self._size, self._game.SRCALPHA)
+        for age in range(len(past), 0, -1):
+            opacity = round(_TRAIL_OPACITY * (1 - (age - 1) / self._trails))
+            for index in present:
+                if moved[-age, index]:
+                    layer.fill(
+                        (*self._colours[index], opacity), (low[-age, index].tolist(), spans[-age, index].tolist())
+                    )
+        return layer
+
+    def _veils(self, cell: list[int]) -> list[Sprite]:
+        """Fade the cells outside an agent's view, and draw a frame around the view."""
+        width, height = self._size
+        radius, colour = self._config.view_radius, self._colours[self._view_of or 0]
+        left, top = (max(0, round((at - radius) * self._side)) for at in cell)
+        right, bottom = (
+            min(end, round((at + radius + 1) * self._side)) for at, end in zip(cell, self._size, strict=True)
+        )
+        outside = [(0, 0, width, top), (0, bottom, width, height - bottom)]
+        outside += [(0, top, left, bottom - top), (right, top, width - right, bottom - top)]
+        veils = []
+        for x, y, across, down in outside:
+            if across > 0 and down > 0:
+                veil = self._game.Surface((across, down), self._game.SRCALPHA)
+                veil.fill(_VEIL)
+                veils.append((veil, (x, y)))
+        frame = self._game.Surface((right - left, bottom - top), self._game.SRCALPHA)
+        self._game.draw.rect(frame, colour, frame.get_rect(), width=max(2, round(_RING * self._side)))
+        return [*veils, (frame, (left, top))]
+
+
+def _from_centre(side: int) -> NDArray[np.float64]:
+    """Return the distance of each pixel of a square from the square's centre."""
+    across = np.abs(np.arange(side) - (side - 1) / 2)
+    distance: NDArray[np.float64] = np.hypot(across[:, None], across)
+    return distance
+
+
+def _from_square(side: int, half: float, corner: float) -> NDArray[np.float64]:
+    """Return each pixel's distance from the edge of a centred rounded square, negative inside."""
+    across = np.abs(np.arange(side) - (side - 1) / 2) - (half - corner)
+    outside = np.maximum(across, 0)
+    distance: NDArray[np.float64] = np.hypot(outside[:, None], outside) - corner
+    distance += np.minimum(np.maximum(across[:, None], across), 0)
+    return distance
+
+
+def _cover(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of each pixel that a shape covers, from the pixels' distances to its edge."""
+    covered: NDArray[np.float64] = np.clip(0.5 - distance, 0, 1)
+    return covered

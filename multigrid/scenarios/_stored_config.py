@@ -1,0 +1,82 @@
+"""Write a `GridConfig` into the config.json of a training, and read the file. No code in it is run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from multigrid._files import read_bytes
+from multigrid.config import GridConfig
+from multigrid.core.rules import RULES_VERSION
+from multigrid.maps._text import ParsedMap, format_map, parse_map
+
+_MALFORMED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+"""The errors that untrusted JSON can cause when it is read and converted to a `GridConfig`."""
+
+_Content = TypeVar("_Content")
+# Larger grids take minutes to read.
+_MOST_CELLS = 2**24
+_LARGEST = 2**31 - 1
+
+
+def grid_fields(config: GridConfig) -> dict[str, Any]:
+    """Return the fields of a configuration for JSON, from which `make_grid` makes an equal configuration.
+
+    The maps are a list of pictures in text; if they have agents and targets, a dict of ``maps``, ``agents`` and
+    ``targets``, for a picture cannot show an agent and a target in one cell.
+    """
+    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    if config.maps is not None:
+        # In a pool, `GridConfig` takes plain lines for the rows of one map.
+        end = "\n" if config.height == 1 < config.num_maps else ""
+        fields["walls"] = [format_map(walls) + end for walls in config.maps]
+    if isinstance(config.walls, ParsedMap):
+        cells = {"agents": config.walls.agents.tolist(), "targets": config.walls.targets.tolist()}
+        fields["walls"] = {"maps": fields["walls"], **cells}
+    return fields
+
+
+def make_grid(fields: Any) -> GridConfig:
+    """Return the configuration with the fields under "grid" in a config.json."""
+    size, walls = fields.get("size"), fields.get("walls")
+    sides = size if isinstance(size, list) else [size, size]
+    if walls is None and math.prod(side for side in sides if isinstance(side, int)) > _MOST_CELLS:
+        raise ValueError(f"size is {size}; expected at most {_MOST_CELLS} cells")
+    for name in ("num_agents", "view_radius", "max_cycles"):
+        if isinstance(fields.get(name), int) and fields[name] > _LARGEST:
+            raise ValueError(f"{name} is {fields[name]}; expected at most {_LARGEST}")
+    if isinstance(walls, dict):
+        rows = zip(walls["maps"], walls["agents"], walls["targets"], strict=True)
+        walls = [ParsedMap(parse_map(picture).walls, agents, targets) for picture, agents, targets in rows]
+    elif isinstance(walls, list):
+        walls = [parse_map(one) if isinstance(one, str) else one for one in walls]
+    return GridConfig(**{**fields, "walls": walls})
+
+
+def read_config(
+    folder: Path, convert: Callable[[dict[str, Any]], _Content], program: str = "multigrid train"
+) -> _Content:
+    """Read the config.json of a training and return its content, converted by a function."""
+    path = folder / "config.json"
+    try:
+        content = json.loads(read_bytes(path))
+        if content["rules"] == RULES_VERSION:
+            return convert(content)
+    except _MALFORMED as error:
+        raise ValueError(
+            f"{path} is not what `{program}` writes: {type(error).__name__}: {one_line(error)}; "
+            f"expected the folder of a run of `{program}`"
+        ) from error
+    raise ValueError(
+        f"{path}: {folder} was trained under version {content['rules']!r} of the rules, but this multigrid has version "
+        f"{RULES_VERSION}; use the multigrid that trained it, or train anew"
+    )
+
+
+def one_line(error: Exception) -> str:
+    """Return an error's message on one line, at most 300 characters: a hostile file can make it long."""
+    return " ".join(str(error).split())[:300]

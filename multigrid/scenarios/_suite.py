@@ -1,0 +1,78 @@
+"""The suite of scenarios that comes with the package.
+
+It has five kinds of maps, each with 2 to 64 agents: empty, random, maze, rooms, warehouse. The rules are those of
+classical path finding (Stern et al., SoCS 2019): no vertex and no swapping conflict; following is allowed; agents on
+their targets may step aside; the episode ends when all agents stand on their targets at once. *delivery-17x13-8*, the
+task of ``multigrid train``, has other rules: an agent that arrives leaves. Each file holds a plan that solves it: the
+one with the smallest sum of costs, where conflict-based search has proven one; elsewhere the best that LaCAM* found.
+``python -m tools.make_suite`` writes the files, with the same bytes each time.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+
+from multigrid._checks import shorten
+from multigrid.scenarios._scenario import Scenario, load
+
+FOLDER = Path(__file__).parent / "suite"
+BOUNDS = "bounds.json"
+"""The name of the file with the lower bounds, in the folder of the suite."""
+
+
+def names() -> list[str]:
+    """Return the names of the suite's scenarios, KIND-WIDTHxHEIGHT-AGENTS, by kind and number of agents.
+
+    >>> names()[:3]
+    ['delivery-17x13-8', 'empty-9x7-2', 'empty-11x9-4']
+    """
+    return sorted(_stems(), key=lambda name: (name.split("-")[0], int(name.split("-")[2])))
+
+
+def get(name: str) -> Scenario:
+    """Return the scenario of the suite with this name.
+
+    Raises:
+        ValueError: the suite has no such scenario.
+
+    >>> get("maze-17x13-8").config.num_agents
+    8
+
+    See the page "The suite" (docs/environments/suite.md in the source).
+    """
+    _check_name(name)
+    return load(FOLDER / f"{name}.json")
+
+
+def lower_bound(name: str) -> int:
+    """Return a sum of costs that no plan is below, for the scenario of the suite with this name.
+
+    It is proven. If the recorded episode has this sum of costs, there is no better plan.
+
+    Raises:
+        ValueError: the suite has no such scenario.
+
+    >>> lower_bound("maze-17x13-8")
+    103
+    """
+    _check_name(name)
+    bounds: dict[str, int] = json.loads((FOLDER / BOUNDS).read_text(encoding="utf-8"))
+    return bounds[name]
+
+
+def _check_name(name: str) -> None:
+    if name not in _stems():
+        raise ValueError(f"there is no scenario {shorten(name)} in the suite, where {name_nearest(name)}")
+
+
+def name_nearest(name: object) -> str:
+    """Return a clause that gives the names of the suite that are nearest to a wrong one, for an error message."""
+    known = names()
+    first, second, third = difflib.get_close_matches(name[:100] if isinstance(name, str) else "", known, n=3, cutoff=0)
+    return f"the nearest of {len(known)} names are {first!r}, {second!r} and {third!r}"
+
+
+def _stems() -> list[str]:
+    return [path.stem for path in FOLDER.glob("[!.]*.json") if path.name != BOUNDS]

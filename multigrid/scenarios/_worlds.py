@@ -1,0 +1,189 @@
+"""The one way from a name to a world: files, runs, names of the suite, and generators with arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multigrid._checks import shorten
+from multigrid._files import read_bytes
+from multigrid.config import GridConfig
+from multigrid.maps._descriptions import GENERATORS, find_generator, generate_maps, read_map
+from multigrid.scenarios._scenario import Scenario, load
+from multigrid.scenarios._stored_config import make_grid, read_config
+from multigrid.scenarios._suite import get, name_nearest, names
+
+_CONFIG = "config.json"
+# A letter takes up to four bytes, and a file's name up to 255.
+_MOST_LETTERS = 48
+# The fields that hold rules and observations.
+_RULES = tuple(
+    field.name for field in dataclasses.fields(GridConfig) if field.name not in ("size", "num_agents", "walls")
+)
+
+
+class _Described(NamedTuple):
+    """What a description says; None if it is not given."""
+
+    name: str
+    walls: NDArray[np.bool_]
+    """bool (M, W, H), True at a wall."""
+    num_agents: int | None
+    config: GridConfig | None
+    """The configuration with the rules."""
+
+
+def find_scenario(source: str | PathLike[str]) -> Scenario:
+    """Return the scenario in a file or, if there is no such file, the scenario of the suite with this name."""
+    path = Path(source)
+    if not path.is_file() and isinstance(source, str):
+        if source in names():
+            return get(source)
+        if not path.exists():
+            raise FileNotFoundError(
+                f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where "
+                f"{name_nearest(source)}; multigrid.scenarios.names() has all"
+            )
+    return load(path)
+
+
+def find_suite(patterns: Sequence[str]) -> dict[str, GridConfig]:
+    """Return the worlds of the suite whose names match a pattern, by name; all of them for no pattern."""
+    globs = [pattern if set(pattern) & set("*?[") else f"*{pattern}*" for pattern in patterns or ["*"]]
+    found = [name for name in names() if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
+    if not found:
+        wrong = " ".join(patterns)
+        raise ValueError(f"--suite is {wrong}, but no name is like that; {name_nearest(wrong)}")
+    return {name: get(name).config for name in found}
+
+
+def name_grid(maps: Sequence[str], config: GridConfig) -> str:
+    """Return KIND-WIDTHxHEIGHT-AGENTS; the kind is the name in the description of a single map."""
+    kind = "grid" if config.maps is None else "map" if config.num_maps == 1 else "maps"
+    if len(maps) == 1:
+        # A scenario of the suite may be played with another number of agents.
+        kind = re.sub(r"-\d+x\d+-\d+$", "", file_name(Path(maps[0].partition(":")[0]).stem))
+    return f"{kind}-{config.width}x{config.height}-{config.num_agents}"
+
+
+def file_name(name: str) -> str:
+    """Return a name without the characters that are not allowed in file names, and not too long for one."""
+    letters = (letter if letter.isalnum() or letter in "-_." else "-" for letter in name[:_MOST_LETTERS])
+    return "".join(letters).strip(".") or "scenario"
+
+
+def find_world(*maps: str | PathLike[str], num_agents: int | None = None, base: GridConfig | None = None) -> GridConfig:
+    """Return a `GridConfig` for maps given as files, names of the suite or generators; each episode has a new layout.
+
+    A description is one of these, in order of preference:
+
+    - a file: a scenario, a picture in text, or a ``.map`` file of MovingAI; or the folder of a run of
+      ``multigrid train``;
+    - the name of a scenario of the suite;
+    - GENERATOR:KEY=VALUE,... with a generator of `multigrid.maps` and its arguments, such as
+      ``rooms:width=11,height=9,room_size=3``. The seed is 0 by default, and ``maps=N`` makes N maps, with
+      the seeds seed, seed + 1, ...
+
+    Several descriptions form a pool; each episode samples one of its maps, which all have the same size. Scenarios
+    and runs also give the number of agents, the rules and the observations; the letters of a picture give the
+    number of agents.
+
+    Args:
+        maps: one description or more.
+        num_agents: the number of agents, in place of what the descriptions give.
+        base: what the descriptions do not give: the number of agents, the rules, the observations; ``GridConfig()`` by
+            default.
+
+    Returns:
+        A configuration whose ``walls`` are the maps alone, without the starts and targets that they may show.
+
+    Raises:
+        TypeError: a description is neither a str nor a path.
+        OSError: there is no such file, name or generator, or the file cannot be read.
+        ValueError: a file or the arguments of a generator are malformed; the maps differ in size, in their number of
+            agents or in their rules; or there is no room for the agents.
+
+    >>> config = find_world("warehouse-17x13-8")
+    >>> config.num_agents, config.on_target, config.layouts
+    (8, 'stay', None)
+    >>> find_world("maze:width=11,height=9,maps=3", num_agents=4).is_wall.shape
+    (3, 11, 9)
+    """
+    if not maps:
+        raise ValueError("there is no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
+    described = [_read(source) for source in maps]
+    _find_common("size", [(one.name, one.walls.shape[1:]) for one in described])
+    base = GridConfig() if base is None else base
+    if num_agents is None:
+        numbers = [(one.name, one.num_agents) for one in described if one.num_agents is not None]
+        num_agents = _find_common("number of agents", numbers) if numbers else base.num_agents
+    configs = [(one.name, one.config) for one in described if one.config is not None]
+    rules = {
+        field: _find_common(field, [(name, getattr(config, field)) for name, config in configs] or [("", value)])
+        for field, value in ((field, getattr(base, field)) for field in _RULES)
+    }
+    return GridConfig(num_agents=num_agents, walls=np.concatenate([one.walls for one in described]), **rules)
+
+
+def _find_common(what: str, values: Sequence[tuple[str, Any]]) -> Any:
+    """Return the value that all pairs of a name and a value have."""
+    first, value = values[0]
+    for name, other in values:
+        if other != value:
+            raise ValueError(
+                f"the maps of {first} and {name} differ in their {what}: {value} and {other}; expected one for all "
+                "maps of a pool"
+            )
+    return value
+
+
+def _read(source: str | PathLike[str]) -> _Described:
+    """Return what a description says."""
+    path = Path(source)
+    if (path / _CONFIG).is_file():
+        path /= _CONFIG
+    if path.is_file():
+        return _read_file(str(source), path)
+    if isinstance(source, str) and source in names():
+        return _keep_world(source, get(source).config)
+    if isinstance(source, str) and find_generator(source) is not None:
+        return _Described(source, generate_maps(source), None, None)
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"{source} is a folder that no `multigrid train` has written; to draw from the maps in it, name each file"
+        )
+    raise FileNotFoundError(
+        f"there is no file {shorten(source)}, nor a scenario of this name in the suite, where {name_nearest(source)}; "
+        f"expected one of them, or GENERATOR:KEY=VALUE,... with the generator {', '.join(GENERATORS)}"
+    )
+
+
+def _read_file(name: str, path: Path) -> _Described:
+    content = read_bytes(path)
+    if not content.lstrip().startswith(b"{"):
+        picture = read_map(path)
+        return _Described(name, picture.walls[None], len(picture.agents) or None, None)
+    if path.name == _CONFIG and _is_run(content):
+        return _keep_world(name, read_config(path.parent, lambda stored: make_grid(stored["grid"])))
+    return _keep_world(name, load(path).config)
+
+
+def _is_run(content: bytes) -> bool:
+    """Return whether JSON is the config.json of a run, which has no "format" as scenarios have."""
+    try:
+        return "format" not in json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _keep_world(name: str, config: GridConfig) -> _Described:
+    return _Described(name, config.is_wall, config.num_agents, config)

@@ -1,0 +1,164 @@
+"""Shape rewards by a potential, which speeds learning up and keeps the optimal policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import gymnasium
+from gymnasium.utils import RecordConstructorArgs
+from pettingzoo import ParallelEnv
+from pettingzoo.utils import BaseParallelWrapper
+
+from multigrid._checks import shorten
+from multigrid.wrappers._rewards import is_real
+
+Potential: TypeAlias = Callable[[Any, dict[str, Any]], float]
+"""A function that returns the potential of a state from an agent's observation and info in that state."""
+
+
+def minus_distance(observation: Any, info: dict[str, Any]) -> float:  # noqa: ARG001
+    """Return minus the distance in the info: 0 on the target, lower farther away.
+
+    >>> minus_distance(None, {"distance": 3.0})
+    -3.0
+    """
+    return -float(info["distance"])
+
+
+class PotentialReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Add gamma times the potential of the next state, minus that of the current state, to every reward.
+
+    The potential of a terminal state counts as 0, whatever the function returns. If the episode is truncated, the
+    potential of its last state counts, because learners bootstrap from that state. With the learner's own `gamma`, the
+    discounted sum of the added terms is minus the potential of the first state for every path, so the optimal policies
+    are exactly those of the unshaped reward.
+
+    A learner then estimates the env's values minus the potential, which is easiest with a potential on the scale of the
+    env's returns, such as a tenth of the distance. Setting a state of the wrapped env does not update the potential.
+
+    Source: Ng, Harada and Russell 1999, "Policy invariance under reward transformations"; the terminal states of
+    episodes of any length: Grzes 2017, "Reward shaping in episodic reinforcement learning".
+
+    Args:
+        env: any env; with the default `potential`, one whose infos have ``distance``.
+        gamma: the discount of the learner, 0 to 1. With another discount the theorem does not hold.
+        potential: a function of the observation and the info in a state; it must depend on the state alone.
+
+    Raises:
+        TypeError: `gamma` is no real number, or `potential` cannot be called.
+        ValueError: `gamma` is out of range.
+
+    >>> from multigrid import Action, GridWorldEnv
+    >>> env = PotentialReward(GridWorldEnv(), gamma=0.5)
+    >>> observation, info = env.reset(options={"agents": [[0, 4]], "targets": [[2, 4]]})
+    >>> [env.step(Action.RIGHT)[1] for _ in range(2)]
+    [1.5, 2.0]
+
+    See the page "Rewards" (docs/how_to/rewards.md in the source).
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
+        self.gamma = _check(gamma, potential)
+        RecordConstructorArgs.__init__(self, gamma=gamma, potential=potential)
+        gymnasium.Wrapper.__init__(self, env)
+        self.potential = potential
+        self._left = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the env, and store the potential of the first state."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._left = self.potential(observation, info)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step the env, and add the difference of potentials to the reward."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        reached = 0.0 if terminated else self.potential(observation, info)
+        shaped = float(reward) + self.gamma * reached - self._left
+        self._left = reached
+        return observation, shaped, terminated, truncated, info
+
+
+class PotentialRewardParallel(BaseParallelWrapper[str, Any, Any]):
+    """Shape the reward of each agent of a PettingZoo ParallelEnv as `PotentialReward` does.
+
+    The potential of an agent that terminates counts as 0. Under ``on_target="restart"`` nobody terminates, and the
+    observation and info of an arrival show the new target, whose potential counts at once: with the default potential
+    and a discount of 1, an arrival by one step, with the new target 8 cells away, pays 1 - 8 + 1 = -6. The optimal
+    policies are kept all the same, because the next steps are paid for coming nearer. ``infos[agent]["arrived"]`` tells
+    arrivals. With several learners, shaping keeps the Nash equilibria (Devlin and Kudenko 2011, "Theoretical
+    considerations of potential-based reward shaping for multi-agent systems").
+
+    The arguments are those of `PotentialReward`; the potential is a function of the agent's own observation and info.
+
+    Raises:
+        TypeError, ValueError: as `PotentialReward`, or `env` is no ParallelEnv.
+
+    >>> import multigrid
+    >>> env = PotentialRewardParallel(multigrid.parallel_env(size=(4, 3), num_agents=2), gamma=0.5)
+    >>> layout = {"agents": [[0, 0], [3, 2]], "targets": [[2, 0], [0, 2]]}
+    >>> observations, infos = env.reset(options=layout)
+    >>> env.step({"agent_0": multigrid.Action.RIGHT, "agent_1": multigrid.Action.RIGHT})[1]
+    {'agent_0': 1.5, 'agent_1': 1.5}
+    """
+
+    def __init__(self, env: ParallelEnv[str, Any, Any], gamma: float, potential: Potential = minus_distance) -> None:
+        if not isinstance(env, ParallelEnv):
+            raise TypeError(f"env is {shorten(env)} of type {type(env).__name__}; expected a PettingZoo ParallelEnv")
+        super().__init__(env)
+        self.gamma = _check(gamma, potential)
+        self.potential = potential
+        self._left: dict[str, float] = {}
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Reset the env, and store the potential of each agent's first state."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._left = {agent: self.potential(observations[agent], infos[agent]) for agent in observations}
+        return observations, infos
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """Step the env and add the difference of potentials to each agent's reward."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        reached = {
+            agent: 0.0 if terminations[agent] else self.potential(observations[agent], infos[agent])
+            for agent in rewards
+        }
+        shaped = {
+            agent: float(reward) + self.gamma * reached[agent] - self._left[agent] for agent, reward in rewards.items()
+        }
+        self._left = reached
+        return observations, shaped, terminations, truncations, infos
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the env's state and the potentials of the agents' current states."""
+        env: Any = self.env
+        return {"env": env.get_state(), "potentials": dict(self._left)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Set a state that `get_state` of this wrapper returned.
+
+        Raises:
+            TypeError, ValueError: the state is not of this form.
+        """
+        env: Any = self.env
+        given: Any = state
+        if not isinstance(given, dict) or not {"env", "potentials"} <= given.keys():
+            raise TypeError(f"the state is of type {type(given).__name__}; expected what get_state() returned")
+        env.set_state(state["env"])
+        self._left = dict(state["potentials"])
+
+
+def _check(gamma: float, potential: Any) -> float:
+    """Check both arguments, and return the discount as a float."""
+    if not is_real(gamma):
+        raise TypeError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"gamma is {shorten(gamma)}; expected the discount of the learner, from 0 to 1")
+    if not callable(potential):
+        raise TypeError(f"potential is of type {type(potential).__name__}; expected a function of observation and info")
+    return float(gamma)

@@ -1,0 +1,244 @@
+"""The form of observations and states that frameworks for several agents take.
+
+An observation is ``{"observation": float32 (D,), "action_mask": int8 (A,)}``, which is that of a `GridConfig` with
+``flatten=True`` and the part "action_mask". The state is one float32 vector: x, y, target x, target y of each agent in
+index order, scaled to 0 .. 1, or -1 for an agent that has left. With several maps, the walls of the current map follow:
+0 or 1 for each cell, (W, H) flattened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+from pettingzoo.utils import BaseParallelWrapper
+
+from multigrid._checks import shorten
+from multigrid.config import GridConfig
+from multigrid.envs.parallel import MultiGridEnv
+from multigrid.parts import MASK
+from multigrid.wrappers._worlds_wrapper import WorldsWrapper
+
+_Floats: TypeAlias = NDArray[np.float32]
+_Bools: TypeAlias = NDArray[np.bool_]
+
+
+def standard_config(config: GridConfig) -> GridConfig:
+    """Return a config with flattened observations and an action mask, and otherwise equal fields.
+
+    Raises:
+        TypeError: `config` is not a GridConfig.
+        ValueError: the grid is too large for flattened coordinates, or observations need too much memory.
+
+    >>> standard_config(GridConfig(size=(5, 3), num_agents=2)).parts
+    ('agent', 'target', 'others', 'action_mask')
+    """
+    given: Any = config
+    if not isinstance(given, GridConfig):
+        raise TypeError(f"config is {shorten(given)}, of type {type(given).__name__}; expected a GridConfig")
+    parts = config.parts if MASK in config.parts else (*config.parts, MASK)
+    return dataclasses.replace(config, observe=parts, flatten=True)
+
+
+class StandardParallel(BaseParallelWrapper[str, Any, Any]):
+    """A ParallelEnv whose state is one float32 vector, as the module describes.
+
+    The mask of an agent whose actions are ignored allows a single action, as in `StandardVector`.
+
+    Args:
+        env: a `multigrid.parallel_env` of a `standard_config`; it may be wrapped.
+
+    Raises:
+        TypeError: `env` is no ParallelEnv of multigrid.
+        ValueError: its observations are not of the standard form.
+
+    >>> import multigrid
+    >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
+    >>> env = StandardParallel(multigrid.parallel_env(standard_config(config)))
+    >>> observations, infos = env.reset(seed=0)
+    >>> observations["agent_0"]
+    {'observation': array([-0.5, -0.5], dtype=float32), 'action_mask': array([0, 1, 1, 1], dtype=int8)}
+    >>> env.state()
+    array([1.  , 0.5 , 0.5 , 0.  , 0.25, 0.  , 0.  , 0.  ], dtype=float32)
+    """
+
+    def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
+        given: Any = env
+        if not isinstance(given, ParallelEnv) or not isinstance(given.unwrapped, MultiGridEnv):
+            raise TypeError(
+                f"env is {shorten(given)}, of type {type(given).__name__}; expected what multigrid.parallel_env(...) "
+                "returns"
+            )
+        _check_form(given.unwrapped.config)
+        super().__init__(env)
+        self._world: MultiGridEnv[Any] = given.unwrapped
+        self._state_space = _state_space(self._world.config)
+
+    def step(self, actions: Any) -> tuple[Any, dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """Play one step, as `multigrid.MultiGridEnv.step`.
+
+        Raises:
+            TypeError, ValueError: a bad, missing or unknown action; the env is unchanged.
+            ResetNeeded: there was no reset yet.
+        """
+        observations, *results = self.env.step(actions)
+        for agent, acts in zip(self._world.possible_agents, self._world.acting.tolist(), strict=True):
+            if not acts and agent in observations:
+                _allow_one(observations[agent][MASK], ...)
+        return observations, *results  # type: ignore[return-value]
+
+    @property
+    def state_space(self) -> spaces.Box:
+        """The space of `state`: float32 (S,)."""
+        return self._state_space
+
+    def state(self) -> _Floats:
+        """Return the state: float32 (S,).
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        cells, map_index = self._world.state(), np.array([self._world.map_index])
+        vector: _Floats = _vectors(self._world.config, cells[None], map_index)[0]
+        return vector
+
+    def alive(self) -> NDArray[np.int8]:
+        """Return 1 for each agent in the grid, and 0 for one that has left: int8 (N,).
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        return _alive(self._world.state())
+
+
+class StandardVector(WorldsWrapper):
+    """A vector env with the state of each world as one float32 vector, as the module describes.
+
+    The actions of an agent that has left or is parked are ignored. Its mask allows a single one, the last, so that a
+    masked policy has no gradient and no entropy there; in SAME_STEP mode the final observations of agents that have
+    left are so, too. From the step after an agent leaves, its observation is zeros.
+
+    Args:
+        env: a `multigrid.vector_env` of a `standard_config`; it may be wrapped.
+
+    Raises:
+        TypeError: `env` is no vector env of multigrid.
+        ValueError: its observations are not of the standard form.
+
+    >>> import multigrid
+    >>> config = GridConfig(size=(5, 3), num_agents=2, observe=("offset",))
+    >>> envs = StandardVector(multigrid.vector_env(3, standard_config(config)))
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["observation"].shape, observations["action_mask"].shape, envs.state().shape
+    ((6, 2), (6, 4), (3, 8))
+    """
+
+    def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(env)
+        _check_form(self.config)
+        self.single_state_space = _state_space(self.config)
+        self.state_space = batch_space(self.single_state_space, self._worlds.num_worlds)
+        self._agents_leave = self.config.on_target == "leave"
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every world, or in those of a mask, as `multigrid.MultiGridVectorEnv.reset`.
+
+        Raises:
+            TypeError, ValueError: a bad seed, mask or layout; the worlds are unchanged.
+        """
+        observations, infos = self.env.reset(seed=seed, options=options)
+        _allow_one(observations[MASK], ~self._worlds.acting.ravel())
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Play one step of every world, as `multigrid.MultiGridVectorEnv.step`.
+
+        Raises:
+            TypeError, ValueError: a bad action; no world is stepped then.
+        """
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        _allow_one(observations[MASK], ~self._worlds.acting.ravel())
+        if self._agents_leave and "final_info" in infos:
+            left = ~infos["final_info"]["alive"] | terminations
+            for row in np.flatnonzero(infos["_final_info"] & left):
+                _allow_one(infos["final_obs"][row][MASK], ...)
+        return observations, rewards, terminations, truncations, infos
+
+    def state(self) -> _Floats:
+        """Return the state of each world: float32 (num_worlds, S).
+
+        Raises:
+            ResetNeeded: a world had no reset yet.
+        """
+        return _vectors(self.config, self._worlds.state(), self._worlds.map_index)
+
+    def team_rewards(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of the rewards of all agents of a world, those that have left included, for each of them.
+
+        With ``reward="shared"``, under "leave" the env's own rewards are means over the agents that had not left
+        before; the mean over all is what learners need that have one value for the team.
+
+        Args:
+            rewards: what `step` returned, float64 (num_envs,).
+
+        Returns:
+            float64 (num_worlds, N).
+
+        Raises:
+            ValueError: `rewards` are not numbers of this shape.
+        """
+        given: Any = rewards
+        if not isinstance(given, np.ndarray) or given.shape != (self.num_envs,) or given.dtype.kind not in "iuf":
+            raise ValueError(f"rewards are {shorten(given)}; expected what step returned, float64 ({self.num_envs},)")
+        by_world = rewards.reshape(self._worlds.num_worlds, -1)
+        means: NDArray[np.float64] = by_world.mean(axis=1, keepdims=True).repeat(by_world.shape[1], axis=1)
+        return means
+
+    def alive(self) -> NDArray[np.int8]:
+        """Return 1 for each agent in the grid, and 0 for one that has left: int8 (num_worlds, N).
+
+        In the step in which an agent leaves it is 0, while ``infos["alive"]`` says that the agent has played that step.
+
+        Raises:
+            ResetNeeded: a world had no reset yet.
+        """
+        return _alive(self._worlds.state())
+
+
+def _allow_one(masks: NDArray[np.int8], rows: Any) -> None:
+    """Let the masks of some rows allow the last action alone."""
+    masks[rows] = 0
+    masks[rows, -1] = 1
+
+
+def _check_form(config: GridConfig) -> None:
+    if config.observation_keys != ("observation", MASK):
+        raise ValueError(
+            f"the env has observe={config.parts} and flatten={config.flatten}; expected the config that "
+            "standard_config(config) returns"
+        )
+
+
+def _state_space(config: GridConfig) -> spaces.Box:
+    coordinates, cells = 4 * config.num_agents, config.width * config.height * (config.num_maps > 1)
+    low = np.repeat(np.array([-1, 0], np.float32), [coordinates, cells])
+    return spaces.Box(low, np.ones_like(low), dtype=np.float32)
+
+
+def _vectors(config: GridConfig, cells: NDArray[np.int64], map_index: NDArray[np.int64]) -> _Floats:
+    """Return float32 (E, S) from the global states, int64 (E, N, 4)."""
+    last = np.maximum(np.tile([config.width, config.height], 2) - 1, 1)
+    scaled = np.where(cells < 0, -1, cells / last).reshape(len(cells), -1).astype(np.float32)
+    if config.num_maps == 1:
+        return scaled
+    return np.concatenate([scaled, config.is_wall[map_index].reshape(len(cells), -1)], axis=1, dtype=np.float32)
+
+
+def _alive(cells: NDArray[np.int64]) -> NDArray[np.int8]:
+    return (cells[..., 0] >= 0).astype(np.int8)

@@ -1,0 +1,200 @@
+"""Gymnasium's wrappers that record episodes, for vector envs of many agents: statistics of rows, videos of worlds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from numpy.typing import NDArray
+
+from multigrid._checks import check_int
+from multigrid.envs._reset_arguments import check_reset_mask
+from multigrid.wrappers._worlds_wrapper import WorldsWrapper
+
+_Bools = NDArray[np.bool_]
+_Step = tuple[Any, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]
+
+
+class RecordEpisodeStatistics(WorldsWrapper):
+    """Add the return, the length and the duration of each agent's episode to the infos of its last step.
+
+    The attributes, infos and queues are those of Gymnasium's ``gymnasium.wrappers.vector.RecordEpisodeStatistics``, and
+    so are their values, except under ``on_target="leave"``. There Gymnasium's wrapper counts two episodes for an agent
+    that leaves before its world ends: its own, and from then on an empty one with a return of 0, which the end of the
+    world truncates. This wrapper counts the first one only.
+
+    A step that ends an episode adds ``infos["episode"]``, with the arrays "r" (returns, float64), "l" (lengths in
+    steps, int64) and "t" (durations in seconds, float64), each (num_envs,), and the mask of the rows whose episode has
+    ended, ``infos["_episode"]``. `get_state` and `set_state` do not change the statistics.
+
+    Args:
+        env: what `multigrid.vector_env` returns, or ``gym.make_vec`` for ``multigrid/GridWorld-v0``; it may be wrapped.
+        buffer_length: the number of episodes in the queues, at least 1.
+        stats_key: replaces "episode" in the infos.
+
+    Attributes:
+        episode_count: the number of episodes that have ended.
+        return_queue, length_queue, time_queue: deques with the returns, lengths and durations of the last of them.
+
+    Raises:
+        TypeError, ValueError: `env` is not a vector env of multigrid, or has statistics under this key already; or
+            `buffer_length` is no integer of at least 1.
+
+    >>> import multigrid
+    >>> envs = multigrid.vector_env(1, walls="a.A..b.....B", on_target="leave", max_cycles=5)
+    >>> envs = RecordEpisodeStatistics(envs)
+    >>> _ = envs.reset(seed=0)
+    >>> for _ in range(5):
+    ...     infos = envs.step([multigrid.Action.RIGHT] * 2)[-1]
+    >>> list(envs.return_queue), list(envs.length_queue)
+    ([1.0, 0.0], [2, 5])
+    >>> infos["_episode"]
+    array([False,  True])
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], buffer_length: int = 100, stats_key: str = "episode") -> None:
+        super().__init__(env)
+        inner: Any = env
+        while isinstance(inner, VectorWrapper):
+            # Gymnasium's wrapper has the same attribute.
+            if getattr(inner, "_stats_key", None) == stats_key:
+                raise ValueError(f"the env has statistics under {stats_key!r} already; name another stats_key")
+            inner = inner.env
+        length = min(check_int("buffer_length", buffer_length, 1), sys.maxsize)
+        self._stats_key = stats_key
+        self._resets_later = self._worlds.autoreset_mode is AutoresetMode.NEXT_STEP
+        self.episode_count = 0
+        self.return_queue: deque[float] = deque(maxlen=length)
+        self.length_queue: deque[int] = deque(maxlen=length)
+        self.time_queue: deque[float] = deque(maxlen=length)
+        self.episode_returns = np.zeros(self.num_envs)
+        self.episode_lengths = np.zeros(self.num_envs, dtype=np.int64)
+        self.episode_start_times = np.zeros(self.num_envs)
+        # Whether the episode of a row goes on.
+        self._playing = np.zeros(self.num_envs, dtype=bool)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the worlds as `multigrid.MultiGridVectorEnv.reset`, and begin to count the episodes of their rows."""
+        returned = self.env.reset(seed=seed, options=options)
+        self._begin(check_reset_mask(options, self._worlds.num_worlds, self.config.num_agents))
+        return returned
+
+    def _begin(self, worlds: NDArray[np.int64]) -> None:
+        """Begin an episode in each row of some worlds."""
+        by_row = ((self.episode_returns, 0), (self.episode_lengths, 0), (self._playing, True))
+        for array, value in (*by_row, (self.episode_start_times, time.perf_counter())):
+            array.reshape(self._worlds.num_worlds, -1)[worlds] = value
+
+    def step(self, actions: Any) -> _Step:
+        """Play one step of every world, and add the statistics of the episodes that it has ended to the infos.
+
+        Raises:
+            TypeError, ValueError: a bad action, as for the env; no world is stepped then.
+            ValueError: the infos have the key of the statistics already.
+        """
+        resetting = np.flatnonzero(self._worlds.episode_over) if self._resets_later else ()
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        counted = self._playing.copy()
+        self.episode_returns[counted] += rewards[counted]
+        self.episode_lengths[counted] += 1
+        ended = counted & (terminations | truncations)
+        if ended.any():
+            self._record(ended, infos)
+        self._playing &= ~ended
+        if len(resetting):
+            self._begin(np.asarray(resetting))
+        if "_final_info" in infos:
+            # The step has reset these worlds.
+            self._begin(np.flatnonzero(infos["_final_info"].reshape(self._worlds.num_worlds, -1)[:, 0]))
+        return observations, rewards, terminations, truncations, infos
+
+    def _record(self, ended: _Bools, infos: dict[str, Any]) -> None:
+        key = self._stats_key
+        if key in infos or f"_{key}" in infos:
+            raise ValueError(f"the infos have {key!r} already; name another stats_key, or wrap only once")
+        seconds = np.round(time.perf_counter() - self.episode_start_times, 6)
+        by_name = {"r": self.episode_returns, "l": self.episode_lengths, "t": seconds}
+        infos[key] = {name: np.where(ended, values, values.dtype.type(0)) for name, values in by_name.items()}
+        infos[f"_{key}"] = ended
+        self.episode_count += int(ended.sum())
+        queues: tuple[deque[Any], ...] = (self.return_queue, self.length_queue, self.time_queue)
+        for queue, values in zip(queues, by_name.values(), strict=True):
+            queue.extend(values[ended].tolist())
+
+
+class RecordVideo(WorldsWrapper):
+    """Record videos with Gymnasium's ``gymnasium.wrappers.vector.RecordVideo``, with a tile for each world.
+
+    Gymnasium's wrapper alone shows each world once for each agent, and under ``on_target="leave"`` ends a video when
+    the first agent leaves. This wrapper ends it with the first world's episode.
+
+    Args:
+        env: what `multigrid.vector_env` returns with ``render_mode="rgb_array"``; it may be wrapped.
+        video_folder: the folder of the videos.
+        options: the other arguments of Gymnasium's wrapper, such as ``episode_trigger``; with ``record_first_only``,
+            the first world alone is recorded.
+
+    Raises:
+        TypeError: `env` is not a vector env of multigrid.
+        ValueError: `env` has no render mode.
+        ImportError: Gymnasium is older than 1.2.
+        gymnasium.error.DependencyNotInstalled: MoviePy is not installed.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], video_folder: str, **options: Any) -> None:
+        super().__init__(env)
+        from gymnasium.wrappers import vector
+
+        if not hasattr(vector, "RecordVideo"):
+            raise ImportError("gymnasium has no RecordVideo for vector envs; expected version 1.2 or later")
+        self._by_world = _ByWorld(env)
+        self._recorder: Any = vector.RecordVideo(self._by_world, str(video_folder), **options)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the worlds as `multigrid.MultiGridVectorEnv.reset`, and begin a video if one is due."""
+        returned: tuple[Any, dict[str, Any]] = self._recorder.reset(seed=seed, options=options)
+        return returned
+
+    def step(self, actions: Any) -> _Step:
+        """Play one step of every world, and add a frame to the video.
+
+        Raises:
+            TypeError, ValueError: a bad action, as for the env; no world is stepped then.
+        """
+        self._recorder.step(actions)
+        return self._by_world.take_step()
+
+    def close(self, **arguments: Any) -> None:
+        """Write the last video, and close the env."""
+        self._recorder.close(**arguments)
+
+
+class _ByWorld(WorldsWrapper):
+    """A vector env as a recorder of videos sees it: with a frame and an end of each episode for each world."""
+
+    _step: _Step | None = None
+
+    @property
+    def num_envs(self) -> int:  # type: ignore[override] # as in Gymnasium's VectorWrapper
+        return self._worlds.num_worlds
+
+    def step(self, actions: Any) -> _Step:
+        self._step = observations, rewards, _, _, infos = self.env.step(actions)
+        ends = self._worlds.episode_over
+        if "_final_info" in infos:
+            ends = infos["_final_info"].reshape(self.num_envs, -1)[:, 0]
+        return observations, rewards, ends, np.zeros(self.num_envs, dtype=bool), infos
+
+    def take_step(self) -> _Step:
+        """Return what the last step of the env returned."""
+        taken, self._step = self._step, None
+        assert taken is not None
+        return taken
+
+    def render(self) -> Any:
+        frames: Any = self.env.render()
+        return None if frames is None else frames[:: self.config.num_agents]
