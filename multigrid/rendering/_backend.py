@@ -39,7 +39,7 @@ def _install_command() -> str:
     """Return the command that installs pygame.
 
     To uninstall one of pygame and pygame-ce removes the files of both: pip still lists the other one, and does not
-    install it again unless it is told to.
+    install it again unless asked to.
     """
     listed = metadata.packages_distributions().get("pygame")
     return f"pip install --force-reinstall --no-deps {min(listed)}" if listed else "pip install pygame-ce"
