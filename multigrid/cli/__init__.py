@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from multigrid._checks import find_nearest
-from multigrid.integrations.extras import missing_library
+from multigrid._version import __version__
+from multigrid.integrations.extras import list_versions, missing_library
 
 _COMMANDS = {
     "train": "train agents by PPO, with Stable-Baselines3 or, on one machine or many, with Ray RLlib",
@@ -29,18 +30,11 @@ _FORMER = {
     "docs": "the pages are in the folder docs of the source (README: The site)",
 }
 
+# Seconds after which a finalizer has ended.
 _PATIENCE = 0.01
-"""Seconds after which a finalizer has ended."""
-
 # The extras of libraries that are in one extra only.
-_EXTRAS = {
-    "h5py": "datasets",
-    "minari": "datasets",
-    "ray": "rllib",
-    "tensorboard": "loggers",
-    "wandb": "loggers",
-    "yaml": "benchmark",
-}
+_EXTRAS = {"h5py": "datasets", "minari": "datasets", "ray": "rllib", "yaml": "benchmark"}
+_EXTRAS |= {"tensorboard": "loggers", "wandb": "loggers"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,35 +47,52 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
         # A path of bytes that are no text is printed as it came.
         sys.stdout.reconfigure(errors="surrogateescape")
-    if not words or words[0] in ("-h", "--help"):
-        lines = [f"  {command:11}{purpose}" for command, purpose in _COMMANDS.items()]
-        sys.stdout.write("usage: multigrid COMMAND [flags]\n\n" + "\n".join(lines) + "\n\n")
+    command = words[0] if words else "--help"
+    if command in ("-h", "--help"):
+        lines = [f"  {name:11}{purpose}\n" for name, purpose in _COMMANDS.items()]
+        sys.stdout.write(f"usage: multigrid COMMAND [flags]\n\n{''.join(lines)}\n")
         sys.stdout.write("multigrid COMMAND --help lists the flags of a command\n")
         sys.stdout.write("multigrid --version prints the versions that a bug report needs\n")
         return 0
-    if words[0] == "--version":
-        from multigrid.cli._version import describe
-
-        sys.stdout.write(describe())
+    if command == "--version":
+        sys.stdout.write(_describe_versions())
         return 0
-    if words[0] in _FORMER:
-        sys.stderr.write(f"multigrid: {words[0]} is no longer a command; {_FORMER[words[0]]}\n")
+    if command in _FORMER:
+        sys.stderr.write(f"multigrid: {command} is no longer a command; {_FORMER[command]}\n")
         return 2
-    if words[0] not in _COMMANDS:
-        meant = find_nearest(words[0], _COMMANDS, 0.6)
+    if command not in _COMMANDS:
+        meant = find_nearest(command, _COMMANDS, 0.6)
         hint = f" (did you mean {meant}?)" if meant else ""
-        sys.stderr.write(f"multigrid: {words[0]!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
+        sys.stderr.write(f"multigrid: {command!r} is no command{hint}; expected one of {', '.join(_COMMANDS)}\n")
         return 2
     try:
         with _exit_on_signals(), _keep_interruptions():
             return run_command(
-                lambda: importlib.import_module(f"multigrid.cli.{words[0]}").main(words[1:]),
-                f"multigrid {words[0]}",
-                "train" if words[0] == "train" else "cli",
+                lambda: importlib.import_module(f"multigrid.cli.{command}").main(words[1:]),
+                f"multigrid {command}",
+                "train" if command == "train" else "cli",
             )
     except KeyboardInterrupt:
-        sys.stderr.write(f"multigrid {words[0]}: interrupted\n")
+        sys.stderr.write(f"multigrid {command}: interrupted\n")
         return 130
+
+
+def _describe_versions() -> str:
+    """Return the versions of this package, of Python and of libraries, and how kernels are compiled, in lines."""
+    import platform
+
+    found = list_versions("numpy", "numba", "gymnasium", "pettingzoo", "pygame-ce", "pygame")
+    games = [name for name in ("pygame-ce", "pygame") if name in found] or ["pygame"]
+    lines = [f"multigrid {__version__}", f"Python {platform.python_version()}, {platform.platform()}"]
+    names = ("numpy", "numba", "gymnasium", "pettingzoo", *games)
+    lines += [f"{name} {found.get(name, 'is not installed')}" for name in names]
+    try:
+        from multigrid.runtime.compiled import KERNELS
+    except Exception as error:  # noqa: BLE001 - a broken library is what the report is about
+        kernels = f"unknown, for {type(error).__name__}: {error}"
+    else:
+        kernels = KERNELS if KERNELS == "interpreted" else f"compiled {KERNELS}"
+    return "\n".join([*lines, f"kernels: {kernels}", ""])
 
 
 @contextlib.contextmanager
@@ -133,13 +144,7 @@ def _keep_interruptions() -> Iterator[None]:
 
 
 def run_command(run: Callable[[], int], program: str, extra: str) -> int:
-    """Run a command, print errors that users cause, and return the exit code.
-
-    Args:
-        run: the command; it returns an exit code.
-        program: names the command.
-        extra: the extra of pyproject.toml that has the libraries of the command.
-    """
+    """Run a command whose libraries an extra of pyproject.toml has; print errors that users cause; return its code."""
     try:
         return run()
     except ModuleNotFoundError as error:

@@ -37,12 +37,10 @@ _Options = TypeVar("_Options", bound="WorldOptions")
 
 
 class Range(NamedTuple):
-    """The numbers that a flag takes, by which its type is annotated; of a tuple, those of each item."""
+    """The least and the largest number that a flag takes, by which its type is annotated; of a tuple, of each item."""
 
     least: float
-    """The smallest."""
     most: float
-    """The largest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,11 +67,7 @@ def parse_flags(
 ) -> _Options:
     """Parse the flags of a command. With ``--map``, the map's world replaces the defaults of the grid's flags.
 
-    Args:
-        kind: the type of the options, with default values.
-        arguments: the words after the command.
-        prog: the command.
-        find_start: returns the defaults for the flags that are given, or None for those of `kind`.
+    `find_start` returns the defaults for the flags that are given, or None for those of `kind`.
 
     Raises:
         SystemExit: the flags cannot be parsed, or ask for help, which is printed.
@@ -87,16 +81,15 @@ def parse_flags(
 def read_given(kind: type[WorldOptions], arguments: Sequence[str], prog: str) -> dict[str, Any]:
     """Parse the flags of a command, and return by field those that are given; "grid" has a dict of its fields.
 
-    Raises:
-        SystemExit: the flags cannot be parsed, or ask for help, which is printed.
-        ValueError: ``--map`` comes twice.
-
     >>> read_given(WorldOptions, ["--on-target", "leave", "--no-flatten"], "multigrid play")
     {'grid': {'on_target': 'leave', 'flatten': False}}
     """
     registry = _make_registry()
     for one in (kind, GridConfig):
-        add_struct_rule(registry, _keep_given, one)
+        # A dict of the flags that are given, in place of a dataclass; the help is the same.
+        add_struct_rule(
+            registry, lambda spec: StructConstructorSpec(dict, tuple(map(_make_optional, spec.fields))), one
+        )
     given: Any = _parse(registry, kind, arguments, prog, MISSING_NONPROP)
     maps = given.pop("map")
     if len(maps) > 1:
@@ -108,19 +101,15 @@ class _Optional(TypedDict, total=False):
     key: int
 
 
-def _find_absent() -> Any:
-    """Return tyro's default of a field that may be absent, which has no public name."""
-    spec = ConstructorRegistry.get_struct_spec(StructTypeInfo.make(_Optional, MISSING_NONPROP, in_union_context=False))
-    assert isinstance(spec, StructConstructorSpec)
-    return spec.fields[0].default
-
-
-_ABSENT = _find_absent()
-
-
-def _keep_given(spec: StructConstructorSpec) -> StructConstructorSpec:
-    """Return a rule that reads a dict of the flags that are given, in place of a dataclass; its help is the same."""
-    return StructConstructorSpec(dict, tuple(map(_make_optional, spec.fields)))
+# tyro's default of a field that may be absent, which has no public name.
+_ABSENT = (
+    cast(
+        "StructConstructorSpec",
+        ConstructorRegistry.get_struct_spec(StructTypeInfo.make(_Optional, MISSING_NONPROP, in_union_context=False)),
+    )
+    .fields[0]
+    .default
+)
 
 
 def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
@@ -138,27 +127,28 @@ def _make_optional(field: StructFieldSpec) -> StructFieldSpec:
 
 
 def fill_options(kind: type[_Options], given: Mapping[str, Any], start: _Options | None = None) -> _Options:
-    """Return the options with the flags that are given, as `read_given` returns them, and defaults for the others.
-
-    The defaults are `start`, or ``kind()``. Errors are those of `parse_flags`.
-    """
+    """Return the options with the flags that `read_given` returned; the others are those of `start`, or ``kind()``."""
     world = given["grid"]
     for source in ("scenario", "suite"):
         if given.get(source) is not None and world:
-            flags = (f"--{'no-' * (value is False)}{name.replace('_', '-')}" for name, value in world.items())
+            flags = (flag("no-" * (value is False) + name) for name, value in world.items())
             raise ValueError(f"--{source} has its own world, but {', '.join(flags)} came too; leave out one of them")
     begin = kind() if start is None else start
     grid = kind.empty_grid if start is None and world.get("size") is not None else begin.grid
     if "map" in given:
-        grid = _find_grid(given["map"], grid, world)
+        if not given["map"]:
+            raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
+        if world.get("size") is not None:
+            raise ValueError("--map has a size of its own, but --size came too; leave out one of them")
+        base = dataclasses.replace(grid, walls=None)
+        found = find_world(*given["map"], num_agents=world.get("num_agents"), base=base)
+        # A learner that needs flat observations gets them, whatever a scenario shows.
+        grid = dataclasses.replace(found, flatten=found.flatten or grid.flatten)
     return dataclasses.replace(begin, **{**given, "grid": dataclasses.replace(grid, **world)})
 
 
 def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some | None = None) -> _Some:
     """Parse the flags of a command, the fields of a dataclass; `start` has their defaults, if it is not None.
-
-    Raises:
-        SystemExit: the flags cannot be parsed, or ask for help, which is printed.
 
     >>> @dataclasses.dataclass
     ... class Options:
@@ -171,15 +161,9 @@ def parse(kind: type[_Some], arguments: Sequence[str], prog: str, start: _Some |
 
 
 def _parse(registry: ConstructorRegistry, kind: type[Any], arguments: Sequence[str], prog: str, default: Any) -> Any:
+    about, fixed = _wrap(inspect.getdoc(kind) or ""), (tyro.conf.SuppressFixed,)
     with registry:
-        return tyro.cli(
-            kind,
-            args=list(arguments),
-            prog=prog,
-            description=_wrap(inspect.getdoc(kind) or ""),
-            default=default,
-            config=(tyro.conf.SuppressFixed,),
-        )
+        return tyro.cli(kind, args=list(arguments), prog=prog, description=about, default=default, config=fixed)
 
 
 def _wrap(text: str) -> str:
@@ -196,22 +180,13 @@ def _wrap(text: str) -> str:
     return "\n\n".join(map(wrapper.fill, paragraphs))
 
 
-def _find_grid(maps: tuple[str, ...], grid: GridConfig, world: Mapping[str, Any]) -> GridConfig:
-    """Return the world of ``--map``, given the defaults and the flags of the grid."""
-    if not maps:
-        raise ValueError("--map names no map; expected a file, a name of the suite, or GENERATOR:KEY=VALUE,...")
-    if world.get("size") is not None:
-        raise ValueError("--map has a size of its own, but --size came too; leave out one of them")
-    found = find_world(*maps, num_agents=world.get("num_agents"), base=dataclasses.replace(grid, walls=None))
-    # A learner that needs flat observations gets them, whatever a scenario shows.
-    return dataclasses.replace(found, flatten=found.flatten or grid.flatten)
+def flag(name: str) -> str:
+    """Return the flag of a field."""
+    return f"--{name.replace('_', '-')}"
 
 
 def check_numbers(options: Any) -> None:
-    """Check each number among the fields of a dataclass, each of which has a `Range`; None is not checked.
-
-    Raises:
-        ValueError: a number is outside of its range, or NaN; the message names the flag.
+    """Raise a ValueError if a number among the fields of a dataclass, each of which has a `Range`, is outside of it.
 
     >>> @dataclasses.dataclass
     ... class Options:
@@ -229,8 +204,7 @@ def check_numbers(options: Any) -> None:
             for value in given if isinstance(given, tuple) else (given,):
                 # NaN is not between any two numbers.
                 if value is not None and not least <= value <= most:
-                    flag = f"--{name.replace('_', '-')}"
-                    raise ValueError(f"{flag} is {shorten(value)}; expected {least:,} to {most:,}")
+                    raise ValueError(f"{flag(name)} is {shorten(value)}; expected {least:,} to {most:,}")
 
 
 def _types_in(hint: Any) -> Iterator[Any]:
@@ -268,7 +242,12 @@ def _make_registry() -> ConstructorRegistry:
 
     @registry.primitive_rule
     def union(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | UnsupportedTypeAnnotationError | None:
-        if inside or info.type_origin not in (Union, types.UnionType):
+        if inside:
+            return None
+        if info.type is type(None):
+            # Otherwise --walls were a flag that takes None alone.
+            return UnsupportedTypeAnnotationError(())
+        if info.type_origin not in (Union, types.UnionType):
             return None
         inside.append(info)
         try:
@@ -277,25 +256,15 @@ def _make_registry() -> ConstructorRegistry:
             inside.pop()
         return spec if isinstance(spec, UnsupportedTypeAnnotationError) else _mend_union(spec)
 
-    @registry.primitive_rule
-    def nothing(info: PrimitiveTypeInfo) -> UnsupportedTypeAnnotationError | None:
-        # Otherwise --walls were a flag that takes None alone.
-        alone = info.type is type(None) and not inside
-        return UnsupportedTypeAnnotationError(()) if alone else None
-
-    add_field_rule(registry, _mend_help)
+    # tyro keeps line ends of an indented docstring.
+    add_field_rule(registry, lambda one: dataclasses.replace(one, helptext=functools.partial(_join, one.helptext)))
     return registry
 
 
-def _mend_help(field: StructFieldSpec) -> StructFieldSpec:
-    """Return a field whose help has a line for each paragraph; tyro keeps line ends of an indented docstring."""
-    return dataclasses.replace(field, helptext=functools.partial(_join_lines, field.helptext))
-
-
-def _join_lines(text: str | Callable[[], str | None] | None) -> str | None:
+def _join(text: str | Callable[[], str | None] | None) -> str | None:
     r"""Return a text with a line for each paragraph.
 
-    >>> _join_lines("One text,\n    in two lines.\n\nAnother one.")
+    >>> _join("One text,\n    in two lines.\n\nAnother one.")
     'One text, in two lines.\n\nAnother one.'
     """
     found = text() if callable(text) else text
@@ -312,13 +281,9 @@ def _mend_union(spec: PrimitiveConstructorSpec[Any]) -> PrimitiveConstructorSpec
             raise ValueError(f"{' '.join(words)!r} is none of {spec.metavar}") from error
 
     # Of tyro's choices, a set, each run has another order.
-    choices = None if spec.choices is None else tuple(sorted(spec.choices, key=_position_in(spec.metavar)))
+    order = re.findall(r"[^{}\[\]|, ]+", spec.metavar)
+    choices = spec.choices and tuple(sorted(spec.choices, key=lambda one: [*order, one].index(one)))
     return dataclasses.replace(spec, choices=choices, instance_from_str=parse)
-
-
-def _position_in(metavar: str) -> Callable[[str], int]:
-    words = re.findall(r"[^{}\[\]|, ]+", metavar)
-    return lambda choice: words.index(choice) if choice in words else len(words)
 
 
 def _parse_int(word: str) -> int:

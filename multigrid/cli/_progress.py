@@ -51,8 +51,7 @@ class ProgressBar:
     def doing(self, what: str, total: int | None = None, done: int = 0) -> Iterator[Callable[..., None]]:
         """Show in the ``with`` block what is done now, in place of what was shown.
 
-        Yields:
-            A function that takes the amount of `total` that is done so far, and arguments of rich's `Progress.update`.
+        Yields a function that takes the amount of `total` that is done, and arguments of rich's `Progress.update`.
         """
         if self._is_logged and not self._console.is_terminal:
             self._console.print(what, highlight=False, markup=False, soft_wrap=True)
@@ -66,7 +65,7 @@ class ProgressBar:
         finally:
             self._end(task)
 
-    def _begin(self, what: str, total: int | None, done: int = 0) -> TaskID:
+    def _begin(self, what: str, total: int | None, done: int) -> TaskID:
         for task in self._tasks:
             self._progress.update(task, visible=False)
         self._tasks.append(self._progress.add_task(what, total=total, completed=done, figures=""))
@@ -79,12 +78,11 @@ class ProgressBar:
             self._progress.update(self._tasks[-1], visible=True)
 
     def _show_compilation(self, compilation: Compilation | None) -> None:
-        if compilation is None:
-            if self._compilation is not None:
-                self._end(self._compilation)
+        if compilation is not None:
+            what, function, done, total = compilation
+            if self._compilation is None:
+                self._compilation = self._begin(f"compiling {what}", total, 0)
+            self._progress.update(self._compilation, completed=done, total=total, figures=function)
+        elif self._compilation is not None:
+            self._end(self._compilation)
             self._compilation = None
-            return
-        what, function, done, total = compilation
-        if self._compilation is None:
-            self._compilation = self._begin(f"compiling {what}", total)
-        self._progress.update(self._compilation, completed=done, total=total, figures=function)

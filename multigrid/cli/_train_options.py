@@ -16,14 +16,7 @@ import tyro
 
 import multigrid
 from multigrid._memory import check_memory
-from multigrid.cli._options import (
-    LARGEST_SEED,
-    Range,
-    WorldOptions,
-    check_map,
-    check_numbers,
-    read_given,
-)
+from multigrid.cli._options import LARGEST_SEED, Range, WorldOptions, check_map, check_numbers, flag, read_given
 from multigrid.config import GridConfig
 from multigrid.core.rules import RULES_VERSION
 from multigrid.integrations.training import check_hidden, count_weights
@@ -31,7 +24,6 @@ from multigrid.scenarios._stored_config import grid_fields, make_grid, read_conf
 from multigrid.scenarios._worlds import find_world, name_grid
 
 Logger: TypeAlias = Literal["tensorboard", "wandb"]
-"""A name of a logger."""
 
 _TASK = "delivery-17x13-8"
 # Of each transition, besides the observation: the action, the reward, the value and others.
@@ -48,14 +40,14 @@ class TrainOptions(WorldOptions):
     """The flags of both engines."""
 
     program: ClassVar[str] = "multigrid train"
-    """The command."""
+    extra: ClassVar[str] = "train"
+    library: ClassVar[str] = "Stable-Baselines3"
     changeable: ClassVar[frozenset[str]] = frozenset({"steps", "checkpoint_every", "log"})
     """The flags that a resumed run may change, besides the folders: they do not change what was learned so far."""
 
     grid: Annotated[GridConfig, tyro.conf.arg(name="")] = dataclasses.field(default_factory=_find_task)
     """The world."""
     engine: Literal["sb3", "rllib"] = "sb3"
-    """What trains: Stable-Baselines3; or Ray RLlib, on one machine or a cluster."""
     steps: Annotated[int, Range(1, 10**15)] = 800_000
     """Steps of all agents together to train for, rounded up to whole rollouts."""
     folder: Path | None = None
@@ -123,11 +115,12 @@ class RLlibOptions(TrainOptions):
     """The flags of a training with Ray RLlib."""
 
     program: ClassVar[str] = "multigrid train --engine rllib"
+    extra: ClassVar[str] = "rllib"
+    library: ClassVar[str] = "Ray RLlib"
     empty_grid: ClassVar[GridConfig] = GridConfig(flatten=True)
     changeable: ClassVar[frozenset[str]] = TrainOptions.changeable | {"num_env_runners", "address"}
 
     engine: Literal["sb3", "rllib"] = "rllib"
-    """What trains."""
     address: str | None = None
     """With RLlib, HOST:PORT of a Ray cluster that is running, or "auto" on one of its nodes; by default Ray is started
     on this machine."""
@@ -165,13 +158,7 @@ _ENGINES: dict[str, type[_Either]] = {"sb3": SB3Options, "rllib": RLlibOptions}
 
 
 def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any], _Either | None]:
-    """Return the kind of the options, the flags that are given, and the defaults of the others.
-
-    The defaults are the flags of the run to resume; None stands for those of the kind.
-
-    Raises:
-        ValueError: the run to resume is none of this engine, or a flag is another engine's; or as
-            `multigrid.cli._options.read_given`.
+    """Return the kind of the options, the flags that are given, and those of a run to resume, which fill the others.
 
     >>> kind, given, _ = read_train(["--steps", "2000", "--address", "auto", "--engine", "rllib"])
     >>> kind.__name__, given["steps"]
@@ -185,41 +172,32 @@ def read_train(arguments: Sequence[str]) -> tuple[type[_Either], dict[str, Any],
     start = None if folder is None else read_run(folder, engine)
     kind = _ENGINES[engine or "sb3"] if start is None else type(start)
     for name in given.keys() - {field.name for field in dataclasses.fields(kind)}:
-        raise ValueError(f"--{name.replace('_', '-')} is no flag of --engine {kind.engine}; leave it out")
+        raise ValueError(f"{flag(name)} is no flag of --engine {kind.engine}; leave it out")
     return kind, given, start
 
 
 def _check_both(options: TrainOptions) -> None:
-    """Check the flags of both engines."""
+    """Check the flags of both engines, and that the network, and what a rollout has to keep, fit into memory."""
     check_numbers(options)
-    _check_memory(options)
+    # The weights, their gradients, and two averages of Adam.
+    check_memory(
+        f"--hidden is {' '.join(map(str, options.hidden))}: the training of such a network",
+        16 * count_weights(options.grid, options.hidden),
+        "use smaller layers",
+    )
+    numbers = sum(math.prod(shape) for shape in options.grid.part_shapes.values())
+    check_memory(
+        f"--rollout is {options.rollout}: with --copies {options.copies}, what is kept between two updates",
+        options.rollout * options.copies * options.grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
+        "use a shorter rollout, or fewer copies",
+    )
     _check_log(options.log)
     check_map(options)
     if options.grid.max_cycles is None:
         raise ValueError("--max-cycles is None, but evaluations play every episode to its end; expected a number")
-    if options.resume is not None:
-        _check_resume(options, options.resume)
-
-
-def _check_memory(options: TrainOptions) -> None:
-    """Raise a ValueError if the network, or what a rollout has to keep, does not fit into memory."""
-    grid = options.grid
-    # The weights, their gradients, and two averages of Adam.
-    check_memory(
-        f"--hidden is {' '.join(map(str, options.hidden))}: the training of such a network",
-        16 * count_weights(grid, options.hidden),
-        "use smaller layers",
-    )
-    numbers = sum(math.prod(shape) for shape in grid.part_shapes.values())
-    check_memory(
-        f"--rollout is {options.rollout}: with --copies {options.copies}, what is kept between two updates",
-        options.rollout * options.copies * grid.num_agents * 4 * (numbers + _KEPT_NUMBERS),
-        "use a shorter rollout, or fewer copies",
-    )
-
-
-def _check_resume(options: TrainOptions, folder: Path) -> None:
-    """Raise a ValueError if a flag differs from that of the run to resume, and may not."""
+    folder = options.resume
+    if folder is None:
+        return
     if options.folder not in (None, folder):
         raise ValueError(f"--folder is {options.folder}, but --resume continues in {folder}; leave out one of them")
     saved = read_run(folder, options.engine)
@@ -234,14 +212,11 @@ def _check_resume(options: TrainOptions, folder: Path) -> None:
 def describe(options: TrainOptions, *packages: str) -> dict[str, Any]:
     """Return the content of config.json: all flags, and the versions of the rules, of `packages` and of others."""
     flags = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
-    flags["grid"] = grid_fields(options.grid)
+    flags = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     named = ("gymnasium", "pettingzoo", *packages, "torch", "numpy")
     versions = {package: importlib.metadata.version(package) for package in named}
-    return {
-        **{name: str(value) if isinstance(value, Path) else value for name, value in flags.items()},
-        "rules": RULES_VERSION,
-        "versions": {**versions, "multigrid-marl": multigrid.__version__},
-    }
+    versions["multigrid-marl"] = multigrid.__version__
+    return {**flags, "grid": grid_fields(options.grid), "rules": RULES_VERSION, "versions": versions}
 
 
 def check_sb3(options: SB3Options) -> None:
@@ -259,11 +234,7 @@ def check_sb3(options: SB3Options) -> None:
 
 
 def read_run(folder: Path, engine: str | None) -> _Either:
-    """Return the flags in the config.json of a run of an engine (None is the one that it names), without its folders.
-
-    Raises:
-        ValueError: the file is missing or malformed, belongs to another engine, or was written under other rules.
-    """
+    """Return the flags in the config.json of a run of an engine (None: the one that it names), without its folders."""
 
     def convert(content: dict[str, Any]) -> _Either:
         kind = _ENGINES[engine or content["engine"]]

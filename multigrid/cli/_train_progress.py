@@ -23,11 +23,8 @@ from multigrid.integrations.training import SUMMED
 if TYPE_CHECKING:
     from rich.console import Console
 
-INTERRUPTED = 130
-"""The exit code of a training that Ctrl-C ended."""
-
+# The columns of metrics.csv that `RolloutCounts` fills.
 COLUMNS = ("episodes", "success_rate", "mean_steps", "reward_per_step")
-"""The columns of metrics.csv that `RolloutCounts` fills."""
 
 
 class TrainingBar(ProgressBar):
@@ -46,7 +43,7 @@ class TrainingBar(ProgressBar):
             self._update(**self._state)
 
     def run(self, train: Callable[[], object], total: int, done: int) -> int:
-        """Train from `done` to `total` steps of all agents, and return the exit code, `INTERRUPTED` after Ctrl-C."""
+        """Train from `done` to `total` steps of all agents, and return the exit code, 130 after Ctrl-C."""
         with self.doing("training", total, done) as update:
             self._update = update
             self.update()
@@ -54,7 +51,7 @@ class TrainingBar(ProgressBar):
                 train()
             except KeyboardInterrupt:
                 self._console.print("interrupted: saving and evaluating what was learned; Ctrl-C again gives that up")
-                return INTERRUPTED
+                return 130
             finally:
                 self._update = None
         return 0
@@ -64,7 +61,10 @@ class TrainingBar(ProgressBar):
 class RolloutCounts:
     """Sums over the episodes that ended in a rollout, NaN if unknown; steps and rewards of agents are of all episodes.
 
-    Successes are episodes that were terminated, not truncated: with a *csr* of 1 (`multigrid.core.metrics`).
+    >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
+    >>> means = counts.means(GridConfig())
+    >>> means["csr"], means["isr"], means["mean_steps"], means["reward_per_step"]
+    (0.75, 0.875, 12.5, 0.0175)
     """
 
     episodes: int = 0
@@ -88,13 +88,7 @@ class RolloutCounts:
         }
 
     def means(self, config: GridConfig) -> dict[str, float]:
-        """Return the values of a log; of the metrics, those that `on_target` defines. NaN if no episode ended.
-
-        >>> counts = RolloutCounts(episodes=4, successes=3, steps=50, agent_steps=200, reward=3.5, isr=3.5)
-        >>> means = counts.means(GridConfig())
-        >>> means["csr"], means["isr"], means["mean_steps"], means["reward_per_step"]
-        (0.75, 0.875, 12.5, 0.0175)
-        """
+        """Return the values of a log; of the metrics, those that `on_target` defines. NaN if no episode ended."""
         ended = self.episodes or math.nan
         rates = {"csr": self.successes / ended, **{name: getattr(self, name) / ended for name in SUMMED}}
         lifelong = config.on_target == "restart"
@@ -115,7 +109,7 @@ class Training:
 
     def start_clock(self) -> None:
         """Begin to measure the time of the training, to which that before a resumption is added."""
-        self.began = time.perf_counter() - self.curve.seconds
+        self.began = time.perf_counter() - (self.curve.rows[-1]["seconds"] if self.curve.rows else 0.0)
 
     def add_rollout(self, steps: int, counts: RolloutCounts, **columns: Any) -> None:
         """Add a row to the metrics, and log it."""
@@ -137,19 +131,18 @@ class Training:
 
     def save(self, steps: int, write: Callable[[Path], None]) -> None:
         """Save the metrics, and a checkpoint, whose files `write` writes, unless the last one has the same steps."""
-        if self.checkpoints.last == steps:
-            return
-        self.log.flush()
-        with self.bar.doing(f"saving a checkpoint after {steps:,} steps"):
-            self.checkpoints.save(steps, write)
-            self._write_rows()
+        if self.checkpoints.last != steps:
+            self.log.flush()
+            with self.bar.doing(f"saving a checkpoint after {steps:,} steps"):
+                self.checkpoints.save(steps, write)
+                write_rows(self.folder / "metrics.csv", self._columns, self.curve.rows)
 
     def write_curve(self) -> None:
         """Write the metrics, the evaluations and their figure."""
         from multigrid.cli._train_report import write_evaluations
 
         with self.unwritten.noting("metrics.csv"):
-            self._write_rows()
+            write_rows(self.folder / "metrics.csv", self._columns, self.curve.rows)
         with self.unwritten.noting("evaluation.json or curve.png"):
             write_evaluations(self.folder, self.options.grid, self.curve)
 
@@ -160,14 +153,10 @@ class Training:
         print_report(console, self.folder, self.options.grid, self.curve.evaluations, finished=code == 0)
         return self.unwritten.report(console, self.folder) or code
 
-    def _write_rows(self) -> None:
-        write_rows(self.folder / "metrics.csv", self._columns, self.curve.rows)
-
     def _describe(self) -> str:
         """Return the text beside the bar: the last evaluation, and the reward in the last rollout.
 
-        The success of the episodes that ended within a rollout is not in it: at first only short episodes end, which
-        are the successful ones.
+        It has no success of the training's episodes: at first only short ones end, which are the successful ones.
         """
         figures, rows = [], self.curve.rows
         if self.curve.evaluations and self.options.grid.on_target != "restart":

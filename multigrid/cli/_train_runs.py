@@ -32,9 +32,8 @@ _CHECKPOINTS = "checkpoints"
 _ROW, _EVALUATION = "row.", "evaluation."
 # The arrays of `HeldOut`.
 _RESULTS = ("success", "steps", "returns", "isr")
-
+# The number of checkpoints that stay; older ones are deleted.
 KEPT = 3
-"""The number of checkpoints that stay; older ones are deleted."""
 
 
 def open_run(options: TrainOptions, *packages: str) -> Path:
@@ -46,8 +45,8 @@ def open_run(options: TrainOptions, *packages: str) -> Path:
         write_json(folder / "config.json", describe(options, *packages))
         return folder
     check_writable("--resume", options.resume)
-    for written in (options.resume, options.resume / _CHECKPOINTS):
-        remove_unfinished(written)
+    remove_unfinished(options.resume)
+    remove_unfinished(options.resume / _CHECKPOINTS)
     flags = dataclasses.replace(options, folder=None, resume=None)
     if flags != read_run(options.resume, options.engine):
         write_json(options.resume / "config.json", describe(flags, *packages))
@@ -69,8 +68,7 @@ def resume_command(folder: Path) -> str:
 def print_headline(console: Console, folder: Path, options: TrainOptions, steps: int, done: int) -> None:
     """Print which agents are trained on which map, for how many steps, in which folder."""
     count, rest = options.grid.num_agents, f"{steps - done:,} more" if done else f"{steps:,}"
-    agents = "1 agent" if count == 1 else f"{count} agents"
-    line = f"training {agents} on {options.world_name} for {rest} steps in {folder}"
+    line = f"training {count} agent{'s' * (count != 1)} on {options.world_name} for {rest} steps in {folder}"
     console.print(Text(line), soft_wrap=True)
 
 
@@ -87,7 +85,7 @@ def resumable(console: Console, folder: Path) -> Iterator[None]:
 
 
 def find_last(run: Path) -> tuple[Path | None, int]:
-    """Return the last checkpoint of a run, None if there is none, and the steps trained until then."""
+    """Return the last checkpoint of a run, or None, and the steps trained until then."""
     last = max(_list(run / _CHECKPOINTS), default=None)
     return last, 0 if last is None else int(last.name)
 
@@ -145,33 +143,25 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 @dataclasses.dataclass
 class Curve:
-    """The metrics of the rollouts, and the evaluations."""
+    """A row of numbers for each rollout, all with the same columns; and for each evaluation the steps, and the results.
+
+    >>> curve = Curve([{"steps": 64, "seconds": 0.5}, {"steps": 128, "seconds": 1.0}])
+    >>> curve.to_arrays()["row.seconds"].tolist()
+    [0.5, 1.0]
+    >>> Curve.from_arrays(curve.to_arrays()) == curve
+    True
+    """
 
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    """A row of numbers for each rollout, all with the same columns."""
     evaluations: list[tuple[int, HeldOut]] = dataclasses.field(default_factory=list)
-    """Pairs of the steps trained so far and the results, in ascending order; all are of equally many episodes."""
-
-    @property
-    def seconds(self) -> float:
-        """The duration of the training until the last row, without the time between a stop and a resumption."""
-        return float(self.rows[-1]["seconds"]) if self.rows else 0.0
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return one-dimensional arrays of R rows and two-dimensional ones of M evaluations, by name.
-
-        >>> curve = Curve([{"steps": 64, "seconds": 0.5}, {"steps": 128, "seconds": 1.0}])
-        >>> curve.to_arrays()["row.seconds"].tolist()
-        [0.5, 1.0]
-        >>> Curve.from_arrays(curve.to_arrays()) == curve
-        True
-        """
+        """Return one-dimensional arrays of R rows and two-dimensional ones of M evaluations, by name."""
         columns = self.rows[0] if self.rows else {}
         arrays = {_ROW + column: np.array([row[column] for row in self.rows]) for column in columns}
         arrays[f"{_EVALUATION}trained"] = np.array([trained for trained, _ in self.evaluations], dtype=np.int64)
-        if self.evaluations:
-            for name in _RESULTS:
-                arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
+        for name in _RESULTS if self.evaluations else ():
+            arrays[_EVALUATION + name] = np.array([getattr(one, name) for _, one in self.evaluations])
         return arrays
 
     @classmethod
@@ -182,6 +172,5 @@ class Curve:
         trained = arrays[f"{_EVALUATION}trained"].tolist()
         if not trained:
             return cls(rows)
-        by_result = [arrays[_EVALUATION + name] for name in _RESULTS]
-        results = [HeldOut(*values) for values in zip(*by_result, strict=True)]
-        return cls(rows, list(zip(trained, results, strict=True)))
+        results = zip(*(arrays[_EVALUATION + name] for name in _RESULTS), strict=True)
+        return cls(rows, [(steps, HeldOut(*values)) for steps, values in zip(trained, results, strict=True)])
