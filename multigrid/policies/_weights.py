@@ -66,10 +66,7 @@ def _read_array(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[np.f
     if size > MOST_BYTES:
         raise ValueError(f"{file} has {name} of {size} bytes; expected at most {MOST_BYTES}")
     member = io.BytesIO(archive.read(f"{name}.npy"))
-    readers: dict[Any, Any] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
+    readers: dict[Any, Any] = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
         shape, _, dtype = readers[np.lib.format.read_magic(member)](member)
     except (ValueError, KeyError) as error:

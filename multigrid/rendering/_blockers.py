@@ -30,10 +30,7 @@ def find_requests(agents: NDArray[np.int64], actions: NDArray[np.int64]) -> NDAr
 
 
 def find_blockers(
-    agents: NDArray[np.int64],
-    present: NDArray[np.bool_],
-    actions: NDArray[np.int64],
-    outcomes: NDArray[np.int64],
+    agents: NDArray[np.int64], present: NDArray[np.bool_], actions: NDArray[np.int64], outcomes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the agents because of which each move was refused: int64 (T + 1, N, MOST_BLOCKERS), filled with `NOBODY`.
 
