@@ -73,10 +73,7 @@ REFUSED = {
         ("maze-9x7-2 --output page.svg --svg", "--output is page.svg, where --svg writes"),
         ("maze-9x7-2 empty-9x7-2 bare.json", "3 recordings came: .*, bare.json; expected one, or two of one layout"),
         ("maze-9x7-2 bare.json --output bare.json", "bare.json is the recording itself"),
-        (
-            "maze-9x7-2 empty-9x7-2",
-            "not of one layout: cell .* is a wall in only one of them; .*multigrid replay FILE",
-        ),
+        ("maze-9x7-2 empty-9x7-2", "not of one layout: cell .* is a wall in only one of them; .*multigrid replay FILE"),
         ("maze-9x7-2 bare.json", "scenario 'bare' has no actions"),
     ],
     "rollout": [

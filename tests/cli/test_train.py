@@ -274,10 +274,7 @@ def test_another_seed_gives_another_run(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    [
-        "--on-target restart --flatten",
-        "--num-agents 1 --size 4 3 --observe target view walls action_mask agent",
-    ],
+    ["--on-target restart --flatten", "--num-agents 1 --size 4 3 --observe target view walls action_mask agent"],
 )
 def test_other_worlds_are_trained(flags: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Where no agent ever terminates, arrivals are printed; agents may be alone, and observe everything."""

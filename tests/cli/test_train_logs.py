@@ -90,8 +90,7 @@ def test_the_log_agrees_with_the_files_of_the_run(whole: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_target", "metrics"),
-    [("park", METRICS), ("leave", METRICS), ("stay", METRICS), ("restart", ["throughput"])],
+    ("on_target", "metrics"), [("park", METRICS), ("leave", METRICS), ("stay", METRICS), ("restart", ["throughput"])]
 )
 def test_metrics_are_the_means_over_episodes(
     on_target: str, metrics: list[str], monkeypatch: pytest.MonkeyPatch

@@ -21,13 +21,7 @@ from multigrid.cli import main
 from multigrid.datasets import _writer as writer_module
 from multigrid.datasets._recipe import read_recipe
 from multigrid.policies import random_policy
-from multigrid.wrappers import (
-    RecordEpisodeStatistics,
-    StandardParallel,
-    StandardVector,
-    VectorReward,
-    standard_config,
-)
+from multigrid.wrappers import RecordEpisodeStatistics, StandardParallel, StandardVector, VectorReward, standard_config
 
 pytestmark = pytest.mark.heavy
 
