@@ -1,12 +1,9 @@
 """`multigrid evaluate`: its numbers against episodes known by hand, against rollouts, and against its own rows."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,32 +20,29 @@ CORRIDORS = "a..A.\n#####\nb.B##"
 CROWD = "--size 4 3 --num-agents 5 --on-target leave --allow-stay --max-cycles 14 --seed 4"
 
 
-def run(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+def run(command, capsys):
     """What a command prints."""
     assert main(command.split()) == 0
     return capsys.readouterr().out
 
 
-def evaluate(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def evaluate(flags, capsys):
     """What an evaluation prints as JSON."""
-    content: dict[str, Any] = json.loads(run(f"evaluate {flags} --json", capsys))
-    return content
+    return json.loads(run(f"evaluate {flags} --json", capsys))
 
 
-def cells_of(printed: str) -> list[list[str]]:
+def cells_of(printed):
     """The cells of all tables, row by row, without the heads."""
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if "│" in line]
 
 
-def saved(picture: str, **settings: Any) -> str:
+def saved(picture, **settings):
     """The name of a scenario file of a picture."""
     save(Scenario("by hand", GridConfig(walls=picture, **{"max_cycles": 7, **settings})), "by-hand.json")
     return "by-hand.json"
 
 
-def test_the_tables_of_episodes_known_by_hand(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tables_of_episodes_known_by_hand(capsys, monkeypatch):
     """A row for each policy, then the pairs: in two corridors the planner and shortest paths do the same."""
     monkeypatch.setenv("COLUMNS", "100")
     path = saved(CORRIDORS, on_target="stay", allow_stay=True)
@@ -70,9 +64,7 @@ def test_the_tables_of_episodes_known_by_hand(
     assert list(Path().iterdir()) == [Path("by-hand.json")], "nothing was asked for, and nothing is written"
 
 
-def test_who_is_better_is_counted_and_marked(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_better_is_counted_and_marked(capsys, monkeypatch):
     """The pairs that the second policy wins are counted, an interval without 0 is marked, and no pair has no costs."""
     monkeypatch.setenv("COLUMNS", "100")
     path = saved("a...A", on_target="leave", allow_stay=True, max_cycles=4)
@@ -84,7 +76,7 @@ def test_who_is_better_is_counted_and_marked(
     assert rows["sum of costs"] == rows["makespan"] == ["-", "0", "0", "0", "0"]
 
 
-def test_alone_a_policy_is_compared_with_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alone_a_policy_is_compared_with_nobody(capsys):
     """With a single policy there are no differences, and no note on them."""
     printed = run("evaluate random --size 4 3 --episodes 2 --max-cycles 9", capsys)
     assert "minus" not in printed
@@ -100,7 +92,7 @@ def test_alone_a_policy_is_compared_with_nobody(capsys: pytest.CaptureFixture[st
     ],
     ids=["costs", "lifelong"],
 )
-def test_all_play_what_a_rollout_plays(policies: str, flags: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_play_what_a_rollout_plays(policies, flags, capsys):
     """Each policy has the very figures of a rollout with these flags, and a second run prints the same."""
     printed = run(f"evaluate {policies} {flags} --json", capsys)
     assert run(f"evaluate {policies} {flags} --json", capsys) == printed
@@ -113,12 +105,12 @@ def test_all_play_what_a_rollout_plays(policies: str, flags: str, capsys: pytest
         assert {**content, "policy": policy} == played
 
 
-def played_world(world: dict[str, Any]) -> dict[str, Any]:
+def played_world(world):
     """The name and the number of agents of a world."""
     return {name: world[name] for name in ("name", "num_agents")}
 
 
-def test_the_differences_are_those_of_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_differences_are_those_of_the_rows(capsys):
     """The file has a row for each episode of each policy, from which every difference can be computed again."""
     content = evaluate(f"shortest-path random lacam {CROWD} --gap 5 --episodes 9 --output rows.csv", capsys)
     (world,) = content["worlds"]
@@ -150,13 +142,11 @@ def test_the_differences_are_those_of_the_rows(capsys: pytest.CaptureFixture[str
     assert world["differences"]["lacam"]["csr"]["wins"] > 0
 
 
-def test_a_layout_has_one_bound_for_all_policies(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_layout_has_one_bound_for_all_policies(capsys, monkeypatch):
     """Each layout is bounded once in the time that was given, so that gaps of policies differ by their costs alone."""
-    asked: list[float] = []
+    asked = []
 
-    def count(problem: Any, seconds: float) -> Any:
+    def count(problem, seconds):
         asked.append(seconds)
         return type("Bounds", (), {"lower": float(len(asked))})
 
@@ -165,7 +155,7 @@ def test_a_layout_has_one_bound_for_all_policies(
     assert asked.count(7.0) == 5
 
 
-def test_several_worlds_have_tables_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_worlds_have_tables_of_their_own(capsys):
     """Scenarios of the suite, and numbers of agents, are worlds in which all policies play."""
     flags = "--suite empty-9x7-2 rooms-9x7-2 --episodes 1"
     assert [world["name"] for world in evaluate(f"random shortest-path {flags}", capsys)["worlds"]] == [
@@ -179,7 +169,7 @@ def test_several_worlds_have_tables_of_their_own(capsys: pytest.CaptureFixture[s
     assert printed.count("shortest-path minus random") == 2
 
 
-def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_fit_the_terminal(capsys, monkeypatch):
     """At 80 columns no line is longer, and no number is cut or broken, with three figures before the point too."""
     monkeypatch.setenv("COLUMNS", "80")
     flags = "--suite maze-11x9-4 --gap 2 --episodes 12 --seed 3"
@@ -195,7 +185,7 @@ def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch
     assert sum(row[0] == "sum of costs" and "]" in row[1] for row in cells_of(printed)) >= 1
 
 
-def test_the_flags_come_after_the_policies() -> None:
+def test_the_flags_come_after_the_policies():
     """Policies stand before the flags, whose lists would take them; without any the flags are read all the same."""
     options = parse_evaluate(["pibt", "random", "--size", "4", "3", "--num-agents-sweep", "2", "3", "--gap", "0.5"])
     assert (options.policies, options.num_agents_sweep, options.gap) == (("pibt", "random"), (2, 3), 0.5)
@@ -204,7 +194,7 @@ def test_the_flags_come_after_the_policies() -> None:
 
 
 @pytest.mark.heavy
-def test_a_trained_model_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_model_is_compared(capsys):
     """The world of the training is the default; the model sees what it was trained to see, and all play its layouts."""
     tiny = "--steps 32 --copies 2 --rollout 8 --batch-size 16 --epochs 1 --hidden 8 --episodes 2 --evaluations 2"
     world = "--size 5 4 --num-agents 3 --observe agent target view --view-radius 1 --max-cycles 12 --on-target leave"
@@ -232,7 +222,7 @@ def test_a_trained_model_is_compared(capsys: pytest.CaptureFixture[str]) -> None
     assert "Trained without the action stay, and playing without it: run." in printed
 
 
-def test_a_planner_brings_the_action_that_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_planner_brings_the_action_that_it_needs(capsys):
     """All play in a world in which agents can stay if a planner takes part, with the figures of --allow-stay."""
     flags = "random pibt lacam --size 4 3 --episodes 4"
     assert evaluate(flags, capsys) == evaluate(f"{flags} --allow-stay", capsys)

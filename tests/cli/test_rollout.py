@@ -1,7 +1,5 @@
 """`multigrid rollout`: its numbers against episodes known by hand, its policies, and the files that it leaves."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
@@ -13,7 +11,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import imageio_ffmpeg
 import numpy as np
@@ -41,26 +38,25 @@ RIGHT, UP, LEFT, DOWN, STAY = range(5)
 CORRIDORS = "a..A.\n#####\nb.B##"
 
 
-def saved(picture: str, **settings: Any) -> str:
+def saved(picture, **settings):
     """The name of a scenario file of a picture."""
     config = GridConfig(walls=picture, **{"max_cycles": 20, **settings})
     save(Scenario("by hand", config), "by-hand.json")
     return "by-hand.json"
 
 
-def rollout(flags: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def rollout(flags, capsys):
     """What a rollout prints as JSON."""
     assert main(["rollout", *flags.split(), "--json"]) == 0
-    content: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return content
+    return json.loads(capsys.readouterr().out)
 
 
-def episodes_of(folder: str) -> list[dict[str, str]]:
+def episodes_of(folder):
     """The rows of a rollout's episodes."""
     return read_rows(Path(folder) / "episodes.csv")
 
 
-def played(env: MultiGridEnv, policy: Any, seed: int = 0) -> MultiGridEnv:
+def played(env, policy, seed=0):
     """The environment, after an episode of a policy."""
     observations, _ = env.reset(seed=seed)
     while env.agents:
@@ -68,7 +64,7 @@ def played(env: MultiGridEnv, policy: Any, seed: int = 0) -> MultiGridEnv:
     return env
 
 
-def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys):
     """Ways of three and two steps make a sum of costs of five; four successes in four have Wilson's interval."""
     content = rollout(f"--scenario {saved(CORRIDORS)} --episodes 4", capsys)
     (world,) = content["worlds"]
@@ -81,7 +77,7 @@ def test_the_numbers_are_those_of_an_episode_known_by_hand(capsys: pytest.Captur
     assert metrics["throughput"] == {"mean": None, "low": None, "high": None}
 
 
-def test_a_gap_known_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gap_known_by_hand(capsys):
     """The gap of each episode in which all arrive is its sum of costs over the smallest one, less 1."""
     path = saved("a.b\n#..\nB.A", on_target="stay", allow_stay=True, max_cycles=30)
     assert main(["rollout", "--scenario", path, *["--gap", "5", "--episodes", "12", "--svg", "--output", "out"]]) == 0
@@ -104,13 +100,13 @@ def test_a_gap_known_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
         ("--gap 1 --collisions priority", "collisions is 'priority', which no method supports"),
     ],
 )
-def test_gaps_that_cannot_be(flags: str, complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gaps_that_cannot_be(flags, complaint, capsys):
     """A time that is none, and rules that planners do not support, are refused."""
     assert main(["rollout", "--episodes", "1", *flags.split()]) == 2
     assert complaint in capsys.readouterr().err
 
 
-def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_says_the_same(capsys):
     """Each measure that is defined has a row with its mean and its interval; the others have none."""
     assert main(["rollout", "--scenario", saved(CORRIDORS), "--episodes", "4"]) == 0
     printed = capsys.readouterr().out
@@ -126,7 +122,7 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("policy", "on_target"), [("pibt", "stay"), ("windowed", "restart"), ("lacam", "stay")])
-def test_planners_are_policies(policy: str, on_target: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_planners_are_policies(policy, on_target, capsys):
     """In a crowd that shortest paths do not get through, they arrive; rules that they do not support are an error."""
     flags = f"--policy {policy} --size 4 3 --num-agents 7 --max-cycles 40 --episodes 3 --on-target {on_target}"
     (world,) = rollout(f"{flags} --allow-stay", capsys)["worlds"]
@@ -139,7 +135,7 @@ def test_planners_are_policies(policy: str, on_target: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("policy", ["pibt", "windowed", "pretrained-shield"])
-def test_a_policy_that_lets_agents_wait_names_the_flag(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_that_lets_agents_wait_names_the_flag(policy, capsys):
     """In the default grid agents cannot stay: who needs that is refused in a line that says what to add."""
     assert main(["rollout", "--policy", policy, "--episodes", "1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -149,7 +145,7 @@ def test_a_policy_that_lets_agents_wait_names_the_flag(policy: str, capsys: pyte
     assert main(["rollout", "--policy", policy, "--episodes", "1", "--num-agents", "1", "--json"]) == 0
 
 
-def test_a_shield_is_a_flag_or_a_part_of_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shield_is_a_flag_or_a_part_of_the_name(capsys):
     """--policy pretrained --shield, pretrained-shield, and both together are one policy; others have no shield."""
     flags = "--size 6 4 --num-agents 6 --allow-stay --max-cycles 20 --episodes 2"
     names = ("pretrained --shield", "pretrained-shield", "pretrained-shield --shield", "pretrained")
@@ -160,7 +156,7 @@ def test_a_shield_is_a_flag_or_a_part_of_the_name(capsys: pytest.CaptureFixture[
     assert "--shield goes with --policy pretrained; --policy is pibt" in capsys.readouterr().err
 
 
-def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_flags_give_the_same_numbers(capsys):
     """Two runs agree in everything; another seed gives other episodes; and episode i of seed s is that of s + i."""
     flags = "--policy random --size 4 3 --max-cycles 40 --episodes 6 --record"
     for seed, folder in ((3, "one"), (3, "same"), (5, "later")):
@@ -174,7 +170,7 @@ def test_the_same_flags_give_the_same_numbers(capsys: pytest.CaptureFixture[str]
     assert [int(row["seed"]) for row in later] == [5, 6, 7, 8, 9, 10]
 
 
-def test_recordings_play_again_and_give_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_recordings_play_again_and_give_the_same_numbers(capsys):
     """The first episodes are recorded, each under its seed; replayed, they have the figures of their row."""
     flags = "--policy random --size 4 3 --num-agents 3 --max-cycles 60 --episodes 5 --keep 2 --seed 7 --record"
     assert main(["rollout", *flags.split(), "--output", "out"]) == 0
@@ -187,7 +183,7 @@ def test_recordings_play_again_and_give_the_same_numbers(capsys: pytest.CaptureF
         assert float(row["isr"]) == episode.metrics["isr"]
 
 
-def test_the_suite_is_played_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_suite_is_played_by_name(capsys):
     """Parts of names, and patterns for whole ones, choose scenarios of the suite, which appear as rows."""
     played = [world["name"] for world in rollout("--suite 9x7 maze-*-4 --episodes 1", capsys)["worlds"]]
     assert played == ["empty-9x7-2", "maze-9x7-2", "maze-11x9-4", "random-9x7-2", "rooms-9x7-2", "warehouse-9x7-2"]
@@ -196,7 +192,7 @@ def test_the_suite_is_played_by_name(capsys: pytest.CaptureFixture[str]) -> None
     assert all(part in printed for part in ("(CSR)", "empty-9x7-2", "rooms-9x7-2"))
 
 
-def test_distances_go_around_walls() -> None:
+def test_distances_go_around_walls():
     """The distance of a cell is the length of its shortest way; walls, and what they cut off, have none."""
     regions = GridConfig(walls="..#.\n.#..\n....\n##.#\n#.##", num_agents=1).components[0]
     far = UNREACHABLE
@@ -209,7 +205,7 @@ def test_distances_go_around_walls() -> None:
     ]
 
 
-def test_alone_an_agent_takes_a_shortest_way() -> None:
+def test_alone_an_agent_takes_a_shortest_way():
     """Around the walls of a picture, and across an open grid, an agent needs as many steps as its way is long."""
     around = GridConfig(walls="a.#A\n..#.\n....", max_cycles=50)
     policy = shortest_path_policy(np.random.default_rng(0))
@@ -221,7 +217,7 @@ def test_alone_an_agent_takes_a_shortest_way() -> None:
         assert played(env, policy, seed).metrics()["makespan"] == infos["agent_0"]["distance"]
 
 
-def test_of_ways_that_are_as_short_one_is_drawn() -> None:
+def test_of_ways_that_are_as_short_one_is_drawn():
     """From one corner to the other an agent begins now with one direction, now with the other, and with no third."""
     env = MultiGridEnv(GridConfig(walls="...\na..\n...\n..A"))
     observations, _ = env.reset(seed=0)
@@ -232,7 +228,7 @@ def test_of_ways_that_are_as_short_one_is_drawn() -> None:
 
 
 @pytest.mark.parametrize(("allow_stay", "outcome"), [(True, Outcome.STAYED), (False, Outcome.WALL)])
-def test_on_its_target_an_agent_rests(allow_stay: bool, outcome: Outcome) -> None:
+def test_on_its_target_an_agent_rests(allow_stay, outcome):
     """Under *stay* an agent that has arrived waits for the other: it stays, or without that action asks for a wall."""
     config = GridConfig(walls="aA##\n####\nb..B", on_target="stay", allow_stay=allow_stay, max_cycles=30)
     env = MultiGridEnv(config)
@@ -248,7 +244,7 @@ def test_on_its_target_an_agent_rests(allow_stay: bool, outcome: Outcome) -> Non
     assert set(seen[1:]) <= {outcome, Outcome.EDGE if not allow_stay else outcome}
 
 
-def test_agents_in_each_others_way_step_aside() -> None:
+def test_agents_in_each_others_way_step_aside():
     """Two that meet head on go around one another; without the drawn moves they would stand there for ever."""
     config = GridConfig(walls="bA.aB\n.....", max_cycles=200)
     for seed in range(5):
@@ -258,7 +254,7 @@ def test_agents_in_each_others_way_step_aside() -> None:
         assert played(MultiGridEnv(config), polite).metrics()["csr"] == 1
 
 
-def test_policies_answer_for_those_who_are_there() -> None:
+def test_policies_answer_for_those_who_are_there():
     """Who has left is not asked for, and every action is one of the world's."""
     config = GridConfig(walls="aA...\nb...B", on_target="leave", allow_stay=True)
     env = MultiGridEnv(config)
@@ -269,7 +265,7 @@ def test_policies_answer_for_those_who_are_there() -> None:
         assert list(policy(env, {})) == ["agent_1"]
 
 
-def test_random_play_draws_all_actions_alike() -> None:
+def test_random_play_draws_all_actions_alike():
     """Over many draws each of five actions has its fifth."""
     env = MultiGridEnv(GridConfig(size=(6, 5), num_agents=20, allow_stay=True))
     env.reset(seed=0)
@@ -281,7 +277,7 @@ def test_random_play_draws_all_actions_alike() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
+def trained(tmp_path_factory):
     """The folder of a short training on a grid of 3 x 2."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     flags = "--size 3 2 --observe agent target view --view-radius 1 --max-cycles 9 --steps 512 --copies 4 --rollout 32"
@@ -290,7 +286,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_a_trained_model_plays_its_own_world(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_model_plays_its_own_world(trained, capsys):
     """Without flags the world is the one of the training, with some the rest of it; its draws are seeded."""
     content = rollout(f"--policy {trained} --episodes 5", capsys)
     assert content["worlds"][0]["name"] == "grid-3x2-2"
@@ -301,7 +297,7 @@ def test_a_trained_model_plays_its_own_world(trained: str, capsys: pytest.Captur
     assert wider["metrics"]["makespan"]["mean"] <= 9
 
 
-def test_a_trained_model_sees_what_it_was_trained_to_see(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_model_sees_what_it_was_trained_to_see(trained, capsys):
     """In a scenario that shows something else, agents see what the model knows; the rules are the scenario's."""
     name = saved(CORRIDORS, observe=("walls",), max_cycles=4)
     (world,) = rollout(f"--policy {trained} --episodes 2 --scenario {name}", capsys)["worlds"]
@@ -312,13 +308,13 @@ def test_a_trained_model_sees_what_it_was_trained_to_see(trained: str, capsys: p
 
 
 @pytest.fixture(scope="module")
-def film() -> Any:
+def film():
     """An episode of two agents on a map of 5 x 3, of three steps."""
     config = GridConfig(walls=CORRIDORS, max_cycles=20)
     return play_episode("corridors", config, make_policy_factory("shortest-path"), 0, watch=True).episode
 
 
-def test_a_gif_shows_every_step(film: Any) -> None:
+def test_a_gif_shows_every_step(film):
     """A frame for the reset and one for each step, a quarter of a second each, the last one held for one more."""
     films.write_gif(Path("film.gif"), [film], 4)
     info, pictures, durations = read_gif(Path("film.gif"))
@@ -334,14 +330,14 @@ def test_a_gif_shows_every_step(film: Any) -> None:
         np.testing.assert_allclose(pixels[round(1.5 * 102.4), x], (70, 70, 78), atol=6)
 
 
-def test_a_gif_is_not_faster_than_players_are(film: Any) -> None:
+def test_a_gif_is_not_faster_than_players_are(film):
     """Durations are rounded, not cut, to hundredths of a second, and none is shorter than two of them."""
     for frames_per_second, milliseconds in ((60, 20), (30, 30), (24, 40), (15, 70)):
         films.write_gif(Path("film.gif"), [film], frames_per_second)
         assert read_gif(Path("film.gif"))[2][0] == milliseconds
 
 
-def test_a_gif_shows_episodes_one_after_the_other(film: Any) -> None:
+def test_a_gif_shows_episodes_one_after_the_other(film):
     """Each of two episodes is held at its end."""
     films.write_gif(Path("film.gif"), [film, film], 4)
     _, pictures, durations = read_gif(Path("film.gif"))
@@ -349,7 +345,7 @@ def test_a_gif_shows_episodes_one_after_the_other(film: Any) -> None:
     assert durations == [250, 250, 250, 1250] * 2
 
 
-def test_films_have_the_size_that_is_asked_for(film: Any) -> None:
+def test_films_have_the_size_that_is_asked_for(film):
     """`pixels` is the longer side of the picture; by default a cell of a large grid has 24 pixels, up to 1,280."""
     films.write_gif(Path("film.gif"), [film], 4, pixels=200)
     assert read_gif(Path("film.gif"))[1][0].shape[1] == 200
@@ -358,7 +354,7 @@ def test_films_have_the_size_that_is_asked_for(film: Any) -> None:
         assert readable_size(GridConfig(size=size)) == side
 
 
-def test_smooth_films_have_frames_between_steps(film: Any) -> None:
+def test_smooth_films_have_frames_between_steps(film):
     """Four steps a second become 20 frames a second, in which a disc moves by a fifth of a cell each."""
     films.write_gif(Path("film.gif"), [film], 4, smooth=True)
     _, pictures, durations = read_gif(Path("film.gif"))
@@ -373,7 +369,7 @@ def test_smooth_films_have_frames_between_steps(film: Any) -> None:
     assert len(frames) == 3 * 8 + 1 + 32
 
 
-def stuck(max_cycles: int) -> Any:
+def stuck(max_cycles):
     """An episode in which two agents meet after one step, and ask for each other's cells ever after."""
     env = parallel_env(walls="a..bc\nB.A.C", max_cycles=max_cycles)
     trace = EpisodeTrace(env)
@@ -386,7 +382,7 @@ def stuck(max_cycles: int) -> Any:
     return trace.episode("stuck")
 
 
-def test_films_end_after_a_deadlock() -> None:
+def test_films_end_after_a_deadlock():
     """Four steps after the last change a film ends; its caption then names the step; short standstills are shown."""
     episode = stuck(60)
     assert episode.verdict.text == "deadlock from step 1: 0 of 3 agents arrived"
@@ -406,7 +402,7 @@ def test_films_end_after_a_deadlock() -> None:
     assert (cut.verdict, len(list(films.film_frames(cut)))) == (episode.verdict, 3)
 
 
-def test_a_gif_has_whole_episodes_only(film: Any) -> None:
+def test_a_gif_has_whole_episodes_only(film):
     """Of episodes of four frames as many are shown as there is room for; a first one that is too long is cut."""
     found = {room: [one.num_steps + 1 for one in films.fit_frames([film] * 3, room)] for room in (3, 4, 7, 8, 99)}
     assert found == {3: [3], 4: [4], 7: [4], 8: [4, 4], 99: [4, 4, 4]}
@@ -415,7 +411,7 @@ def test_a_gif_has_whole_episodes_only(film: Any) -> None:
     assert len(list(films.film_frames(cut))) == 3
 
 
-def decoded(path: str) -> tuple[str, np.ndarray]:
+def decoded(path):
     """What ffmpeg says of a video, and all its frames: int (T, height, width, 3)."""
     ffmpeg = [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     done = subprocess.run(ffmpeg, capture_output=True, check=True)
@@ -425,7 +421,7 @@ def decoded(path: str) -> tuple[str, np.ndarray]:
     return printed, np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, height, width, 3).astype(int)
 
 
-def test_a_video_shows_every_step(film: Any) -> None:
+def test_a_video_shows_every_step(film):
     """An MP4 has the same frames in H.264 and 4:2:0 at the asked pace, and holds its end; odd sides get a line more."""
     films.write_mp4(Path("film.mp4"), film, 8)
     printed, pixels = decoded("film.mp4")
@@ -444,7 +440,7 @@ def test_a_video_shows_every_step(film: Any) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to the size of a file")
-def test_a_film_on_a_full_disk_is_an_error(film: Any) -> None:
+def test_a_film_on_a_full_disk_is_an_error(film):
     """When there is no room, ffmpeg fails without a word; the error names the film, and the old one is whole."""
     import resource
 
@@ -459,7 +455,7 @@ def test_a_film_on_a_full_disk_is_an_error(film: Any) -> None:
     assert [(path.name, path.read_text()) for path in Path().iterdir()] == [("film.mp4", "old")]
 
 
-def test_names_are_not_taken_for_markup(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_are_not_taken_for_markup(trained, capsys):
     """Folders with the letters of rich's markup, of its emoji and of Matplotlib's formulas are named as they are."""
     folder, output = Path("[bold]a[/x] $x_$ :smile:"), "[/out] $ :cat:"
     shutil.copytree(trained, folder)
@@ -482,9 +478,7 @@ def test_names_are_not_taken_for_markup(trained: str, capsys: pytest.CaptureFixt
         ),
     ],
 )
-def test_files_are_left_in_the_folder(
-    flags: str, folder: str, files: list[str], home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_are_left_in_the_folder(flags, folder, files, home, capsys):
     """The kinds that are named, or else the usual ones, are there for each kept episode, and nothing else."""
     flags = f"--scenario {saved(CORRIDORS)} --episodes 2 --keep 1 {flags}"
     assert main(["rollout", *flags.split()]) == 0
@@ -494,7 +488,7 @@ def test_files_are_left_in_the_folder(
     assert read_gif(home / folder / "by-hand-0.gif")[2][0] == pytest.approx(125 if "--fps 8" in flags else 250, abs=5)
 
 
-def test_kinds_alone_get_a_folder_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_alone_get_a_folder_of_their_own(capsys):
     """With a kind and no folder it is rollouts/DATE-TIME, another one for each run."""
     for _ in range(2):
         assert main(["rollout", "--episodes", "1", "--record"]) == 0
@@ -504,7 +498,7 @@ def test_kinds_alone_get_a_folder_of_their_own(capsys: pytest.CaptureFixture[str
         assert names(folder) == ["episodes.csv", "grid-5x5-2-0.json", "metrics.json"]
 
 
-def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_has_its_figure_and_its_worlds(capsys):
     """Each number of agents is a world of its own, in rising order, and success by that number is drawn."""
     flags = "--num-agents-sweep 4 1 2 4 --size 6 3 --episodes 3 --figures"
     assert main(["rollout", *flags.split(), "--output", "out"]) == 0
@@ -518,14 +512,14 @@ def test_a_sweep_has_its_figure_and_its_worlds(capsys: pytest.CaptureFixture[str
     assert (read_pixels(Path("out/by-number-of-agents.png")) == (0, 114, 178)).all(axis=2).sum() > 1000
 
 
-def test_a_model_of_four_actions_plays_among_five(trained: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_of_four_actions_plays_among_five(trained, capsys):
     """Where agents can stay, a model that was trained without plays the very episodes of its own world."""
     flags = f"--policy {trained} --episodes 3"
     assert rollout(f"{flags} --allow-stay", capsys) == rollout(flags, capsys)
     assert rollout(f"{flags} --suite empty-9x7", capsys)["worlds"][0]["name"] == "empty-9x7-2"
 
 
-def test_a_model_of_five_actions_needs_them() -> None:
+def test_a_model_of_five_actions_needs_them():
     """In a world without the action stay, a model that was trained with it is refused, and the flag is named."""
     with pytest.raises(ValueError, match="trained to stay, but agents of grid cannot; add --allow-stay"):
         match_observations("grid", GridConfig(size=(6, 4)), GridConfig(allow_stay=True))
@@ -535,7 +529,7 @@ def test_a_model_of_five_actions_needs_them() -> None:
 
 @pytest.mark.parametrize("on_target", ["park", "leave", "stay", "restart"])
 @pytest.mark.parametrize("collisions", ["symmetric", "priority", "block_both", "soft", "none"])
-def test_the_action_stay_changes_nothing_for_who_does_not_choose_it(on_target: Any, collisions: Any) -> None:
+def test_the_action_stay_changes_nothing_for_who_does_not_choose_it(on_target, collisions):
     """Equal seeds and actions give equal layouts, states, rewards and metrics, whether or not agents could stay."""
     four = GridConfig(
         walls=WALLS, num_agents=5, on_target=on_target, collisions=collisions, max_cycles=40, observe=("action_mask",)
@@ -558,7 +552,7 @@ def test_the_action_stay_changes_nothing_for_who_does_not_choose_it(on_target: A
     np.testing.assert_equal(envs[0].metrics(), envs[1].metrics())
 
 
-def test_a_model_that_sees_the_others_needs_as_many_of_them() -> None:
+def test_a_model_that_sees_the_others_needs_as_many_of_them():
     """An observation of another shape is refused with both shapes."""
     with pytest.raises(ValueError, match=r"grid sees .*'others': \(3, 2\).* trained to see .*'others': \(1, 2\)"):
         match_observations("grid", GridConfig(size=(6, 4), num_agents=4), GridConfig())
@@ -571,14 +565,12 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_an_interrupted_rollout_leaves_nothing(
-    name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_rollout_leaves_nothing(name, home, monkeypatch, capsys):
     """Wherever a rollout is interrupted, it says so in one line and leaves no file and no folder."""
     owner, function, last, reason, complaint = BREAKS[name]
     proper, calls = getattr(owner, function), itertools.count(1)
 
-    def break_off(*arguments: Any, **named: Any) -> Any:
+    def break_off(*arguments, **named):
         if next(calls) < last:
             return proper(*arguments, **named)
         stages = [path.suffix for path in home.iterdir() if path.is_dir()]
@@ -594,12 +586,10 @@ def test_an_interrupted_rollout_leaves_nothing(
 
 @pytest.mark.parametrize("reason", [OSError("no space"), OverflowError("too long")], ids=repr)
 @pytest.mark.parametrize("part", ["write_gif", "write_mp4", "dataset"])
-def test_no_file_of_a_rollout_is_lost_because_another_cannot_be_written(
-    part: str, reason: Exception, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_file_of_a_rollout_is_lost_because_another_cannot_be_written(part, reason, home, monkeypatch, capsys):
     """What could not be written is named with the reason, the exit code is 2, and all else is in its place."""
 
-    def fail(*_: Any, **__: Any) -> None:
+    def fail(*_, **__):
         raise reason
 
     dataset = []
@@ -626,18 +616,16 @@ def test_no_file_of_a_rollout_is_lost_because_another_cannot_be_written(
 class Finalized:
     """An object with a slow finalizer, which the signal of Ctrl-C interrupts."""
 
-    def __del__(self) -> None:
+    def __del__(self):
         """Be interrupted."""
         signal.raise_signal(signal.SIGINT)
         time.sleep(60)
 
 
-def test_ctrl_c_is_not_lost_in_a_finalizer(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_is_not_lost_in_a_finalizer(home, monkeypatch, capsys):
     """Python only prints a KeyboardInterrupt of a finalizer; the command ends all the same, and says nothing else."""
 
-    def play_on(*_: Any, **__: Any) -> None:
+    def play_on(*_, **__):
         Finalized()
         time.sleep(60)
         raise AssertionError("not interrupted")
@@ -655,7 +643,7 @@ def test_ctrl_c_is_not_lost_in_a_finalizer(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to another process")
-def test_ctrl_c_in_a_terminal(home: Path) -> None:
+def test_ctrl_c_in_a_terminal(home):
     """The signal ends a rollout that would take hours, with code 130 and one line, and no trace of it."""
     flags = "rollout --policy random --size 9 7 --episodes 1000000 --output out"
     code, printed = interrupt_multigrid(*flags.split(), after="/1000000", cwd=home)
@@ -665,7 +653,7 @@ def test_ctrl_c_in_a_terminal(home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_what_somebody_else_has_there_is_left_alone() -> None:
+def test_what_somebody_else_has_there_is_left_alone():
     """A rollout writes to a hidden folder of its own, and in the end removes no other one."""
     Path(".out.part").mkdir()
     Path(".out.part/theirs.txt").write_text("theirs")
@@ -674,10 +662,10 @@ def test_what_somebody_else_has_there_is_left_alone() -> None:
     assert Path(".out.part/theirs.txt").read_text() == "theirs"
 
 
-def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch):
     """What a scheduler ends leaves no half file, and the handler of whoever called is there again."""
 
-    def ended(*_: Any, **__: Any) -> None:
+    def ended(*_, **__):
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(films, "write_gif", ended)
@@ -689,7 +677,7 @@ def test_sigterm_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> No
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def screen_of(printed: str) -> list[str]:
+def screen_of(printed):
     """The lines that a terminal shows at the end, without digits: of what moves the cursor, what rich writes."""
     rows, row, column = [""], 0, 0
     for erased, up, control, text in re.findall(
@@ -727,7 +715,7 @@ def screen_of(printed: str) -> list[str]:
     ],
     ids=lambda command: command.split()[0],
 )
-def test_a_compilation_leaves_nothing_on_the_terminal(command: str, clone: Path, tmp_path: Path) -> None:
+def test_a_compilation_leaves_nothing_on_the_terminal(command, clone, tmp_path):
     """With an empty cache a terminal of 80 columns shows at the end what it shows without a compilation."""
     trusted = "import sys, tiny_clone, pytest; from pathlib import Path; from multigrid.cli import main; "
     trusted += "tiny_clone.trust(Path(sys.argv[1]), pytest.MonkeyPatch()); main(sys.argv[2:])"
