@@ -687,7 +687,6 @@ def test_stable_baselines_is_not_needed() -> None:
     [
         "multigrid.integrations.rllib",
         "multigrid.cli._train_rllib",
-        "multigrid.cli._ray",
     ],
 )
 def test_examples(name: str) -> None:
